@@ -1,0 +1,149 @@
+"""Which process is which, as Linux's /proc tells it.
+
+A pid alone names nothing, since it is used again after its process is gone. A process is known here by its pid and
+start time within one boot, and as ours by a random token in its environment, which its descendants inherit. Standard
+library only: the healer process imports this.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import select
+import signal
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN_VARIABLE = "MQLAB_LEASE"
+_TOKEN_KEY = TOKEN_VARIABLE.encode() + b"="
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessId:
+    """A process of this boot. ``start_ticks`` is field 22 of /proc/PID/stat, in clock ticks since the boot."""
+
+    pid: int
+    start_ticks: int
+
+    def is_alive(self) -> bool:
+        """False as well for a zombie: it runs nothing, it only waits for its parent to ask for its exit code."""
+        state = read_stat(self.pid)
+        return state is not None and state.start_ticks == self.start_ticks and state.code not in "ZX"
+
+    def is_stopped(self) -> bool:
+        state = read_stat(self.pid)
+        return state is not None and state.start_ticks == self.start_ticks and state.code in "Tt"
+
+    def has_token(self, token: str) -> bool:
+        return self.is_alive() and _token_of(self.pid) == token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stat:
+    """``code`` is one letter: R running, S sleeping, T stopped, Z zombie, ..."""
+
+    code: str
+    start_ticks: int
+
+
+def read_stat(pid: int) -> Stat | None:
+    """None when there is no such process."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    # The command's name is in parentheses and may itself hold spaces and parentheses.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return Stat(code=fields[0].decode(), start_ticks=int(fields[19]))
+
+
+def identify(pid: int) -> ProcessId | None:
+    """The process that has this pid now, or None. A zombie is still identified."""
+    state = read_stat(pid)
+    return None if state is None else ProcessId(pid=pid, start_ticks=state.start_ticks)
+
+
+@functools.cache
+def boot_id() -> str:
+    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+@functools.cache
+def pid_namespace() -> str:
+    """Pids mean something within one namespace only; a home folder can be shared between containers."""
+    return os.readlink(_PROC / "self/ns/pid")
+
+
+def with_tokens(tokens: Collection[str]) -> dict[str, list[ProcessId]]:
+    """All living processes that carry one of the tokens in their environment. Those of other users are not seen."""
+    found: dict[str, list[ProcessId]] = {}
+    for entry in os.listdir(_PROC):
+        if not entry.isdigit():
+            continue
+        process = identify(int(entry))
+        if process is None:
+            continue
+        token = _token_of(process.pid)
+        if token is not None and token in tokens and process.is_alive():
+            found.setdefault(token, []).append(process)
+    return found
+
+
+def send_signal(process: ProcessId, token: str, number: signal.Signals) -> bool:
+    """Signal the process if it is still the same one and carries the token; False when it is not, or is gone.
+
+    The pid is pinned by a pidfd before it is checked, so that it cannot become another process's in between.
+    """
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:
+        return False
+    try:
+        if not process.has_token(token):
+            return False
+        signal.pidfd_send_signal(handle, number)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+
+
+def wait_gone(processes: Iterable[ProcessId], *, timeout_s: float) -> list[ProcessId]:
+    """Wait until all are gone (a zombie is) and return those that are not after ``timeout_s``."""
+    deadline_s = time.monotonic() + timeout_s
+    left: list[ProcessId] = []
+    for process in processes:
+        try:
+            handle = os.pidfd_open(process.pid)
+        except OSError:
+            continue
+        try:
+            if process.is_alive():
+                poll = select.poll()
+                poll.register(handle, select.POLLIN)
+                poll.poll(max(0.0, deadline_s - time.monotonic()) * 1000)
+                if process.is_alive():
+                    left.append(process)
+        finally:
+            os.close(handle)
+    return left
+
+
+def _token_of(pid: int) -> str | None:
+    try:
+        environment = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return None
+    if environment.startswith(_TOKEN_KEY):
+        start = len(_TOKEN_KEY)
+    else:
+        before = environment.find(b"\0" + _TOKEN_KEY)
+        if before < 0:
+            return None
+        start = before + 1 + len(_TOKEN_KEY)
+    end = environment.find(b"\0", start)
+    return environment[start : end if end >= 0 else None].decode("ascii", "replace")
