@@ -48,9 +48,11 @@ class Anchor:
         return self.wall_us * 1000 - self.mono_ns
 
     def to_mono_ns(self, wall_us: int) -> int:
+        """The monotonic time at which the wall clock read ``wall_us``."""
         return wall_us * 1000 - self.offset_ns
 
     def to_wall_us(self, mono_ns: int) -> int:
+        """What the wall clock read at ``mono_ns``, in microseconds."""
         return (mono_ns + self.offset_ns) // 1000
 
 
@@ -86,6 +88,7 @@ class Step:
 
     @property
     def moved_ns(self) -> int:
+        """Positive when the wall clock went ahead."""
         return self.after.offset_ns - self.before.offset_ns
 
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-TOKEN_VARIABLE = "MQLAB_LEASE"
+TOKEN_VARIABLE = "MQLAB_LEASE"  # noqa: S105 - a name, and the tokens are no secrets
 _TOKEN_KEY = TOKEN_VARIABLE.encode() + b"="
 _PROC = Path("/proc")
 
@@ -34,10 +34,12 @@ class ProcessId:
         return state is not None and state.start_ticks == self.start_ticks and state.code not in "ZX"
 
     def is_stopped(self) -> bool:
+        """True while a stop signal or a tracer holds the process."""
         state = read_stat(self.pid)
         return state is not None and state.start_ticks == self.start_ticks and state.code in "Tt"
 
     def has_token(self, token: str) -> bool:
+        """True when the process lives and was started, by us, with this token in its environment."""
         return self.is_alive() and _token_of(self.pid) == token
 
 
@@ -68,22 +70,21 @@ def identify(pid: int) -> ProcessId | None:
 
 @functools.cache
 def boot_id() -> str:
+    """A random name of the time since the machine was started."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
 @functools.cache
 def pid_namespace() -> str:
     """Pids mean something within one namespace only; a home folder can be shared between containers."""
-    return os.readlink(_PROC / "self/ns/pid")
+    return str((_PROC / "self/ns/pid").readlink())
 
 
 def with_tokens(tokens: Collection[str]) -> dict[str, list[ProcessId]]:
     """All living processes that carry one of the tokens in their environment. Those of other users are not seen."""
     found: dict[str, list[ProcessId]] = {}
-    for entry in os.listdir(_PROC):
-        if not entry.isdigit():
-            continue
-        process = identify(int(entry))
+    for pid in [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()]:
+        process = identify(pid)
         if process is None:
             continue
         token = _token_of(process.pid)

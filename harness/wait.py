@@ -14,7 +14,7 @@ from harness.errors import Interrupted, LabError, WaitTimeout
 T = TypeVar("T")
 
 
-class NotYet(Exception):
+class NotYet(Exception):  # noqa: N818 - it is a state, not an error
     """Raised by a condition that is not true yet and can say how far it is; the text ends up in ``WaitTimeout``."""
 
 
@@ -45,6 +45,12 @@ def wait_until(
         # The last pause is cut, so that the condition is asked once more when the time is over and not long after.
         return max(0.0, min(poll_s, started_s + timeout_s - time.monotonic()))
 
+    def pause(seconds: float) -> None:
+        if cancel is not None:
+            cancel.wait(seconds)
+        else:
+            time.sleep(seconds)
+
     def give_up(state: RetryCallState) -> T | None:
         waited_s = time.monotonic() - started_s
         outcome = state.outcome
@@ -54,7 +60,7 @@ def wait_until(
     retrying = Retrying(
         stop=stop_after_delay(timeout_s),
         wait=pause_s,
-        sleep=cancel.wait if cancel is not None else time.sleep,
+        sleep=pause,
         retry=retry_if_exception(_is_temporary) | retry_if_result(_is_not_yet),
         retry_error_callback=give_up,
     )
