@@ -1,0 +1,1 @@
+"""Reads a run directory and decides. Never imports Docker, JPype or Locust."""

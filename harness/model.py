@@ -1,0 +1,379 @@
+"""The nouns that the harness, the scenarios and the analysis share.
+
+Every value is frozen, keyword-only and made of the standard library alone, so that a run directory written today can
+be read by an analysis that has neither a cluster nor a client installed. Times are seconds or milliseconds as the last
+word of a name says; ``*_ns`` is nanoseconds of the host's monotonic clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+RUN_SCHEMA = 1
+"""Version of the run directory's layout; a reader refuses any other."""
+
+LEDGER_SCHEMA = 1
+"""Version of ``ledger.json``."""
+
+ParameterValue = int | float | str
+Parameters = Mapping[str, ParameterValue]
+
+
+class Outcome(StrEnum):
+    """How an operation ended. ``UNKNOWN`` may or may not have happened: a timeout, a one-way send."""
+
+    OK = "ok"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+class VerdictKind(StrEnum):
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    UNDECIDED = "undecided"
+
+
+class Reason(StrEnum):
+    """Why a claim is undecided."""
+
+    NOT_EXERCISED = "not exercised"
+    TOO_NOISY = "too noisy"
+    TOO_FEW_TRIALS = "too few trials"
+    STRADDLES = "interval straddles the bound"
+    MISSING_EVIDENCE = "missing evidence"
+    CHECKER_FAILED = "checker failed"
+    NOT_MEASURABLE = "not measurable"
+
+
+class ArmRole(StrEnum):
+    BASELINE = "baseline"
+    INCIDENT = "incident"
+    FIX = "fix"
+    BETTER = "better"
+
+
+# --- the cluster ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """How many nodes of each kind. Brokers are named ``broker-a``, ``broker-b``, ... as RocketMQ's examples do."""
+
+    name: str
+    name_servers: int = 1
+    masters: int = 1
+    slaves_per_master: int = 0
+
+    def broker_names(self) -> tuple[str, ...]:
+        return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerSettings:
+    """What a broker is started with beyond the lab's own settings.
+
+    ``conf`` goes into broker.conf, ``properties`` become ``-D`` options of its JVM, ``environment`` its environment
+    variables. ``logging`` is ``lab`` (milliseconds, UTC, bounded files) or ``stock`` (what the release ships).
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    logging: Literal["lab", "stock"] = "lab"
+
+
+# --- load and faults: what is asked; harness/load and harness/faults do it ----------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedGroups:
+    """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
+
+    The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
+    Owners start one after another over ``owner_start_spread_s``, so that the phases of their lock renewals are spread.
+    """
+
+    groups: int
+    queues_per_broker: int = 8
+    rate_per_queue_hz: float = 10.0
+    owner_start_spread_s: float = 20.0
+    owner_properties: Mapping[str, str] = field(default_factory=dict)
+    successor_properties: Mapping[str, str] = field(default_factory=dict)
+    body_bytes: int = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenLoopSends:
+    """Asynchronous sends on a fixed schedule: operation i is due at start + i / rate, whatever happened before.
+
+    The rate comes from the cell's parameter ``rate_hz``.
+    """
+
+    queues: int = 8
+    retries: int = 0
+    send_timeout_ms: int = 10_000
+    body_bytes: int = 128
+
+
+Load = OrderedGroups | OpenLoopSends
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoFault:
+    """Nothing happens; the fault window is kept, so that both arms are measured over the same time."""
+
+    kind: Literal["none"] = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KillOwners:
+    """SIGKILL of the client process that holds every group's owner."""
+
+    kind: Literal["kill-owners"] = "kill-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShutDownOwners:
+    """``consumer.shutdown()`` on every owner, which is what a graceful stop of the application does."""
+
+    kind: Literal["shut-down-owners"] = "shut-down-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendStall:
+    """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock."""
+
+    kind: Literal["append-stall"] = "append-stall"
+
+
+Fault = NoFault | KillOwners | ShutDownOwners | AppendStall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases:
+    """How long the runner stays in each phase, in seconds. ``drain_s_max`` bounds a wait for a condition."""
+
+    steady_s: float
+    hold_s: float
+    recover_s: float
+    drain_s_max: float = 60.0
+
+
+# --- arms and cells -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way of living through the incident.
+
+    ``cells`` are its parameter sets; an arm without parameters has one empty cell. ``live_conf`` is changed on the
+    running broker before each of its trials, ``broker`` needs a deployment of its own kind.
+    """
+
+    name: str
+    what: str
+    fault: Fault
+    load: Load
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    live_conf: Mapping[str, str] = field(default_factory=dict)
+    cells: tuple[Parameters, ...] = ({},)
+    trials_factor: float = 1.0
+
+    @property
+    def role(self) -> ArmRole:
+        return ArmRole(self.name.split("-", 1)[0])
+
+
+# --- claims and their decision rules ------------------------------------------------------------------------------------
+
+
+class Statistic(StrEnum):
+    """What is made of the values of a measure. Interval in brackets."""
+
+    MEDIAN = "median"  # [bootstrap: deployments, then units]
+    MEAN = "mean"  # [same; exact Poisson when every value is a count of zero]
+    SHARE = "share"  # of units all of whose values satisfy ``within`` [Clopper-Pearson]
+    RATIO_OF_MEANS = "ratio of means"  # mean over mean of ``against`` [bootstrap of both]
+    SLOPE = "slope"  # least squares of the value on the parameter ``slope_on`` [bootstrap]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """A number that the measurement yields: a statistic of a measure in one arm.
+
+    ``where`` keeps the values whose parameters match; each parameter maps to the values that are allowed. ``within``
+    is the closed range that ``SHARE`` counts; an end that is None is open.
+    """
+
+    measure: str
+    arm: str
+    statistic: Statistic
+    where: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
+    within: tuple[float | None, float | None] = (None, None)
+    against: Quantity | None = None
+    slope_on: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One testable part of a claim: the quantity must lie at or beyond the bound, with its whole 95 % interval.
+
+    The interval wholly on the right side confirms the part, wholly on the wrong side refutes it, else it is undecided.
+    """
+
+    name: str
+    quantity: Quantity
+    relation: Literal["<=", ">="]
+    bound: float
+    unit: str
+    why: str
+    units_min: int = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What a release's own code leads one to expect, and where it says so."""
+
+    verdict: VerdictKind
+    because: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement of an article with its reading, its expectation by release and its decision rule.
+
+    A claim is as good as its worst part. ``truth`` is the sentence that the ledger prints; it may name the parts'
+    numbers as ``{part name}``.
+    """
+
+    id: str
+    article: str
+    says: str
+    reading: str
+    parts: tuple[Part, ...]
+    expected: Mapping[str, Expectation]
+    truth: str = ""
+
+    def rule_hash(self) -> str:
+        """SHA-256 over reading, parts and expectations; it changes when anything that decides changes."""
+        rule = {
+            "id": self.id,
+            "reading": self.reading,
+            "parts": [dataclasses.asdict(part) for part in self.parts],
+            "expected": {release: dataclasses.asdict(value) for release, value in self.expected.items()},
+        }
+        return hashlib.sha256(json.dumps(rule, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much of a scenario is run: trials a cell, and over how many deployments they are spread."""
+
+    trials: int
+    deployments: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One incident."""
+
+    name: str
+    title: str
+    article: str
+    summary: str
+    topology: Topology
+    arms: tuple[Arm, ...]
+    phases: Phases
+    claims: tuple[Claim, ...]
+    effort: Effort
+    quick_effort: Effort
+    quick_cells: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
+    exclusive: bool
+    """True when the trials measure milliseconds and must have the machine to themselves."""
+    hiccup_ms_max: float
+    """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
+    schedule: Literal["interleaved", "side by side"] = "interleaved"
+
+    def arm(self, name: str) -> Arm:
+        return next(arm for arm in self.arms if arm.name == name)
+
+
+# --- what the analysis answers ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceLine:
+    """A line or record that a finding rests on; ``file`` is relative to the run directory, ``line`` counts from 1."""
+
+    excerpt: str
+    file: str
+    line: int
+    operation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSummary:
+    """The distribution of one measure in one cell. ``independent`` counts units, ``n`` values."""
+
+    name: str
+    arm: str
+    params: Parameters
+    unit: str
+    independent: int
+    n: int
+    censored: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    min: float | None
+    max: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartResult:
+    """What became of one part: its estimate, its 95 % interval and its own verdict."""
+
+    name: str
+    verdict: VerdictKind
+    reason: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    relation: str
+    bound: float
+    unit: str
+    why: str
+    units: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One claim in one release."""
+
+    claim: str
+    incident: str
+    release: str
+    backend: str
+    client: str
+    injection: str
+    rule_commit: str
+    rule_hash: str
+    validity: tuple[str, ...]
+    expected: VerdictKind
+    expected_from_code: str
+    verdict: VerdictKind
+    reason: str
+    truth: str
+    trials: int
+    parts: tuple[PartResult, ...]
+    measures: tuple[MeasureSummary, ...]
+    evidence: tuple[EvidenceLine, ...]

