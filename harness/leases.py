@@ -729,8 +729,8 @@ class Leases:
         except (OSError, ValueError) as error:
             lease.release()
             raise LeaseError(f"cannot start {name} ({argv[0]}): {error}") from error
-        process = proc.identify(popen.pid)
-        assert process is not None  # A child that has ended is a zombie until this process asks for its exit code.
+        # A child that has ended already is still identified, as a zombie; it is gone only where zombies are not kept.
+        process = proc.identify(popen.pid) or ProcessId(pid=popen.pid, start_ticks=-1)
         leased = LeasedProcess(popen, lease, process, name)
         with self._lock:
             self._processes.append(leased)
