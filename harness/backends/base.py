@@ -1,0 +1,156 @@
+"""What every backend offers: a cluster that is up, by the names of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.clients.remoting import Remoting, Route
+from harness.errors import ClientError
+from harness.model import BrokerSettings, Topology
+from harness.wait import NotYet, wait_until
+
+READY_S_MAX = 180.0
+NUDGE_AFTER_S = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server."""
+
+    name: str
+    kind: str
+    address: str
+    role: str = ""
+    broker_name: str = ""
+    broker_id: int = 0
+    stall_port: int = 0
+    """Where the append stall is armed; 0 when the broker was started without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSpec:
+    """What a cluster is started as."""
+
+    name: str
+    release: str
+    topology: Topology
+    settings: BrokerSettings = field(default_factory=BrokerSettings)
+    user_conf: Mapping[str, str] = field(default_factory=dict)
+    """The user's own broker.conf and ``--set`` values; the scenario's settings win over them, the lab's over both."""
+    can_stall: bool = False
+    """Whether the brokers carry the Byteman rules of the append stall."""
+
+
+class Cluster(Protocol):
+    """A cluster that is up."""
+
+    spec: ClusterSpec
+    nodes: Sequence[Node]
+    folder: Path
+
+    def down(self) -> None:
+        """End every node and remove its store; logs stay."""
+
+    def check_running(self) -> None:
+        """Raises NodeStartError, with the last lines that it wrote, when a node ended although nobody asked it to."""
+
+
+def namesrv_addresses(cluster: Cluster) -> str:
+    """The name servers as a client wants them: ``HOST:PORT;HOST:PORT``."""
+    return ";".join(node.address for node in cluster.nodes if node.kind == "namesrv")
+
+
+def masters(cluster: Cluster) -> list[Node]:
+    """The brokers that take sends, by name."""
+    return [node for node in cluster.nodes if node.kind == "broker" and node.broker_id == 0]
+
+
+def ask(node: Node, *, timeout_s: float = 5.0) -> Remoting:
+    """A connection to a node."""
+    return Remoting(node.address, timeout_s=timeout_s)
+
+
+def wait_registered(cluster: Cluster) -> None:
+    """Wait until every name server lists every broker, and every slave has what its master has.
+
+    5.x registers at start with the name servers that its client has found *reachable* so far (NettyRemotingClient,
+    ``availableNamesrvAddrMap``), which a scan of its own fills at about the same moment; when the scan is later, that
+    registration reaches nobody and the next one comes ten seconds after (BrokerController.start). Writing the
+    broker's own permission back makes it register at once, in all three releases.
+    """
+    brokers = [node for node in cluster.nodes if node.kind == "broker"]
+    for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
+        for broker in brokers:
+            wait_until(
+                f"{broker.name} in the list of {namesrv.name}",
+                lambda namesrv=namesrv, broker=broker: _is_registered(cluster, namesrv, broker),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+                poll_s=NUDGE_AFTER_S,
+            )
+    for slave in (node for node in brokers if node.broker_id != 0):
+        master = next(node for node in masters(cluster) if node.broker_name == slave.broker_name)
+        wait_until(
+            f"{slave.name} in sync with {master.name}",
+            lambda master=master, slave=slave: _is_in_sync(master, slave),  # type: ignore[misc]
+            timeout_s=READY_S_MAX,
+        )
+
+
+def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
+    cluster.check_running()
+    with ask(namesrv) as connection:
+        listed = connection.cluster_brokers()
+    if broker.broker_id in listed.get(broker.broker_name, {}):
+        return True
+    with ask(broker) as connection:
+        connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
+    raise NotYet(f"{namesrv.name} lists {listed or 'no broker'}")
+
+
+def _is_in_sync(master: Node, slave: Node) -> bool:
+    with ask(master) as one, ask(slave) as other:
+        ahead, behind = one.runtime_info()["commitLogMaxOffset"], other.runtime_info()["commitLogMaxOffset"]
+    if ahead != behind:
+        raise NotYet(f"{master.name} is at {ahead}, {slave.name} at {behind}")
+    return True
+
+
+def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int) -> None:
+    """Create a topic on every master and wait until every name server's route lists them all."""
+    for master in masters(cluster):
+        with ask(master) as connection:
+            connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
+    wanted = {master.broker_name: write_queues for master in masters(cluster)}
+    for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
+        wait_until(
+            f"the route of {topic} on {namesrv.name}",
+            lambda namesrv=namesrv: _route_lists(namesrv, topic, wanted),  # type: ignore[misc]
+            timeout_s=READY_S_MAX,
+        )
+
+
+def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, int]) -> bool:
+    with ask(namesrv) as connection:
+        route = connection.route(topic) or Route()
+    if dict(route.write_queues) != dict(wanted):
+        raise NotYet(f"it lists {dict(route.write_queues)}")
+    return True
+
+
+def change_live(node: Node, settings: Mapping[str, str]) -> None:
+    """Change settings of a running broker and read them back.
+
+    Raises:
+        ClientError: the broker did not take a value.
+    """
+    if not settings:
+        return
+    with ask(node) as connection:
+        connection.update_broker_config(settings)
+        now = connection.broker_config()
+    for key, value in settings.items():
+        if now.get(key) != value:
+            raise ClientError(f"{node.name} has {key}={now.get(key)} after it was set to {value}")

@@ -1,0 +1,73 @@
+"""Our few Java classes, compiled by Janino against a release's jars, since a user may have a runtime without javac.
+
+Janino ships a command line of its own (``CompilerDemo``), so that compiling needs nothing but ``java`` and two jars.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness.errors import ReleaseError
+from harness.releases import TOOLS, Java, cache_home, ensure_jars
+
+RECORDER_SOURCES = Path(__file__).parent / "recorder"
+STALL_SOURCES = Path(__file__).parents[1] / "faults" / "byteman"
+COMPILE_S_MAX = 180
+
+
+def compiled_classes(sources: Path, classpath: Sequence[Path], java: Java, cache: Path | None = None) -> Path:
+    """A folder of classes made from every ``*.java`` of ``sources``; compiled once per content and classpath.
+
+    Raises:
+        ReleaseError: Janino refused the source against this classpath; the message has its complaint.
+    """
+    files = sorted(sources.glob("*.java"))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    for jar in classpath:
+        digest.update(jar.name.encode())
+    target = (cache or cache_home()) / "classes" / f"{sources.name}-{digest.hexdigest()[:16]}"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
+    try:
+        _compile(files, classpath, building, java)
+        _publish(building, target)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return target
+
+
+def _compile(files: Sequence[Path], classpath: Sequence[Path], target: Path, java: Java) -> None:
+    tools = ensure_jars(TOOLS)
+    command = [
+        str(java.executable),
+        "-cp", os.pathsep.join(map(str, tools)),
+        "org.codehaus.commons.compiler.samples.CompilerDemo",
+        "-d", str(target),
+        "-classpath", os.pathsep.join(map(str, classpath)),
+        *map(str, files),
+    ]  # fmt: skip
+    run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_S_MAX, check=False)
+    complaint = (run.stdout + run.stderr).strip()
+    if run.returncode != 0 or not any(target.rglob("*.class")):
+        raise ReleaseError(
+            f"the Java classes in {files[0].parent.name} did not compile: {complaint[-2000:]}",
+            advice="This release's client API is not one that the recorder knows.",
+        )
+
+
+def _publish(building: Path, target: Path) -> None:
+    try:
+        building.rename(target)
+    except OSError:
+        if not target.exists():  # another run published the same classes first, which is as good
+            raise

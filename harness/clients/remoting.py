@@ -1,0 +1,243 @@
+"""RocketMQ's remoting protocol, as far as the harness administers and reads a cluster with it.
+
+A frame is: total length (4 bytes), header length with the serialisation in its first byte (4 bytes, 0 is JSON), the
+header, the body. All three releases accept JSON headers. Codes are those of ``RequestCode`` in rocketmq-common 4.x and
+rocketmq-remoting 5.x. mqadmin is not used: it may print an error and then "success".
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import socket
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from harness.errors import ClientError, ConfigurationError
+
+FRAME_BYTES_MAX = 64 * 1024 * 1024
+SUCCESS = 0
+TOPIC_NOT_EXIST = 17
+QUERY_NOT_FOUND = 22
+
+UPDATE_AND_CREATE_TOPIC = 17
+UPDATE_BROKER_CONFIG = 25
+GET_BROKER_CONFIG = 26
+GET_BROKER_RUNTIME_INFO = 28
+GET_MAX_OFFSET = 30
+GET_MIN_OFFSET = 31
+QUERY_CONSUMER_OFFSET = 14
+LOCK_BATCH_MQ = 41
+GET_ROUTEINFO_BY_TOPIC = 105
+GET_BROKER_CLUSTER_INFO = 106
+
+_INTEGER_KEY = re.compile(rb"([{,]\s*)(\d+)(\s*:)")
+"""fastjson writes integer keys without quotes (``{0:"127.0.0.1:10911"}``), which is no JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A response: ``code`` 0 is success, ``remark`` says why it is not."""
+
+    code: int
+    remark: str
+    fields: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> object:
+        """The body, which fastjson wrote."""
+        return json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body)) if self.body else {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """Where a topic lives: addresses by broker name and broker id (0 is the master), queue numbers by broker name."""
+
+    addresses: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    read_queues: Mapping[str, int] = field(default_factory=dict)
+    write_queues: Mapping[str, int] = field(default_factory=dict)
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """``("127.0.0.1", 9876)`` of ``127.0.0.1:9876``.
+
+    Raises:
+        ConfigurationError: it is no HOST:PORT.
+    """
+    host, _, port = address.strip().rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigurationError(f"{address!r} is not HOST:PORT", advice="Write it like 127.0.0.1:9876.")
+    return host, int(port)
+
+
+class Remoting:
+    """One connection to a name server or broker. Not safe for threads; short-lived by intent.
+
+    Raises:
+        ClientError: nobody listens there, it does not answer in time, or it refuses the request.
+    """
+
+    _opaque = itertools.count(1)
+
+    def __init__(self, address: str, *, timeout_s: float = 5.0) -> None:
+        self.address = address
+        try:
+            self._socket = socket.create_connection(split_address(address), timeout=timeout_s)
+        except OSError as error:
+            raise ClientError(f"cannot connect to {address}: {error}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def ask(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
+        """One request and its answer, whatever its code."""
+        opaque = next(self._opaque)
+        header = json.dumps(
+            {
+                "code": code,
+                "language": "PYTHON",
+                "version": 0,
+                "opaque": opaque,
+                "flag": 0,
+                "remark": None,
+                "extFields": {name: str(value) for name, value in (fields or {}).items()},
+                "serializeTypeCurrentRPC": "JSON",
+            }
+        ).encode()
+        try:
+            self._socket.sendall(struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body)
+            return self._read_answer()
+        except OSError as error:
+            raise ClientError(f"{self.address} did not answer request {code}: {error}") from error
+
+    def call(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
+        """One request that must succeed."""
+        answer = self.ask(code, fields, body)
+        if answer.code != SUCCESS:
+            raise ClientError(f"{self.address} answered request {code} with code {answer.code}: {answer.remark}")
+        return answer
+
+    def _read_answer(self) -> Answer:
+        (length,) = struct.unpack(">I", self._read_exactly(4))
+        if not 4 <= length <= FRAME_BYTES_MAX:
+            raise ClientError(f"{self.address} answered with a frame of {length} bytes: not a RocketMQ node?")
+        frame = self._read_exactly(length)
+        header_length = struct.unpack(">I", frame[:4])[0] & 0xFFFFFF
+        header = json.loads(frame[4 : 4 + header_length])
+        return Answer(
+            code=int(header.get("code", -1)),
+            remark=str(header.get("remark") or ""),
+            fields=header.get("extFields") or {},
+            body=frame[4 + header_length :],
+        )
+
+    def _read_exactly(self, count: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            part = self._socket.recv(count - len(parts))
+            if not part:
+                raise ConnectionResetError("the connection was closed in the middle of an answer")
+            parts += part
+        return bytes(parts)
+
+    # --- name server ------------------------------------------------------------------------------------------------
+
+    def route(self, topic: str) -> Route | None:
+        """A topic's route as this name server sees it, or None when it knows none."""
+        answer = self.ask(GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+        if answer.code == TOPIC_NOT_EXIST:
+            return None
+        if answer.code != SUCCESS:
+            raise ClientError(f"{self.address} gave no route for {topic}: {answer.code} {answer.remark}")
+        data = answer.json()
+        assert isinstance(data, dict)
+        return Route(
+            addresses={
+                broker["brokerName"]: {int(key): value for key, value in broker["brokerAddrs"].items()}
+                for broker in data.get("brokerDatas", ())
+            },
+            read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
+            write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
+        )
+
+    def cluster_brokers(self) -> dict[str, dict[int, str]]:
+        """Address by broker name and broker id of every broker that is registered."""
+        data = self.call(GET_BROKER_CLUSTER_INFO).json()
+        assert isinstance(data, dict)
+        return {
+            name: {int(key): value for key, value in broker["brokerAddrs"].items()}
+            for name, broker in data.get("brokerAddrTable", {}).items()
+        }
+
+    # --- broker -----------------------------------------------------------------------------------------------------
+
+    def create_topic(self, topic: str, *, read_queues: int, write_queues: int) -> None:
+        """Create the topic on this broker, readable and writable."""
+        self.call(
+            UPDATE_AND_CREATE_TOPIC,
+            {
+                "topic": topic,
+                "defaultTopic": "TBW102",
+                "readQueueNums": read_queues,
+                "writeQueueNums": write_queues,
+                "perm": 6,
+                "topicFilterType": "SINGLE_TAG",
+                "topicSysFlag": 0,
+                "order": "false",
+            },
+        )
+
+    def broker_config(self) -> dict[str, str]:
+        """The broker's whole configuration as it runs."""
+        text = self.call(GET_BROKER_CONFIG).body.decode()
+        pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+    def update_broker_config(self, settings: Mapping[str, str]) -> None:
+        """Change settings of the running broker; only those that it reads again take effect."""
+        body = "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
+        self.call(UPDATE_BROKER_CONFIG, body=body)
+
+    def runtime_info(self) -> dict[str, str]:
+        """What mqadmin brokerStatus prints: put latencies, buffers, offsets."""
+        data = self.call(GET_BROKER_RUNTIME_INFO).json()
+        assert isinstance(data, dict)
+        return {str(key): str(value) for key, value in data.get("table", {}).items()}
+
+    def min_offset(self, topic: str, queue: int) -> int:
+        """The first offset that the queue still has."""
+        return int(self.call(GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+
+    def max_offset(self, topic: str, queue: int) -> int:
+        """The offset that the queue's next message will get."""
+        return int(self.call(GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+
+    def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
+        """The offset that the group has committed, or None when it has none."""
+        fields = {"consumerGroup": group, "topic": topic, "queueId": queue}
+        answer = self.ask(QUERY_CONSUMER_OFFSET, fields)
+        if answer.code == QUERY_NOT_FOUND:
+            return None
+        if answer.code != SUCCESS:
+            raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
+        return int(answer.fields["offset"])
+
+    def lock(self, group: str, client_id: str, queues: Sequence[tuple[str, str, int]]) -> set[tuple[str, int]]:
+        """Ask for queue locks, each queue as (topic, broker name, queue); returns (broker name, queue) of the granted."""
+        body = {
+            "consumerGroup": group,
+            "clientId": client_id,
+            "mqSet": [{"topic": topic, "brokerName": broker, "queueId": queue} for topic, broker, queue in queues],
+        }
+        data = self.call(LOCK_BATCH_MQ, body=json.dumps(body).encode()).json()
+        assert isinstance(data, dict)
+        return {(queue["brokerName"], int(queue["queueId"])) for queue in data.get("lockOKMQSet") or ()}

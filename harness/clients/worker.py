@@ -1,0 +1,175 @@
+"""The child process that holds the official Java client, so that killing a client is killing a process.
+
+It reads one JSON command a line from standard input and answers one JSON line each on the standard output that it was
+given; anything that Java prints goes to standard error. It ends when standard input ends, so that it never outlives the
+harness by more than the healer needs. ``harness.clients.java`` is the other end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
+
+import jpype
+
+ANCHOR_PERIOD_S = 10.0
+
+
+class Worker:
+    """Producers, consumers and the history of one client process."""
+
+    def __init__(self, spec: Mapping[str, Any]) -> None:
+        jpype.startJVM(spec["jvm_library"], *spec["jvm_options"], classpath=spec["classpath"], convertStrings=True)
+        self._process = str(spec["process"])
+        self._client = str(spec["client"])
+        self._history: Any = None
+        self._producers: dict[str, Any] = {}
+        self._consumers: dict[str, tuple[str, Any]] = {}
+        self._schedules: dict[str, Any] = {}
+        threading.Thread(target=self._anchor_forever, daemon=True).start()
+
+    def _anchor_forever(self) -> None:
+        wake = threading.Event()
+        while not wake.wait(ANCHOR_PERIOD_S):
+            if self._history is not None:
+                self._history.anchor()
+
+    def open_history(self, path: str) -> None:
+        """Close the history that is open, if any, and write to ``path`` from now on."""
+        if self._history is not None:
+            self.close_history()
+        self._history = jpype.JClass("mqlab.History")(path, self._process)
+        self._history.anchor()
+
+    def close_history(self) -> str:
+        """Returns what kept a record from being written, empty when nothing did."""
+        self._history.anchor()
+        self._history.close()
+        failure = str(self._history.failure())
+        self._history = None
+        return failure
+
+    def start_producer(self, instance: str, group: str, namesrv: str, settings: Mapping[str, Any]) -> None:
+        """A started ``DefaultMQProducer``; settings are its bean properties by name."""
+        producer = jpype.JClass("org.apache.rocketmq.client.producer.DefaultMQProducer")(group)
+        self._prepare(producer, instance, namesrv, settings)
+        producer.start()
+        self._producers[instance] = producer
+
+    def publish_queues(self, instance: str, topic: str) -> int:
+        """Number of queues in the producer's own route of the topic; asking for it also warms the route."""
+        return int(self._producers[instance].fetchPublishMessageQueues(topic).size())
+
+    def start_schedule(
+        self,
+        *,
+        name: str,
+        instance: str,
+        topic: str,
+        mode: str,
+        route: str,
+        rate_hz: float,
+        threads: int,
+        keys: int,
+        body_bytes: int,
+        timeout_ms: int,
+        start_ns: int,
+        operations: int,
+    ) -> None:
+        """Start an open-loop schedule of at most ``operations`` sends, the first due at ``start_ns``."""
+        schedule = jpype.JClass("mqlab.Schedule")(
+            self._producers[instance], self._history, instance, self._client, topic, mode, route, rate_hz, threads, keys,
+            body_bytes, timeout_ms,
+        )  # fmt: skip
+        schedule.start(start_ns, operations)
+        self._schedules[name] = schedule
+
+    def schedule_state(self, name: str) -> dict[str, int | bool]:
+        """How many sends were issued and how many have ended, and whether more will come."""
+        schedule = self._schedules[name]
+        return {
+            "issued": int(schedule.issued()),
+            "ended": int(schedule.ended()),
+            "sending": bool(schedule.isSending()),
+        }
+
+    def stop_schedule(self, name: str) -> None:
+        """No further send is issued; what is under way may still end."""
+        self._schedules[name].stop()
+
+    def start_consumer(
+        self, instance: str, group: str, topic: str, namesrv: str, ordered: bool, work_ns: int, settings: Mapping[str, Any]
+    ) -> str:
+        """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
+        self._history.instance(instance, group, "starting", "")
+        hook = jpype.JClass("mqlab.LockHook")(self._history, instance, group)
+        strategy = jpype.JClass("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely")()
+        consumer = jpype.JClass("org.apache.rocketmq.client.consumer.DefaultMQPushConsumer")(group, hook, strategy)
+        self._prepare(consumer, instance, namesrv, settings)
+        where = jpype.JClass("org.apache.rocketmq.common.consumer.ConsumeFromWhere")
+        consumer.setConsumeFromWhere(where.CONSUME_FROM_FIRST_OFFSET)
+        consumer.subscribe(topic, "*")
+        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, work_ns)
+        consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
+        consumer.start()
+        client_id = str(consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId())
+        self._history.instance(instance, group, "started", client_id)
+        self._consumers[instance] = (group, consumer)
+        return client_id
+
+    def shut_down_consumers(self) -> None:
+        """``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""
+        consumers, self._consumers = self._consumers, {}
+        if consumers:
+            with ThreadPoolExecutor(len(consumers)) as pool:
+                list(pool.map(self._shut_down, *zip(*((i, g, c) for i, (g, c) in consumers.items()), strict=True)))
+
+    def _shut_down(self, instance: str, group: str, consumer: Any) -> None:
+        self._history.instance(instance, group, "stopping", "")
+        consumer.shutdown()
+        self._history.instance(instance, group, "stopped", "")
+
+    @staticmethod
+    def _prepare(client: Any, instance: str, namesrv: str, settings: Mapping[str, Any]) -> None:
+        client.setNamesrvAddr(namesrv)
+        client.setInstanceName(instance)
+        client.setClientIP("127.0.0.1")
+        client.setVipChannelEnabled(False)
+        for name, value in settings.items():
+            getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
+
+
+def main() -> None:
+    """Serve commands until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    commands = iter(sys.stdin.readline, "")
+    worker = Worker(json.loads(next(commands)))
+    _reply(replies, {"ok": True, "pid": os.getpid()})
+    for line in commands:
+        command = json.loads(line)
+        if command["do"] == "exit":
+            break
+        _reply(replies, _answer(getattr(worker, command["do"]), command["with"]))
+    # Clients of 4.x leave threads that keep the JVM from ending; what had to be written is written.
+    os._exit(0)
+
+
+def _answer(method: Callable[..., object], arguments: Mapping[str, Any]) -> dict[str, object]:
+    try:
+        return {"ok": True, "result": method(**arguments)}
+    except Exception as error:  # whatever Java or JPype raised belongs to the harness, not to this process's end
+        return {"ok": False, "error": type(error).__name__, "message": str(error)[-2000:]}
+
+
+def _reply(replies: TextIO, answer: Mapping[str, object]) -> None:
+    replies.write(json.dumps(answer) + "\n")
+
+
+if __name__ == "__main__":
+    main()

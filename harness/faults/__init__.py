@@ -1,0 +1,1 @@
+"""One event per file: what injects it and what heals it."""

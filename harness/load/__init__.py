@@ -1,0 +1,1 @@
+"""What the clients of a trial do, and how each load is brought up, checked and drained."""
