@@ -561,9 +561,10 @@ class LeasedProcess:
         """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
         if self._popen.returncode is None and timeout is not None:
             # Popen's own wait with a timeout polls in steps of up to 50 ms; a kill is stamped more exactly than that.
-            proc.wait_gone([self._process], timeout_s=timeout)
-        code = self._popen.poll()
-        return code if code is not None else self._popen.wait(0 if timeout is not None else None)
+            still_there = proc.wait_gone([self._process], timeout_s=timeout)
+            # A leader that is a zombie may have threads that are still ending; its exit code comes a moment later.
+            return self._popen.wait(0 if still_there else 5.0)
+        return self._popen.wait()
 
     def send_signal(self, number: signal.Signals) -> bool:
         """Send a signal to this very process; False when it is gone."""
