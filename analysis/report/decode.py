@@ -27,7 +27,7 @@ def decode(kind: type[T], value: object, where: str = "document") -> T:
     return result
 
 
-def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  the annotation is the schema
+def _decode(kind: Any, value: object, where: str) -> Any:
     origin = get_origin(kind)
     if origin is Union or origin is types.UnionType:
         return _decode_union(get_args(kind), value, where)
@@ -44,7 +44,7 @@ def _decode(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401  the a
     return _decode_scalar(kind, value, where)
 
 
-def _decode_union(kinds: tuple[Any, ...], value: object, where: str) -> Any:  # noqa: ANN401
+def _decode_union(kinds: tuple[Any, ...], value: object, where: str) -> Any:
     problems = []
     for kind in kinds:
         try:
@@ -64,13 +64,13 @@ def _decode_tuple(kinds: tuple[Any, ...], value: object, where: str) -> tuple[An
     return tuple(_decode(kind, item, f"{where}[{i}]") for i, (kind, item) in enumerate(zip(kinds, value, strict=True)))
 
 
-def _decode_mapping(kind: Any, value: object, where: str) -> dict[str, Any]:  # noqa: ANN401
+def _decode_mapping(kind: Any, value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DecodeError(f"{where} is {_shown(value)}, but must be an object")
     return {str(key): _decode(kind, item, f"{where}.{key}") for key, item in value.items()}
 
 
-def _decode_dataclass(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401
+def _decode_dataclass(kind: Any, value: object, where: str) -> Any:
     if not isinstance(value, dict):
         raise DecodeError(f"{where} is {_shown(value)}, but must be an object")
     hints = _hints(kind)
@@ -84,11 +84,11 @@ def _decode_dataclass(kind: Any, value: object, where: str) -> Any:  # noqa: ANN
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:  # noqa: ANN401
+def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _decode_scalar(kind: Any, value: object, where: str) -> Any:  # noqa: ANN401
+def _decode_scalar(kind: Any, value: object, where: str) -> Any:
     if kind is object:
         return value
     if kind is None or kind is type(None):

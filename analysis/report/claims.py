@@ -1,0 +1,285 @@
+"""One claim over all releases, made ready for the page: verdicts, parts on a common axis, numbers, evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from analysis.report.data import ClaimText, ReportData, TrialNote
+from analysis.report.numbers import cell_label, estimate, interval, number, quantity
+from analysis.report.order import arm_key, natural_key
+from analysis.report.words import in_order, is_mismatch, releases_of
+from harness.model import EvidenceLine, Finding, MeasureSummary, PartResult
+
+EXCERPT_LENGTH_MAX = 1500
+"""A page stays readable; the whole line is in the file that is named beside it."""
+
+ROWS_OPEN_MAX = 12
+"""A table of numbers with more rows starts folded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalMark:
+    """One release's interval on a part's axis; positions are per cent of its width.
+
+    ``open_end`` when the upper end is unbounded, because values were censored.
+    """
+
+    release: str
+    result: PartResult
+    words: str
+    left: float | None
+    width: float | None
+    point: float | None
+    open_end: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartView:
+    """A part of the decision rule and what each release gave, drawn as a forest plot."""
+
+    name: str
+    rule: str
+    why: str
+    marks: tuple[IntervalMark, ...]
+    bound_at: float
+    holds_right: bool
+    axis_low: str
+    axis_high: str
+    log_scale: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureCell:
+    text: str
+    within: str
+    counts: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRow:
+    measure: str
+    arm: str
+    cell: str
+    cells: tuple[MeasureCell | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Excerpt:
+    place: str
+    operation: str
+    text: str
+    left_out: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseView:
+    """What one release has to say on the claim."""
+
+    finding: Finding
+    mismatch: bool
+    evidence: tuple[Excerpt, ...]
+    not_counted: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """One expectation and the releases that share it."""
+
+    releases: str
+    verdict: str
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimView:
+    id: str
+    text: ClaimText
+    releases: tuple[ReleaseView, ...]
+    expected: tuple[Expected, ...]
+    parts: tuple[PartView, ...]
+    columns: tuple[str, ...]
+    measures: tuple[MeasureRow, ...]
+    measures_open: bool
+
+
+def claim_views(data: ReportData, incident: str) -> tuple[ClaimView, ...]:
+    """The claims of an incident in their order."""
+    by_claim: dict[str, list[Finding]] = {}
+    for finding in in_order(data.findings):
+        if finding.incident == incident:
+            by_claim.setdefault(finding.claim, []).append(finding)
+    return tuple(_claim(data, claim, findings) for claim, findings in by_claim.items())
+
+
+def _claim(data: ReportData, claim: str, findings: Sequence[Finding]) -> ClaimView:
+    absent = ClaimText(
+        says="The run did not record what the article says.",
+        reading="The run did not record the reading.",
+        article="",
+        incident=findings[0].incident,
+    )
+    columns = releases_of(findings)
+    measures = _measures(findings, columns)
+    return ClaimView(
+        id=claim,
+        text=data.claims.get(claim, absent),
+        releases=tuple(_release(data, finding) for finding in findings),
+        expected=_expected(findings),
+        parts=tuple(_part(name, findings) for name in _part_names(findings)),
+        columns=tuple(columns),
+        measures=measures,
+        measures_open=len(measures) <= ROWS_OPEN_MAX,
+    )
+
+
+def _release(data: ReportData, finding: Finding) -> ReleaseView:
+    return ReleaseView(
+        finding=finding,
+        mismatch=is_mismatch(finding),
+        evidence=tuple(map(_excerpt, finding.evidence)),
+        not_counted=not_counted(
+            [t for t in data.trials if t.incident == finding.incident and t.release == finding.release]
+        ),
+    )
+
+
+def not_counted(trials: Sequence[TrialNote]) -> tuple[str, ...]:
+    """Why trials did not count, each reason once with the number of trials by arm."""
+    by_reason: dict[tuple[str, str], int] = {}
+    for trial in trials:
+        if not trial.valid:
+            reason = "; ".join(trial.reasons) or "no reason was recorded"
+            by_reason[(trial.arm, reason)] = by_reason.get((trial.arm, reason), 0) + 1
+    return tuple(
+        f"{arm}: {count} {'trial' if count == 1 else 'trials'} did not count: {reason}"
+        for (arm, reason), count in sorted(by_reason.items(), key=lambda item: (arm_key(item[0][0]), item[0][1]))
+    )
+
+
+def _expected(findings: Sequence[Finding]) -> tuple[Expected, ...]:
+    shared: dict[tuple[str, str], list[str]] = {}
+    for finding in findings:
+        shared.setdefault((str(finding.expected), finding.expected_from_code), []).append(finding.release)
+    return tuple(
+        Expected(releases=", ".join(releases), verdict=verdict, because=because)
+        for (verdict, because), releases in shared.items()
+    )
+
+
+def _excerpt(line: EvidenceLine) -> Excerpt:
+    left_out = max(0, len(line.excerpt) - EXCERPT_LENGTH_MAX)
+    return Excerpt(
+        place=f"{line.file}:{line.line}",
+        operation=line.operation,
+        text=line.excerpt[:EXCERPT_LENGTH_MAX],
+        left_out=left_out,
+    )
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _part_names(findings: Sequence[Finding]) -> list[str]:
+    return list(dict.fromkeys(part.name for finding in findings for part in finding.parts))
+
+
+def _part(name: str, findings: Sequence[Finding]) -> PartView:
+    results = [(f.release, part) for f in findings for part in f.parts if part.name == name]
+    sample = results[0][1]
+    axis = _Axis.over([value for _, part in results for value in (part.low, part.high, part.estimate, part.bound)])
+    relation = "at least" if sample.relation == ">=" else "at most"
+    return PartView(
+        name=name,
+        rule=f"{relation} {quantity(sample.bound, sample.unit)}",
+        why=sample.why,
+        marks=tuple(_mark(release, part, axis) for release, part in results),
+        bound_at=axis.at(sample.bound),
+        holds_right=sample.relation == ">=",
+        axis_low=quantity(axis.low, sample.unit),
+        axis_high=quantity(axis.high, sample.unit),
+        log_scale=axis.log,
+    )
+
+
+def _mark(release: str, part: PartResult, axis: _Axis) -> IntervalMark:
+    point = part.estimate if part.estimate is not None and math.isfinite(part.estimate) else None
+    low = part.low if part.low is not None else point
+    open_end = part.low is not None and (part.high is None or math.isinf(part.high))
+    high = axis.high if open_end else part.high if part.high is not None else point
+    left = axis.at(low) if low is not None else None
+    width = axis.at(high) - left if left is not None and high is not None else None
+    return IntervalMark(
+        release=release,
+        result=part,
+        words=estimate(part.estimate, part.low, part.high, part.unit),
+        left=left,
+        width=width,
+        point=None if point is None else axis.at(point),
+        open_end=open_end,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axis:
+    """A common axis for all releases. Logarithmic where positive values span more than two powers of ten."""
+
+    low: float
+    high: float
+    log: bool
+
+    @classmethod
+    def over(cls, values: Sequence[float | None]) -> _Axis:
+        finite = [value for value in values if value is not None and math.isfinite(value)]
+        low, high = min(finite, default=0.0), max(finite, default=1.0)
+        if low > 0 and high / low > 100:
+            return cls(low=low / 1.5, high=high * 1.5, log=True)
+        # Something that cannot be negative starts at zero, where a reader compares lengths.
+        start = 0.0 if 0 <= low <= 0.6 * high else low - 0.15 * ((high - low) or abs(high) or 1.0)
+        return cls(low=start, high=high + 0.12 * ((high - start) or 1.0), log=False)
+
+    def at(self, value: float) -> float:
+        """Position in per cent of the axis, kept within it."""
+        if math.isinf(value):
+            return 100.0 if value > 0 else 0.0
+        if self.log:
+            share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return round(100 * min(1.0, max(0.0, share)), 2)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _measures(findings: Sequence[Finding], columns: Sequence[str]) -> tuple[MeasureRow, ...]:
+    rows: dict[tuple[str, str, str], dict[str, MeasureSummary]] = {}
+    for finding in findings:
+        for measure in finding.measures:
+            rows.setdefault((measure.name, measure.arm, cell_label(measure.params)), {})[finding.release] = measure
+    ordered = sorted(rows.items(), key=lambda item: (item[0][0], natural_key(item[0][2]), arm_key(item[0][1])))
+    return tuple(
+        MeasureRow(
+            measure=name,
+            arm=arm,
+            cell=cell,
+            cells=tuple(_measure(by_release.get(release)) for release in columns),
+        )
+        for (name, arm, cell), by_release in ordered
+    )
+
+
+def _measure(measure: MeasureSummary | None) -> MeasureCell | None:
+    if measure is None:
+        return None
+    counts = f"{number(measure.n)} values of {number(measure.independent)} units"
+    if measure.censored:
+        counts += f", {number(measure.censored)} at least"
+    if measure.max is not None and measure.n > 1:
+        counts += f", max {quantity(measure.max, measure.unit)}"
+    return MeasureCell(
+        text=quantity(measure.p50, measure.unit),
+        within=interval(measure.low, measure.high, measure.unit),
+        counts=counts,
+    )

@@ -1,0 +1,312 @@
+"""``report.html``: one page that needs no network, no server and, but for its plots, no scripts.
+
+plotly.js is carried once, compressed, and unpacked by the browser. A content security policy in the page names the
+hashes of the two scripts that may run and forbids every request: a remark in a broker's log can neither run nor load
+anything, whatever it has in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import jinja2
+from markupsafe import Markup
+
+from analysis.report import claims, figures
+from analysis.report.data import IncidentText, Manifest, ReportData, TrialNote
+from analysis.report.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
+from analysis.report.order import arm_key, natural_key
+from analysis.report.words import (
+    REASON_MEANINGS,
+    SYMBOLS,
+    VERDICT_MEANINGS,
+    Tally,
+    in_order,
+    is_mismatch,
+    tally,
+    tally_words,
+)
+from harness.model import Finding
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRow:
+    """How many trials of an arm in a release counted."""
+
+    release: str
+    arm: str
+    planned: int
+    valid: int
+    deployments: int
+    hiccup: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentView:
+    name: str
+    text: IncidentText
+    articles: str
+    tally: Tally
+    claims: tuple[claims.ClaimView, ...]
+    timeline: figures.Timeline | None
+    strips: figures.Strips | None
+    rejections: tuple[figures.HeatTable, ...]
+    trials: tuple[TrialRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixRow:
+    claim: str
+    says: str
+    cells: tuple[Finding | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    manifest: Manifest
+    tally: Tally
+    facts: tuple[Fact, ...]
+    warnings: tuple[str, ...]
+    carries: tuple[str, ...]
+    releases: tuple[str, ...]
+    matrix: dict[str, tuple[MatrixRow, ...]]
+    incidents: tuple[IncidentView, ...]
+    logs: tuple[tuple[str, str, tuple[str, ...]], ...]
+
+
+def render(data: ReportData) -> str:
+    """The whole page as text. The same data give the same bytes."""
+    page = _page(data)
+    script = _asset("plots.js")
+    plotly = _plotly()
+    wanted = any(incident.timeline or incident.strips for incident in page.incidents)
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            page=page,
+            style=Markup(_asset("style.css")),  # our own file, not data
+            script=Markup(script),
+            plotly=plotly.packed if wanted else "",
+            policy=_policy(script, plotly.sha256),
+            figure_json=_figure_json,
+            symbols=SYMBOLS,
+            verdict_meanings=VERDICT_MEANINGS,
+            reason_meanings=REASON_MEANINGS,
+            tally_words=tally_words,
+            is_mismatch=is_mismatch,
+        )
+    )
+
+
+# --- assets -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackedScript:
+    """A script as base64 of gzip, and the hash of its text for the content security policy."""
+
+    packed: str
+    sha256: str
+
+
+@cache
+def _plotly() -> PackedScript:
+    # The package has the full bundle of 4.8 MB only; compressed it adds 2 MB to the page, and browsers unpack gzip.
+    source = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    return PackedScript(
+        packed=base64.b64encode(gzip.compress(source, 9, mtime=0)).decode("ascii"),
+        sha256=_sha256(source),
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("analysis.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _sha256(content: bytes) -> str:
+    return base64.b64encode(hashlib.sha256(content).digest()).decode("ascii")
+
+
+def _policy(script: str, plotly_sha256: str) -> str:
+    # Plotly sets styles on its elements, and saves a picture by way of a data or blob address.
+    return (
+        "default-src 'none'; "
+        f"script-src 'sha256-{_sha256(script.encode())}' 'sha256-{plotly_sha256}'; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("analysis.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalize,
+    )
+    return environment
+
+
+def _finalize(value: object) -> object:
+    """Control characters of remarks are written out before they are escaped; our own markup stays as it is."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _figure_json(figure: figures.Timeline | figures.Strips) -> Markup:
+    """A figure's data for a script element of type application/json; ``<`` cannot close that element."""
+    text = json.dumps(figure.json(), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+# --- the page's values ------------------------------------------------------------------------------------------------
+
+
+def _page(data: ReportData) -> Page:
+    manifest = data.manifest
+    names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
+    releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
+    carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
+    return Page(
+        manifest=manifest,
+        tally=tally(data.findings),
+        facts=_facts(data),
+        warnings=_warnings(data),
+        carries=(*carries, *(note for note in manifest.notes if note not in carries)),
+        releases=tuple(releases),
+        matrix={name: _matrix(data, name, releases) for name in names},
+        incidents=tuple(_incident(data, name) for name in names),
+        logs=tuple(
+            (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
+            for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
+        ),
+    )
+
+
+def _warnings(data: ReportData) -> tuple[str, ...]:
+    manifest = data.manifest
+    warnings = []
+    if not data.findings:
+        warnings.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
+    if manifest.status != "complete":
+        warnings.append(
+            f"This run is {manifest.status}, not complete. What follows rests on the trials that were made."
+        )
+    if manifest.effort == "quick":
+        warnings.append(
+            "Quick effort: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
+        )
+    if manifest.dirty:
+        warnings.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
+    return tuple(warnings)
+
+
+def _facts(data: ReportData) -> tuple[Fact, ...]:
+    manifest = data.manifest
+    host = manifest.host
+    machine = [f"{host.cores} cores" if host.cores is not None else "", _gibibytes(host.memory_bytes)]
+    clients = sorted({finding.client for finding in data.findings if finding.client}, key=natural_key)
+    if not clients:
+        clients = [f"{release} for {cluster}" for cluster, release in manifest.client_releases.items()]
+    facts = [
+        Fact(name="Releases", value=", ".join(manifest.releases)),
+        Fact(name="Clients", value=", ".join(clients)),
+        Fact(name="Effort", value=manifest.effort, note=_effort(data.trials)),
+        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.platform),
+        Fact(name="Java of the brokers", value=host.java, note=host.java_source),
+        Fact(name="Backend", value=manifest.backend),
+        Fact(name="Seed", value=str(manifest.seed)),
+        Fact(name="Commit", value=manifest.commit[:12], note="with uncommitted changes" if manifest.dirty else ""),
+        Fact(name="Started", value=manifest.created.replace("T", " ").replace("Z", " UTC")),
+    ]
+    return tuple(fact for fact in facts if fact.value)
+
+
+def _gibibytes(size: int | None) -> str:
+    return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
+
+
+def _effort(trials: tuple[TrialNote, ...]) -> str:
+    """The numbers behind the effort's name: trials, how many counted, and how many a cell has."""
+    if not trials:
+        return ""
+    cells: dict[tuple[str, ...], int] = {}
+    for trial in trials:
+        key = (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
+        cells[key] = cells.get(key, 0) + 1
+    valid = sum(trial.valid for trial in trials)
+    fewest, most = min(cells.values()), max(cells.values())
+    each = str(fewest) if fewest == most else f"{fewest} to {most}"
+    return f"{number(len(trials))} trials, {number(valid)} counted; {each} in each of {number(len(cells))} cells"
+
+
+def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[MatrixRow, ...]:
+    rows: dict[str, dict[str, Finding]] = {}
+    for finding in in_order(data.findings):
+        if finding.incident == incident:
+            rows.setdefault(finding.claim, {})[finding.release] = finding
+    return tuple(
+        MatrixRow(
+            claim=claim,
+            says=shortened(data.claims[claim].says) if claim in data.claims else "",
+            cells=tuple(by_release.get(release) for release in releases),
+        )
+        for claim, by_release in rows.items()
+    )
+
+
+def _incident(data: ReportData, name: str) -> IncidentView:
+    views = claims.claim_views(data, name)
+    articles = sorted({view.text.article for view in views if view.text.article}, key=natural_key)
+    return IncidentView(
+        name=name,
+        text=data.incidents.get(name, IncidentText()),
+        articles=", ".join(articles),
+        tally=tally(finding for finding in data.findings if finding.incident == name),
+        claims=views,
+        timeline=figures.timeline(data, name),
+        strips=figures.strips(data, name),
+        rejections=figures.rejections(data, name),
+        trials=_trials(data, name),
+    )
+
+
+def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
+    groups: dict[tuple[str, str], list[TrialNote]] = {}
+    for trial in data.trials:
+        if trial.incident == incident:
+            groups.setdefault((trial.release, trial.arm), []).append(trial)
+    rows = []
+    for (release, arm), trials in sorted(
+        groups.items(), key=lambda item: (natural_key(item[0][0]), arm_key(item[0][1]))
+    ):
+        hiccups = [trial.hiccup_ms_max for trial in trials if trial.valid and trial.hiccup_ms_max is not None]
+        rows.append(
+            TrialRow(
+                release=release,
+                arm=arm,
+                planned=len(trials),
+                valid=sum(trial.valid for trial in trials),
+                deployments=len({trial.deployment for trial in trials}),
+                hiccup=quantity(max(hiccups), "ms") if hiccups else "",
+                reasons=claims.not_counted(trials),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,151 @@
+"""junit.xml: a test suite for each incident and release, a test case for each claim.
+
+Decided as expected passes, a mismatch is a failure, an undecided claim an error. A run without findings is one error,
+so that a pipeline which reads nothing but this file cannot take it for a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from xml.etree import ElementTree
+
+from analysis.report.data import ClaimText, ReportData
+from analysis.report.numbers import cell_label, printable
+from analysis.report.words import in_order, is_mismatch
+from harness.model import Finding, VerdictKind
+
+
+def junit_xml(data: ReportData) -> str:
+    """The document as text, valid XML 1.0 whatever characters a broker's remark has."""
+    root = ElementTree.Element("testsuites", name="rocketmq-incident-lab")
+    suites = [
+        _suite(data, incident, release, list(findings))
+        for (incident, release), findings in groupby(
+            sorted(in_order(data.findings), key=lambda finding: finding.incident),
+            key=lambda finding: (finding.incident, finding.release),
+        )
+    ]
+    if not suites:
+        suites = [_empty_suite()]
+    root.extend(suites)
+    for count in ("tests", "failures", "errors"):
+        root.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _suite(data: ReportData, incident: str, release: str, findings: Sequence[Finding]) -> ElementTree.Element:
+    suite = ElementTree.Element(
+        "testsuite",
+        name=_xml(f"{incident} on {release}"),
+        tests=str(len(findings)),
+        failures=str(sum(map(is_mismatch, findings))),
+        errors=str(sum(finding.verdict is VerdictKind.UNDECIDED for finding in findings)),
+        skipped="0",
+        timestamp=_xml(data.manifest.created),
+    )
+    manifest = data.manifest
+    _properties(
+        suite,
+        {
+            "run": manifest.run,
+            "commit": manifest.commit,
+            "dirty": str(manifest.dirty).lower(),
+            "seed": str(manifest.seed),
+            "effort": manifest.effort,
+            "backend": manifest.backend,
+            "release": release,
+            "incident": incident,
+        },
+    )
+    for finding in findings:
+        suite.append(_case(finding, data.claims.get(finding.claim)))
+    return suite
+
+
+def _case(finding: Finding, text: ClaimText | None) -> ElementTree.Element:
+    case = ElementTree.Element(
+        "testcase", classname=_xml(f"{finding.incident}.{finding.release}"), name=_xml(finding.claim)
+    )
+    _properties(case, _numbers(finding))
+    if finding.verdict is VerdictKind.UNDECIDED:
+        outcome = ElementTree.SubElement(
+            case, "error", type="undecided", message=_xml(f"undecided: {finding.reason or 'no reason was recorded'}")
+        )
+        outcome.text = _xml(_story(finding, text))
+    elif is_mismatch(finding):
+        outcome = ElementTree.SubElement(
+            case, "failure", type="mismatch", message=_xml(f"expected {finding.expected}, measured {finding.verdict}")
+        )
+        outcome.text = _xml(_story(finding, text))
+    out = ElementTree.SubElement(case, "system-out")
+    out.text = _xml("\n".join(f"{line.file}:{line.line}: {line.excerpt}" for line in finding.evidence) or "no evidence")
+    return case
+
+
+def _story(finding: Finding, text: ClaimText | None) -> str:
+    said = [f"The article says: {text.says}", f"Reading: {text.reading}"] if text is not None else []
+    return "\n".join(
+        [
+            *said,
+            f"Expected {finding.expected} from the code: {finding.expected_from_code}",
+            f"Measured: {finding.truth}",
+            *(
+                f"Part {part.name}: {part.verdict}{f' ({part.reason})' if part.reason else ''}, "
+                f"{_plain(part.estimate)} [{_plain(part.low)}, {_plain(part.high)}] must be {part.relation} "
+                f"{_plain(part.bound)} {part.unit}, {part.units} units"
+                for part in finding.parts
+            ),
+        ]
+    )
+
+
+def _numbers(finding: Finding) -> dict[str, str]:
+    properties = {
+        "verdict": str(finding.verdict),
+        "reason": finding.reason,
+        "expected": str(finding.expected),
+        "truth": finding.truth,
+        "trials": str(finding.trials),
+        "client": finding.client,
+        "injection": finding.injection,
+        "rule_hash": finding.rule_hash,
+    }
+    for part in finding.parts:
+        for name, value in (("estimate", part.estimate), ("low", part.low), ("high", part.high), ("bound", part.bound)):
+            properties[f"part.{part.name}.{name}"] = _plain(value)
+        properties[f"part.{part.name}.unit"] = part.unit
+        properties[f"part.{part.name}.verdict"] = str(part.verdict)
+    for measure in finding.measures:
+        cell = f" ({cell_label(measure.params)})" if measure.params else ""
+        properties[f"measure.{measure.name}.{measure.arm}{cell}"] = (
+            f"p50={_plain(measure.p50)} p90={_plain(measure.p90)} p99={_plain(measure.p99)} "
+            f"n={measure.n} independent={measure.independent} censored={measure.censored} unit={measure.unit}"
+        )
+    return properties
+
+
+def _empty_suite() -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name="no findings", tests="1", failures="0", errors="1", skipped="0")
+    case = ElementTree.SubElement(suite, "testcase", classname="run", name="has findings")
+    ElementTree.SubElement(case, "error", type="undecided", message="the run has no findings")
+    return suite
+
+
+def _properties(parent: ElementTree.Element, values: Mapping[str, str]) -> None:
+    properties = ElementTree.SubElement(parent, "properties")
+    for name, value in values.items():
+        ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(value))
+
+
+def _plain(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "none"
+    return f"{value:.6g}"
+
+
+def _xml(text: str) -> str:
+    # A carriage return would be read back as a line feed, and is no help to a reader either.
+    return printable(text).replace("\r", "\\x0d")

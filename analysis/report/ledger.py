@@ -1,0 +1,314 @@
+"""The ledger: one entry for each claim, release and backend, with its verdict, numbers and excerpts of evidence.
+
+A run has its own ledger.json; the committed record ``scenarios/ledger.json`` collects the newest full run of every
+entry. ``LEDGER.md`` and the README's table are made from it. The format is schema 1 of the design's contract; beyond
+it an entry may have keys that a reader can leave alone: ``claims`` (texts), ``censored`` and ``operation``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from analysis.report import markdown
+from analysis.report.data import Host, Manifest, ReportData, load_report_data
+from analysis.report.decode import DecodeError, decode
+from analysis.report.files import write_atomically
+from analysis.report.numbers import printable
+from analysis.report.order import natural_key
+from harness.errors import LedgerError
+from harness.model import LEDGER_SCHEMA, EvidenceLine, Finding, MeasureSummary, ParameterValue, VerdictKind
+
+EXCERPT_LENGTH_MAX = 400
+"""A remark of a broker is some 150 characters; what is longer is cut, since the committed file has to stay readable."""
+
+Cell = tuple[str, str, str]
+"""Claim, release and backend: what an entry of the ledger stands for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerClaim:
+    """The texts of a claim, so that the readable ledger can be made from the file alone."""
+
+    article: str
+    incident: str
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRun:
+    """A run that at least one entry comes from."""
+
+    run: str
+    created: str
+    commit: str
+    effort: str
+    seed: int
+    backend: str
+    host: Host = field(default_factory=Host)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerMeasure:
+    """A distribution; ``low`` and ``high`` are its 95 % interval, null where it is open or was not computed."""
+
+    name: str
+    arm: str
+    params: Mapping[str, ParameterValue]
+    unit: str
+    independent: int
+    n: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    min: float | None
+    max: float | None
+    low: float | None
+    high: float | None
+    censored: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEvidence:
+    excerpt: str
+    file: str
+    line: int
+    operation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerFinding:
+    """One claim in one release on one backend."""
+
+    claim: str
+    release: str
+    backend: str
+    run: str
+    client: str
+    injection: str
+    rule_commit: str
+    validity: tuple[str, ...]
+    expected: VerdictKind
+    verdict: VerdictKind
+    reason: str
+    truth: str
+    expected_from_code: str
+    trials: int
+    measures: tuple[LedgerMeasure, ...]
+    evidence: tuple[LedgerEvidence, ...]
+
+    def cell(self) -> Cell:
+        return (self.claim, self.release, self.backend)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    schema: Literal[1] = 1
+    runs: tuple[LedgerRun, ...] = ()
+    claims: Mapping[str, LedgerClaim] = field(default_factory=dict)
+    findings: tuple[LedgerFinding, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerUpdate:
+    """What an update did, by cell. ``changed`` are replaced cells whose verdict is another one than before."""
+
+    ledger: Ledger
+    added: tuple[Cell, ...]
+    replaced: tuple[Cell, ...]
+    kept: tuple[Cell, ...]
+    changed: tuple[Cell, ...]
+
+
+def ledger_of(data: ReportData) -> Ledger:
+    """The ledger of one run, whatever its state; only :func:`update_ledger` asks for a clean and complete one."""
+    findings = tuple(_finding(finding, data.manifest.run) for finding in data.findings)
+    claims = {
+        claim: LedgerClaim(article=text.article, incident=text.incident, says=text.says)
+        for claim, text in data.claims.items()
+    }
+    return _ordered(runs=[_run(data.manifest)], claims=claims, findings=findings)
+
+
+def load_ledger(path: Path) -> Ledger:
+    """The ledger in ``path``, an empty one where there is no file. Raises LedgerError for anything else."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Ledger()
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise LedgerError(
+            f"{path} cannot be read: {error}", advice="Restore it from git, it is a committed file."
+        ) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != LEDGER_SCHEMA:
+        raise LedgerError(f"{path} has schema {schema!r}, this version reads {LEDGER_SCHEMA}")
+    try:
+        return decode(Ledger, document, "ledger")
+    except DecodeError as error:
+        raise LedgerError(f"{path} is not as expected: {error}") from error
+
+
+def ledger_json(ledger: Ledger) -> str:
+    """The file's text: strict JSON (an unbounded number becomes null), the same bytes for the same entries."""
+    document = _plain(dataclasses.asdict(ledger))
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) -> LedgerUpdate:
+    """Take the findings of full, complete runs of a clean tree into the committed ledger.
+
+    Entries that the runs did not cover stay as they are; of two runs that cover the same one the newer wins, in
+    whatever order they are named. Nothing is written unless every run is acceptable. Raises LedgerError, and
+    RunDirectoryError for what is no analysed run directory.
+    """
+    before = load_ledger(target_json)
+    if not run_dirs:
+        raise LedgerError("no run directory was named", advice="mqlab ledger --update RUN_DIR...")
+    runs = sorted((_acceptable(run_dir) for run_dir in run_dirs), key=lambda data: natural_key(data.manifest.run))
+    old = {finding.cell(): finding for finding in before.findings}
+    new = {finding.cell(): finding for data in runs for finding in ledger_of(data).findings}
+    claims = dict(before.claims)
+    for data in runs:
+        claims.update(ledger_of(data).claims)
+    ledger = _ordered(
+        runs=[*before.runs, *(_run(data.manifest) for data in runs)], claims=claims, findings={**old, **new}.values()
+    )
+    write_atomically(target_json, ledger_json(ledger))
+    write_atomically(target_md, markdown.ledger_document(ledger))
+    cells = [finding.cell() for finding in ledger.findings]
+    return LedgerUpdate(
+        ledger=ledger,
+        added=tuple(cell for cell in cells if cell in new and cell not in old),
+        replaced=tuple(cell for cell in cells if cell in new and cell in old),
+        kept=tuple(cell for cell in cells if cell not in new),
+        changed=tuple(cell for cell in cells if cell in new and cell in old and new[cell].verdict != old[cell].verdict),
+    )
+
+
+def ledger_table(ledger: Ledger) -> str:
+    """The README's table in Markdown; see :func:`analysis.report.markdown.ledger_table`."""
+    return markdown.ledger_table(ledger)
+
+
+def rewrite_readme(readme: Path, ledger: Ledger) -> bool:
+    """Put the ledger's table between the README's markers; True when that changed the file. Raises LedgerError."""
+    try:
+        before = readme.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LedgerError(f"{readme} cannot be read: {error}") from error
+    after = markdown.between_markers(before, ledger_table(ledger), str(readme))
+    if after == before:
+        return False
+    write_atomically(readme, after)
+    return True
+
+
+def _acceptable(run_dir: Path) -> ReportData:
+    data = load_report_data(run_dir)
+    manifest = data.manifest
+    again = f"mqlab verify {' '.join(manifest.incidents)} --release {','.join(manifest.releases)}"
+    if manifest.dirty:
+        raise LedgerError(
+            f"{run_dir}: run {manifest.run} was made from a tree with uncommitted changes",
+            advice=f"Commit, then run again: {again}",
+        )
+    if manifest.status != "complete":
+        raise LedgerError(
+            f"{run_dir}: run {manifest.run} is {manifest.status}, not complete",
+            advice=f"Finish it: mqlab verify --resume {run_dir}",
+        )
+    if manifest.effort != "full":
+        raise LedgerError(
+            f"{run_dir}: run {manifest.run} was made with {manifest.effort} effort, the ledger records full runs only",
+            advice=f"Run with full effort: {again}",
+        )
+    if not data.findings:
+        raise LedgerError(
+            f"{run_dir}: run {manifest.run} has no findings", advice=f"Analyse it: mqlab analyze {run_dir}"
+        )
+    return data
+
+
+def _run(manifest: Manifest) -> LedgerRun:
+    return LedgerRun(
+        run=manifest.run,
+        created=manifest.created,
+        commit=manifest.commit,
+        effort=manifest.effort,
+        seed=manifest.seed,
+        backend=manifest.backend,
+        host=manifest.host,
+    )
+
+
+def _finding(finding: Finding, run: str) -> LedgerFinding:
+    return LedgerFinding(
+        claim=finding.claim,
+        release=finding.release,
+        backend=finding.backend,
+        run=run,
+        client=finding.client,
+        injection=finding.injection,
+        rule_commit=finding.rule_commit,
+        validity=finding.validity,
+        expected=finding.expected,
+        verdict=finding.verdict,
+        reason=finding.reason,
+        truth=finding.truth,
+        expected_from_code=finding.expected_from_code,
+        trials=finding.trials,
+        measures=tuple(
+            sorted(
+                map(_measure, finding.measures),
+                key=lambda m: (m.name, m.arm, json.dumps(dict(m.params), sort_keys=True)),
+            )
+        ),
+        evidence=tuple(map(_evidence, finding.evidence)),
+    )
+
+
+def _measure(measure: MeasureSummary) -> LedgerMeasure:
+    fields = {f.name: getattr(measure, f.name) for f in dataclasses.fields(LedgerMeasure)}
+    return LedgerMeasure(**fields)
+
+
+def _evidence(line: EvidenceLine) -> LedgerEvidence:
+    excerpt = printable(line.excerpt)
+    if len(excerpt) > EXCERPT_LENGTH_MAX:
+        excerpt = f"{excerpt[: EXCERPT_LENGTH_MAX - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return LedgerEvidence(excerpt=excerpt, file=line.file, line=line.line, operation=line.operation)
+
+
+def _ordered(
+    *, runs: Iterable[LedgerRun], claims: Mapping[str, LedgerClaim], findings: Iterable[LedgerFinding]
+) -> Ledger:
+    """Entries in one order; runs and claims that no entry refers to are left out."""
+    entries = sorted(findings, key=lambda entry: (natural_key(entry.claim), natural_key(entry.release), entry.backend))
+    used_runs = {entry.run for entry in entries}
+    used_claims = sorted({entry.claim for entry in entries} & set(claims), key=natural_key)
+    by_name = {run.run: run for run in runs}
+    return Ledger(
+        runs=tuple(by_name[name] for name in sorted(by_name, key=natural_key) if name in used_runs),
+        claims={claim: claims[claim] for claim in used_claims},
+        findings=tuple(entries),
+    )
+
+
+def _plain(value: object) -> object:
+    """JSON's own kinds; numbers to six significant digits, since more are noise in a diff."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        rounded = float(f"{value:.6g}")
+        return int(rounded) if rounded.is_integer() else rounded
+    return str(value) if isinstance(value, VerdictKind) else value

@@ -1,0 +1,182 @@
+"""The ledger for people: ``LEDGER.md`` and the table in the README."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from analysis.report.numbers import cell_label, interval, number, printable, quantity, shortened
+from analysis.report.order import arm_key, natural_key
+from harness.errors import LedgerError
+from harness.model import VerdictKind
+
+if TYPE_CHECKING:
+    from analysis.report.ledger import Ledger, LedgerFinding
+
+BEGIN = "<!-- ledger:begin -->"
+END = "<!-- ledger:end -->"
+
+
+def ledger_table(ledger: Ledger) -> str:
+    """Claim, what the article says (shortened), verdict of each release in words, the truth; one row a claim.
+
+    Several backends give a row each. A verdict that differs from the committed expectation says so.
+    """
+    releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
+    if not releases:
+        return "No run is recorded yet."
+    backends = {finding.backend for finding in ledger.findings}
+    head = ["claim", "the article says", *releases, "measured"]
+    rows = [_row(head), _row("---" for _ in head)]
+    for (claim, backend), entries in _by_claim(ledger).items():
+        name = claim if len(backends) == 1 else f"{claim} ({backend})"
+        says = shortened(ledger.claims[claim].says) if claim in ledger.claims else ""
+        verdicts = [_verdict(entries[release]) if release in entries else "not run" for release in releases]
+        rows.append(_row([_text(name), _text(says), *verdicts, _truths(list(entries.values()))]))
+    return "\n".join(rows)
+
+
+def ledger_document(ledger: Ledger) -> str:
+    """``LEDGER.md``: the table, then each claim with its expectation, numbers and evidence by release."""
+    parts = [
+        "# Ledger",
+        "",
+        "What was measured for each claim, release by release. Written by `mqlab ledger --update RUN_DIR...` from "
+        "[ledger.json](ledger.json); do not edit it by hand.",
+        "",
+        "A verdict holds for its release, on the host, the settings and the way of injection that stand beside it. "
+        "*Undecided* is never a pass.",
+        "",
+        ledger_table(ledger),
+        "",
+        *_runs(ledger),
+    ]
+    for (claim, backend), entries in _by_claim(ledger).items():
+        parts += _claim(ledger, claim, backend, entries)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def between_markers(document: str, table: str, name: str) -> str:
+    """``document`` with ``table`` between the two markers. Raises LedgerError unless each is there once, in order."""
+    if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
+        raise LedgerError(
+            f"{name} must have the line {BEGIN} once and the line {END} once after it",
+            advice="Put the two markers where the table shall stand.",
+        )
+    before, rest = document.split(BEGIN)
+    after = rest.split(END)[1]
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _by_claim(ledger: Ledger) -> dict[tuple[str, str], dict[str, LedgerFinding]]:
+    rows: dict[tuple[str, str], dict[str, LedgerFinding]] = {}
+    for finding in ledger.findings:
+        rows.setdefault((finding.claim, finding.backend), {})[finding.release] = finding
+    return rows
+
+
+def _verdict(entry: LedgerFinding) -> str:
+    words = f"**{entry.verdict}**" if entry.verdict is VerdictKind.REFUTED else str(entry.verdict)
+    if entry.verdict is VerdictKind.UNDECIDED:
+        return f"{words} ({_text(entry.reason)})" if entry.reason else words
+    return words if entry.verdict is entry.expected else f"{words}, expected {entry.expected}"
+
+
+def _truths(entries: Sequence[LedgerFinding]) -> str:
+    """One sentence where the releases share it, else one a release."""
+    by_truth: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.truth:
+            by_truth.setdefault(entry.truth, []).append(entry.release)
+    if len(by_truth) == 1 and len(entries) == len(next(iter(by_truth.values()))):
+        return _text(next(iter(by_truth)))
+    return "<br>".join(f"{_text(', '.join(releases))}: {_text(truth)}" for truth, releases in by_truth.items())
+
+
+def _runs(ledger: Ledger) -> list[str]:
+    if not ledger.runs:
+        return []
+    rows = [_row(["run", "commit", "effort", "seed", "backend", "cores", "Java"]), _row(["---"] * 7)]
+    for run in ledger.runs:
+        cores = str(run.host.cores) if run.host.cores is not None else ""
+        cells = [run.run, run.commit[:12], run.effort, str(run.seed), run.backend, cores, run.host.java]
+        rows.append(_row(_text(cell) for cell in cells))
+    return ["## Runs", "", *rows, ""]
+
+
+def _claim(ledger: Ledger, claim: str, backend: str, entries: dict[str, LedgerFinding]) -> list[str]:
+    text = ledger.claims.get(claim)
+    lines = [f"## {_text(claim)}" + (f" ({_text(backend)})" if backend != "local" else ""), ""]
+    if text is not None:
+        lines += [f"Article {_text(text.article)}, incident `{_code(text.incident)}`: {_text(text.says)}", ""]
+    for release, entry in entries.items():
+        lines += _release(release, entry)
+    return lines
+
+
+def _release(release: str, entry: LedgerFinding) -> list[str]:
+    lines = [
+        f"### {_text(entry.claim)} on {_text(release)}: {_verdict(entry)}",
+        "",
+        _text(entry.truth) or "No sentence was recorded.",
+        "",
+        f"- expected from the code: {entry.expected}. {_text(entry.expected_from_code)}",
+        f"- {entry.trials} valid trials, run `{_code(entry.run)}`, client {_text(entry.client)}, "
+        f"injection {_text(entry.injection)}, rule of commit `{_code(entry.rule_commit[:12])}`",
+        *(f"- {_text(note)}" for note in entry.validity),
+        "",
+    ]
+    if entry.measures:
+        rows = [
+            _row(["measure", "arm", "cell", "units", "values", "median", "95 % interval", "p90", "p99", "range"]),
+            _row(["---"] * 10),
+        ]
+        ordered = sorted(entry.measures, key=lambda m: (m.name, arm_key(m.arm)))
+        for measure in ordered:
+            values = f"{measure.n}, {measure.censored} censored" if measure.censored else str(measure.n)
+            span = (
+                ""
+                if measure.min is None or measure.max is None
+                else f"{number(measure.min)} to {quantity(measure.max, measure.unit)}"
+            )
+            cells = [
+                measure.name,
+                measure.arm,
+                cell_label(measure.params),
+                str(measure.independent),
+                values,
+                quantity(measure.p50, measure.unit),
+                interval(measure.low, measure.high, measure.unit),
+                number(measure.p90),
+                number(measure.p99),
+                span,
+            ]
+            rows.append(_row(_text(cell) for cell in cells))
+        lines += [*rows, ""]
+    for line in entry.evidence:
+        place = f"{line.file}:{line.line}" + (f", operation {line.operation}" if line.operation else "")
+        lines += [f"- `{_code(place)}`", "", *_fenced(line.excerpt), ""]
+    return lines
+
+
+def _fenced(text: str) -> list[str]:
+    """An indented code block; the fence is longer than any run of backticks inside, so the text cannot end it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"  {fence}text", *(f"  {line}" for line in printable(text).splitlines()), f"  {fence}"]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(text: str) -> str:
+    """Text on one line that neither Markdown nor HTML reads as anything else, in a table or outside of one."""
+    line = " ".join(printable(text).split())
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~])", r"\\\1", line)
+
+
+def _code(text: str) -> str:
+    return " ".join(printable(text).split()).replace("`", "'").replace("|", "/")

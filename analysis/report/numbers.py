@@ -1,0 +1,154 @@
+"""Numbers, intervals and cells in words. Every figure that a reader sees goes through here.
+
+Three significant digits are what a 95 % interval of some tens of trials can carry; counts stay whole.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.model import ParameterValue
+
+COUNT_UNITS = frozenset({"", "1", "count", "counts", "lines", "messages", "rejections", "requests", "sends"})
+"""Units whose numbers are shown without a unit or as they are; ``share`` becomes a percentage."""
+
+DASH = "\N{EN DASH}"
+MISSING = "\N{EM DASH}"
+NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+
+
+def number(value: float | None) -> str:
+    """``0.0132``, ``54.7``, ``1,203``; an em dash for none, a symbol for infinity."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "\N{MINUS SIGN}\N{INFINITY}"
+    if value == 0:
+        return "0"
+    if abs(value) >= 1000 or (value == int(value) and abs(value) < 1000):
+        text = f"{value:,.0f}"
+    elif abs(value) < 0.001:
+        text = f"{value:.2e}"
+    else:
+        digits = max(0, 2 - math.floor(math.log10(abs(value))))
+        text = f"{value:.{digits}f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """A number with its unit, such as ``54.7 s``, ``38 %`` (of a share) or ``12`` (a count)."""
+    if value is None or math.isnan(value):
+        return MISSING
+    if unit == "share":
+        return f"{number(value * 100)}{NARROW_SPACE}%"
+    if unit in COUNT_UNITS:
+        return number(value)
+    return f"{number(value)}{NARROW_SPACE}{unit}"
+
+
+def interval(low: float | None, high: float | None, unit: str) -> str:
+    """``54.1-55.2 s`` with an en dash; an open upper end reads ``at least 54.1 s``; empty when there is none."""
+    if low is None and high is None:
+        return ""
+    if high is None or math.isinf(high):
+        return f"at least {quantity(low, unit)}" if low is not None and not math.isinf(low) else ""
+    if low is None or math.isinf(low):
+        return f"at most {quantity(high, unit)}"
+    scale = 100.0 if unit == "share" else 1.0
+    return f"{number(low * scale)}{DASH}{quantity(high, unit)}"
+
+
+def estimate(value: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """``54.7 s (54.1-55.2 s)``; where too much was censored for an estimate only the bound."""
+    within = interval(low, high, unit)
+    if value is None or math.isnan(value) or math.isinf(value):
+        return within or MISSING
+    return f"{quantity(value, unit)} ({within})" if within else quantity(value, unit)
+
+
+def parameter(name: str, value: ParameterValue) -> str:
+    """``stall_ms=450`` as ``stall 450 ms``: the unit is the last word of a parameter's name."""
+    for suffix, unit in (("_ms", "ms"), ("_s", "s"), ("_hz", "/s"), ("_bytes", "bytes")):
+        if name.endswith(suffix) and isinstance(value, int | float):
+            return f"{name.removesuffix(suffix).replace('_', ' ')} {quantity(value, unit)}"
+    shown = number(value) if isinstance(value, int | float) else value
+    return f"{name.replace('_', ' ')} {shown}"
+
+
+def cell_label(params: Mapping[str, ParameterValue]) -> str:
+    """The cell's parameters in words, stable in their order; empty for the one cell of an arm without parameters."""
+    return ", ".join(parameter(name, params[name]) for name in sorted(params, key=_parameter_order))
+
+
+def _parameter_order(name: str) -> tuple[int, str]:
+    # The length of a stall is what a reader looks for first; a rate is the background that it meets.
+    return (0 if name == "stall_ms" else 2 if name.endswith("_hz") else 1, name)
+
+
+def shortened(text: str, length_max: int = 110) -> str:
+    """``text`` on one line and cut at a word, with an ellipsis where something was left out."""
+    line = " ".join(text.split())
+    if len(line) <= length_max:
+        return line
+    cut = line[: length_max - 1]
+    return f"{cut.rsplit(' ', 1)[0] if ' ' in cut else cut}\N{HORIZONTAL ELLIPSIS}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles:
+    """Quantiles of values of which some are only known as "at least".
+
+    A quantile is None where it falls among the censored values: it is then known to lie above them only. All fields
+    are in the unit of the values; ``n`` counts all values, ``censored`` those that are lower bounds.
+    """
+
+    n: int
+    censored: int
+    min: float | None
+    p25: float | None
+    p50: float | None
+    p75: float | None
+    p90: float | None
+    max: float | None
+    mean: float | None
+
+
+def quantiles(values: Sequence[float], censored: Sequence[bool]) -> Quantiles:
+    """Nearest-rank quantiles with censored values as unbounded above, as the analysis treats them.
+
+    A median is thus known while at least half of the values are; ``max`` and ``mean`` only when nothing is censored.
+    """
+    observed = sorted(value for value, flag in zip(values, censored, strict=True) if not flag)
+    count = len(values)
+    lost = count - len(observed)
+
+    def rank(share: float) -> float | None:
+        position = max(0, math.ceil(share * count) - 1)
+        return observed[position] if position < len(observed) else None
+
+    return Quantiles(
+        n=count,
+        censored=lost,
+        min=rank(0.0),
+        p25=rank(0.25),
+        p50=rank(0.5),
+        p75=rank(0.75),
+        p90=rank(0.9),
+        max=observed[-1] if observed and not lost else None,
+        mean=sum(observed) / len(observed) if observed and not lost else None,
+    )
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def printable(text: str) -> str:
+    """``text`` with control characters written out as ``\\x1b``: a remark must not steer a terminal or break XML.
+
+    Tab, line feed and carriage return stay; lone surrogates and the two non-characters are written out, too.
+    """
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -1,0 +1,215 @@
+"use strict";
+// Draws the figures from the JSON beside them. The page is complete without this: every figure has its table.
+(() => {
+  const ARM_DASH = { incident: "solid", fix: "solid", better: "solid", baseline: "dot" };
+  const state = { drawn: 0, wanted: 0 };
+  const root = document.documentElement;
+
+  const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+  const armColour = (role) => css(`--arm-${role || "baseline"}`) || css("--soft");
+  const parse = (id) => JSON.parse(document.getElementById(id).textContent);
+
+  async function unpack() {
+    const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+  }
+
+  function theme() {
+    const ink = css("--ink"), soft = css("--soft"), line = css("--line");
+    const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickfont: { color: soft, size: 11 }, automargin: true,
+      title: { font: { color: soft, size: 12 }, standoff: 6 } };
+    return {
+      axis,
+      layout: {
+        paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true,
+        font: { family: css("--sans"), color: ink, size: 12 },
+        hoverlabel: { bgcolor: css("--card"), bordercolor: css("--strong-line"), font: { color: ink } },
+        // A finger that scrolls the page must not end up zooming a plot.
+        dragmode: matchMedia("(hover: hover)").matches ? "zoom" : false,
+      },
+    };
+  }
+  const CONFIG = { displaylogo: false, responsive: true,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"] };
+
+  function select(box, name, options, chosen, changed) {
+    if (options.length < 2) return;
+    const label = document.createElement("label");
+    const element = document.createElement("select");
+    label.append(name, element);
+    options.forEach((text, index) => element.append(new Option(text || "all", String(index), false, index === chosen)));
+    element.addEventListener("change", () => changed(Number(element.value)));
+    box.append(label);
+  }
+
+  // --- timeline: one panel an arm, rate over delay ---
+  const LINES = [
+    { key: "sent", name: "sent", colour: () => css("--soft"), width: 1.2, dash: "dot" },
+    { key: "ok", name: "acknowledged", colour: (role) => armColour(role), width: 1.8, dash: "solid" },
+    { key: "consumed", name: "consumed", colour: () => css("--ink"), width: 1.6, dash: "dash" },
+    { key: "failed", name: "failed", colour: () => css("--refuted"), width: 2, dash: "solid" },
+  ];
+
+  function timeline(plot, controls, data) {
+    const releases = [...new Set(data.views.map((view) => view.release))];
+    let current = data.views[data.first];
+    const show = () => {
+      plot.replaceChildren();
+      const panels = current.panels.map((index) => data.panels[index]);
+      const all = (keys) => panels.flatMap((panel) => keys.flatMap((key) => panel[key] || [])).filter((value) => value !== null);
+      const rateMax = Math.max(1, ...all(["sent", "ok", "failed", "consumed"]));
+      const delays = all(["p50", "max"]).filter((value) => value > 0);
+      const delayRange = delays.length
+        ? [Math.floor(Math.log10(Math.min(...delays))), Math.ceil(Math.log10(Math.max(...delays)) * 10) / 10 + 0.1] : [0, 1];
+      return Promise.all(panels.map((panel) => {
+        const box = document.createElement("div");
+        box.className = "panel";
+        const heading = document.createElement("p");
+        const arm = document.createElement("b");
+        arm.textContent = panel.arm;
+        box.style.setProperty("--arm", `var(--arm-${panel.role || "baseline"})`);
+        const note = document.createElement("small");
+        note.textContent = [panel.cell, `trial ${panel.trial}`].filter(Boolean).join(" · ");
+        heading.append(arm, note);
+        const target = document.createElement("div");
+        box.append(heading, target);
+        plot.append(box);
+        return drawPanel(target, panel, rateMax, delayRange);
+      }));
+    };
+    const choose = (release, cell) => {
+      const of = data.views.filter((view) => view.release === release);
+      current = of.find((view) => view.cell === cell) || of[0];
+      build();
+      return show();
+    };
+    const build = () => {
+      controls.replaceChildren();
+      const cells = data.views.filter((view) => view.release === current.release).map((view) => view.cell);
+      select(controls, "Release", releases, releases.indexOf(current.release), (i) => choose(releases[i], current.cell));
+      select(controls, "Cell", cells, cells.indexOf(current.cell), (i) => choose(current.release, cells[i]));
+    };
+    build();
+    return show;
+  }
+
+  function drawPanel(target, panel, rateMax, delayRange) {
+    const { axis, layout } = theme();
+    const lines = LINES.filter((line) => panel[line.key]).map((line) => ({
+      type: "scatter", mode: "lines", x: panel.t, y: panel[line.key], name: line.name, connectgaps: false,
+      line: { color: line.colour(panel.role), width: line.width, dash: line.dash, shape: "hvh" },
+      hovertemplate: "%{y:.4~g}/s",
+    }));
+    const delays = [
+      { key: "max", name: "delay max", colour: armColour(panel.role), symbol: "circle", size: 3.5 },
+      { key: "p50", name: "delay p50", colour: css("--ink"), symbol: "line-ew", size: 5 },
+    ].map((one) => ({
+      type: "scatter", mode: "markers", x: panel.t, y: panel[one.key], name: one.name, yaxis: "y2",
+      marker: { color: one.colour, size: one.size, symbol: one.symbol, line: { color: one.colour, width: 1.2 } },
+      hovertemplate: "%{y:.4~g} ms",
+    }));
+    const shapes = [];
+    if (panel.fault && panel.fault[0] !== null) {
+      const [from, to] = panel.fault;
+      shapes.push({ type: "rect", xref: "x", yref: "paper", x0: from, x1: to === null ? panel.t[panel.t.length - 1] : to, y0: 0, y1: 1,
+        fillcolor: css("--fault"), line: { width: 0 }, layer: "below" });
+      shapes.push({ type: "line", xref: "x", yref: "paper", x0: from, x1: from, y0: 0, y1: 1,
+        line: { color: css("--ink"), width: 1, dash: "dash" } });
+    }
+    return Plotly.newPlot(target, [...lines, ...delays], {
+      ...layout, height: 380, margin: { l: 50, r: 10, t: 6, b: 36 }, hovermode: "x unified", shapes,
+      showlegend: true, legend: { orientation: "h", y: -0.16, yanchor: "top", font: { size: 11 }, itemwidth: 30 },
+      xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: "seconds since the fault began" } },
+      yaxis: { ...axis, domain: [0.55, 1], range: [0, rateMax * 1.06], title: { ...axis.title, text: "per second" } },
+      yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay, ms" } },
+    }, CONFIG);
+  }
+
+  // --- strips: one row a cell and release, one mark a value ---
+  function strips(plot, controls, data) {
+    let current = 0, release = 0;
+    const releases = () => [...new Set(data.strips[current].rows.map((row) => row.release))];
+    const build = () => {
+      controls.replaceChildren();
+      select(controls, "Measure", data.strips.map((strip) => strip.label), current, (i) => { current = i; release = 0; build(); show(); });
+      select(controls, "Release", ["all", ...releases()], release, (i) => { release = i; show(); });
+    };
+    const show = () => {
+      const strip = data.strips[current];
+      const only = release === 0 ? null : releases()[release - 1];
+      return drawStrip(plot, strip.rows.filter((row) => only === null || row.release === only), strip.unit, strip.label);
+    };
+    build();
+    return show;
+  }
+
+  // A fixed scatter within the row, the same at every look: multiples of the golden ratio fill it evenly.
+  const spread = (index) => ((index * 0.61803398875) % 1 - 0.5) * 0.62;
+
+  function drawStrip(target, rows, unit, label) {
+    const { axis, layout } = theme();
+    const narrow = target.clientWidth < 560;
+    const traces = [], shapes = [], names = [];
+    rows.forEach((row, index) => {
+      const y = rows.length - 1 - index, colour = armColour(row.role);
+      names.push([row.release, row.arm, row.cell].filter(Boolean).join(narrow ? "<br>" : " · "));
+      const mark = (values, symbol, offset) => traces.push({
+        type: "scatter", mode: "markers", x: values, y: values.map((_, i) => y + spread(i + offset)), showlegend: false,
+        marker: { color: colour, size: symbol === "circle" ? 5 : 9, opacity: symbol === "circle" ? 0.55 : 1, symbol, line: { width: symbol === "circle" ? 0 : 1.4, color: colour } },
+        hovertemplate: `${symbol === "circle" ? "" : "at least "}%{x:.4~g} ${unit}<extra>${row.arm}, ${row.release}</extra>`,
+      });
+      if (row.seen.length) mark(row.seen, "circle", 0);
+      if (row.atleast.length) mark(row.atleast, "triangle-right-open", row.seen.length);
+      if (row.p25 !== null && row.p75 !== null && row.n > 3) {
+        shapes.push({ type: "rect", x0: row.p25, x1: row.p75, y0: y - 0.4, y1: y + 0.4, line: { color: colour, width: 1 }, layer: "below" });
+      }
+      if (row.p50 !== null) {
+        shapes.push({ type: "line", x0: row.p50, x1: row.p50, y0: y - 0.42, y1: y + 0.42, line: { color: css("--ink"), width: 2.5 } });
+      }
+      const next = rows[index + 1];
+      if (next && (next.cell !== row.cell || next.release !== row.release)) {
+        shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y - 0.5, y1: y - 0.5, line: { color: css("--line"), width: 1 } });
+      }
+    });
+    const height = 70 + rows.length * (narrow ? 52 : rows.length > 20 ? 26 : 36);
+    return Plotly.react(target, traces, {
+      ...layout, height, margin: { l: 10, r: 14, t: 8, b: 40 }, shapes, hovermode: "closest",
+      xaxis: { ...axis, rangemode: "tozero", title: { ...axis.title, text: `${label}${unit ? `, ${unit}` : ""}` } },
+      yaxis: { ...axis, tickvals: rows.map((_, i) => rows.length - 1 - i), ticktext: names, range: [-0.6, rows.length - 0.4],
+        showgrid: false, zeroline: false, tickfont: { ...axis.tickfont, color: css("--ink") } },
+    }, CONFIG);
+  }
+
+  // --- all figures, in their order, and again when the colours change ---
+  async function main() {
+    const figures = [...document.querySelectorAll(".plot[data-figure]")];
+    try {
+      await unpack();
+    } catch (error) {
+      figures.forEach((plot) => {
+        plot.innerHTML = '<p class="failed">This browser cannot unpack the plotting code; the numbers are in the table below.</p>';
+      });
+      root.dataset.plots = "unavailable";
+      return;
+    }
+    const kinds = { timeline, strips };
+    const shows = figures.map((plot) => {
+      const data = parse(plot.dataset.figure);
+      return kinds[data.kind](plot, plot.parentElement.querySelector(".controls"), data);
+    });
+    const draw = async () => {
+      for (const show of shows) {
+        await show();
+        // The page stays responsive between two figures.
+        await new Promise((resolve) => setTimeout(resolve));
+      }
+    };
+    await draw();
+    root.dataset.plots = "drawn";
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  }
+  main();
+})();

@@ -1,0 +1,69 @@
+"""The summary at the end of a command: a rich table on a terminal, plain lines in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from analysis.report.numbers import printable
+from analysis.report.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
+from harness.model import Finding, VerdictKind
+
+STYLES = {VerdictKind.CONFIRMED: "blue", VerdictKind.REFUTED: "bold yellow", VerdictKind.UNDECIDED: "dim"}
+"""Blue and yellow stay apart for every kind of colour vision; the words carry the meaning anyway."""
+
+
+def summary_table(findings: Sequence[Finding]) -> Table:
+    """Claims by releases; a cell has symbol and words, and its expectation where the measurement differs from it."""
+    releases = releases_of(findings)
+    table = Table(title="Verdicts", caption=tally_words(tally(findings)), title_justify="left", caption_justify="left")
+    table.add_column("incident", no_wrap=True)
+    table.add_column("claim", no_wrap=True)
+    for release in releases:
+        table.add_column(Text(printable(release)))
+    incident = ""
+    for (of_incident, claim), row in _rows(findings).items():
+        shown = of_incident if of_incident != incident else ""
+        if shown and incident:
+            table.add_section()
+        incident = of_incident
+        cells = [_cell(row[release]) if release in row else Text("not run", style="dim") for release in releases]
+        table.add_row(Text(printable(shown)), Text(printable(claim)), *cells)
+    return table
+
+
+def summary_lines(findings: Sequence[Finding]) -> list[str]:
+    """One line a finding, ``confirmed  ORDER-01  4.6.0  truth``, and the count at the end."""
+    ordered = in_order(findings)
+    words = [printable(verdict_words(finding)) for finding in ordered]
+    claim_width = max((len(finding.claim) for finding in ordered), default=0)
+    release_width = max((len(finding.release) for finding in ordered), default=0)
+    word_width = max(map(len, words), default=0)
+    lines = [
+        " ".join(
+            printable(
+                f"{finding.claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  "
+                f"{finding.truth}"
+            ).split("\n")
+        ).rstrip()
+        for finding, said in zip(ordered, words, strict=True)
+    ]
+    return [*lines, tally_words(tally(findings))]
+
+
+def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Finding]]:
+    rows: dict[tuple[str, str], dict[str, Finding]] = {}
+    for finding in in_order(findings):
+        rows.setdefault((finding.incident, finding.claim), {})[finding.release] = finding
+    return rows
+
+
+def _cell(finding: Finding) -> Text:
+    cell = Text(f"{SYMBOLS[finding.verdict]} {finding.verdict}", style=STYLES[finding.verdict])
+    if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
+        cell.append(f"\n{printable(finding.reason)}", style="dim")
+    if is_mismatch(finding):
+        cell.append(f"\nexpected {finding.expected}", style="bold")
+    return cell

@@ -1,0 +1,60 @@
+"""Everything that a run's folder gets for its readers, and the exit code that tells a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.report import html, markdown
+from analysis.report.data import load_report_data
+from analysis.report.files import write_atomically
+from analysis.report.junit import junit_xml
+from analysis.report.ledger import ledger_json, ledger_of
+from analysis.report.words import is_mismatch
+from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
+from harness.model import Finding, VerdictKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPaths:
+    """Where the report of a run lies."""
+
+    page: Path
+    ledger_json: Path
+    ledger_md: Path
+    junit: Path
+
+
+def write_reports(run_dir: Path) -> ReportPaths:
+    """Write report.html, ledger.json, ledger.md and junit.xml into the run directory, each atomically.
+
+    Raises :class:`harness.errors.RunDirectoryError` when the run was not analysed or its data are of another schema.
+    """
+    data = load_report_data(run_dir)
+    paths = ReportPaths(
+        page=run_dir / "report.html",
+        ledger_json=run_dir / "ledger.json",
+        ledger_md=run_dir / "ledger.md",
+        junit=run_dir / "junit.xml",
+    )
+    ledger = ledger_of(data)
+    write_atomically(paths.page, html.render(data))
+    write_atomically(paths.ledger_json, ledger_json(ledger))
+    write_atomically(paths.ledger_md, markdown.ledger_document(ledger))
+    write_atomically(paths.junit, junit_xml(data))
+    return paths
+
+
+def exit_code(findings: Sequence[Finding], strict: bool) -> int:
+    """0 for a written report; strict: 1 when a decided verdict differs from its expectation, else 2 when undecided.
+
+    A strict run without any finding gives 2: nothing was decided, and that is never green.
+    """
+    if not strict:
+        return EXIT_OK
+    if any(map(is_mismatch, findings)):
+        return EXIT_MISMATCH
+    if not findings or any(finding.verdict is VerdictKind.UNDECIDED for finding in findings):
+        return EXIT_UNDECIDED
+    return EXIT_OK
