@@ -1,0 +1,276 @@
+"""What is left when the harness is killed with -9: nothing of ours, and everything else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import proc
+from harness.leases import clean, leases_in
+from harness.wait import wait_until
+
+ROOT = Path(harness.__file__).parent.parent
+GONE_WITHIN_S = 2.0
+
+Start = Callable[[str], "Owner"]
+
+
+class Owner:
+    """A harness process that runs a script and then says which processes it has started."""
+
+    def __init__(self, script: str, state_dir: Path) -> None:
+        source = "import os, signal, subprocess, sys, time\nfrom pathlib import Path\nfrom harness.leases import *\n"
+        source += f"state_dir = Path({str(state_dir)!r})\n" + textwrap.dedent(script)
+        # Another working folder than the repository's: the healer has to find its way from anywhere.
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", source],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=state_dir.parent,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def say(self) -> str:
+        assert self.popen.stdout is not None
+        return self.popen.stdout.readline().strip()
+
+    def processes(self) -> list[proc.ProcessId]:
+        found = [proc.identify(int(pid)) for pid in self.say().split()]
+        assert found
+        assert all(process is not None and process.is_alive() for process in found)
+        return [process for process in found if process is not None]
+
+    def kill(self) -> None:
+        self.popen.kill()
+        self.popen.wait()
+
+
+@pytest.fixture
+def start(state_dir: Path) -> Iterator[Start]:
+    owners: list[Owner] = []
+
+    def _start(script: str) -> Owner:
+        owners.append(Owner(script, state_dir))
+        return owners[-1]
+
+    state_dir.mkdir()
+    yield _start
+    for owner in owners:
+        owner.kill()
+        assert owner.popen.stdout is not None
+        owner.popen.stdout.close()
+
+
+def wait_gone(*processes: proc.ProcessId) -> float:
+    """Seconds until all are gone; fails when that takes too long."""
+    started_s = time.monotonic()
+    left = proc.wait_gone(processes, timeout_s=GONE_WITHIN_S)
+    assert left == []
+    return time.monotonic() - started_s
+
+
+def wait_healed(state_dir: Path) -> None:
+    wait_until("the last lease to be removed", lambda: not leases_in(state_dir), timeout_s=5)
+
+
+SPAWN_THREE = """
+    leases = Leases.open(state_dir)
+    children = [leases.spawn(["sleep", "300"], name=f"node-{i}", until_s=300) for i in range(3)]
+    print(*[child.pid for child in children], leases.healer_pid, flush=True)
+    time.sleep(300)
+"""
+
+
+def test_nothing_is_left_when_the_owner_is_killed(start: Start, state_dir: Path) -> None:
+    owner = start(SPAWN_THREE)
+    processes = owner.processes()
+    owner.kill()
+    wait_gone(*processes)
+    wait_healed(state_dir)
+    log = (state_dir / "healer.log").read_text()
+    assert all(f"killed {process.pid}" in log for process in processes[:3])
+
+
+def test_what_the_children_started_is_gone_as_well(start: Start, state_dir: Path, tmp_path: Path) -> None:
+    owner = start(f"""
+        leases = Leases.open(state_dir)
+        leases.spawn(["sh", "-c", "setsid sleep 300 & echo $! > {tmp_path}/pid; wait"], name="load", until_s=300)
+        while not (pid := Path("{tmp_path}/pid").exists() and Path("{tmp_path}/pid").read_text().strip()):
+            time.sleep(0.01)
+        print(pid, flush=True)
+        time.sleep(300)
+    """)
+    [grandchild] = owner.processes()
+    owner.kill()
+    wait_gone(grandchild)
+    wait_healed(state_dir)
+
+
+def test_a_stopped_child_is_gone_as_well(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        child = leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+        leases.hold("stopped-process", child.identity(), until_s=300)
+        child.send_signal(signal.SIGSTOP)
+        print(child.pid, flush=True)
+        time.sleep(300)
+    """)
+    [child] = owner.processes()
+    wait_until("the stop", child.is_stopped, timeout_s=5)
+    owner.kill()
+    wait_gone(child)
+    wait_healed(state_dir)
+
+
+def test_a_process_is_found_when_its_pid_was_never_written_down(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        real = subprocess.Popen
+        def killed_after_fork(*args, **options):
+            child = real(*args, **options)
+            print(child.pid, flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+        subprocess.Popen = killed_after_fork
+        leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+    """)
+    child = proc.identify(int(owner.say()))
+    owner.popen.wait(10)
+    assert child is not None
+    wait_gone(child)
+    wait_healed(state_dir)
+    assert "(being started): killed" in (state_dir / "healer.log").read_text()
+
+
+def test_a_process_that_shows_up_after_its_owners_death_is_found(start: Start, state_dir: Path) -> None:
+    # As when the owner dies between fork and exec: the intent is there, and the process that carries the token
+    # appears a moment later.
+    owner = start("""
+        leases = Leases.open(state_dir)
+        def late(*args, env, **options):
+            subprocess_run(["sh", "-c", "sleep 0.2; exec env MQLAB_LEASE=$1 sleep 300", "-", env["MQLAB_LEASE"]])
+            os.kill(os.getpid(), signal.SIGKILL)
+        real = subprocess.Popen
+        def subprocess_run(argv):
+            print(real(argv).pid, flush=True)
+        subprocess.Popen = late
+        leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+    """)
+    child = proc.identify(int(owner.say()))
+    owner.popen.wait(10)
+    assert child is not None
+    wait_gone(child)
+    wait_healed(state_dir)
+
+
+def test_an_intent_without_a_process_is_removed(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        subprocess.Popen = lambda *args, **options: os.kill(os.getpid(), signal.SIGKILL)
+        leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+    """)
+    assert owner.popen.wait(10) == -signal.SIGKILL
+    wait_healed(state_dir)
+
+
+def test_a_forked_child_that_lives_on_does_not_hide_its_parents_death(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        child = leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+        forked = os.fork()
+        if forked == 0:
+            leases.close()  # It owns nothing, so this must not end its parent's processes.
+            time.sleep(1.0)
+            os._exit(0)
+        time.sleep(0.3)
+        print(child.pid, forked, flush=True)
+        time.sleep(300)
+    """)
+    child, forked = owner.processes()
+    owner.kill()
+    wait_gone(child)
+    assert forked.is_alive()
+    wait_healed(state_dir)
+
+
+def test_kept_processes_outlive_their_owner_until_they_are_cleaned(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        with Leases.open(state_dir) as leases:
+            kept = leases.spawn(["sleep", "300"], name="broker-a", until_s=300, kept=True)
+            later = leases.spawn(["sleep", "300"], name="broker-b", until_s=300)
+            other = leases.spawn(["sleep", "300"], name="client", until_s=300)
+            later.keep()
+            print(kept.pid, later.pid, other.pid, leases.healer_pid, flush=True)
+    """)
+    found = [proc.identify(int(pid)) for pid in owner.say().split()]
+    kept, later, other, healer = (process for process in found if process is not None)
+    assert owner.popen.wait(10) == 0
+    wait_gone(other)
+    assert clean(state_dir) == []
+    assert kept.is_alive()
+    assert later.is_alive()
+    assert healer.is_alive()
+    healed = clean(state_dir, include_kept=True)
+    assert sorted(result.what for result in healed) == [
+        f"process broker-a (pid {kept.pid})",
+        f"process broker-b (pid {later.pid})",
+    ]
+    wait_gone(kept, later, healer)
+
+
+def test_a_kept_process_of_a_killed_owner_still_ends_with_its_time(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        kept = leases.spawn(["sleep", "300"], name="broker-a", until_s=1.5, kept=True)
+        other = leases.spawn(["sleep", "300"], name="client", until_s=300)
+        print(kept.pid, other.pid, leases.healer_pid, flush=True)
+        time.sleep(300)
+    """)
+    kept, other, healer = owner.processes()
+    owner.kill()
+    wait_gone(other)
+    assert kept.is_alive()
+    assert proc.wait_gone([kept, healer], timeout_s=4) == []
+    wait_healed(state_dir)
+
+
+def test_one_owners_death_does_not_touch_another_owner(start: Start, state_dir: Path) -> None:
+    first, second = start(SPAWN_THREE), start(SPAWN_THREE)
+    theirs, ours = first.processes(), second.processes()
+    first.kill()
+    wait_gone(*theirs)
+    assert all(process.is_alive() for process in ours)
+    assert len(leases_in(state_dir)) == 3
+    second.kill()
+    wait_gone(*ours)
+    wait_healed(state_dir)
+
+
+def test_clean_does_the_healers_work_when_both_were_killed(start: Start, state_dir: Path) -> None:
+    owner = start(SPAWN_THREE)
+    *children, healer = owner.processes()
+    os.kill(healer.pid, signal.SIGKILL)
+    proc.wait_gone([healer], timeout_s=5)
+    owner.kill()
+    assert all(child.is_alive() for child in children)
+    healed = clean(state_dir)
+    assert len(healed) == 3
+    assert all(result.complete for result in healed)
+    assert not any(child.is_alive() for child in children)
+
+
+def test_a_terminals_interrupt_ends_the_owner_and_the_healer_does_the_rest(start: Start, state_dir: Path) -> None:
+    owner = start(SPAWN_THREE)
+    processes = owner.processes()
+    owner.popen.send_signal(signal.SIGHUP)  # Not caught: the process is gone at once, as by a closed terminal.
+    assert owner.popen.wait(5) == -signal.SIGHUP
+    wait_gone(*processes)
+    wait_healed(state_dir)
