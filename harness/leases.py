@@ -57,6 +57,8 @@ STOPPED_PROCESS = "stopped-process"
 _HEAL_TIMEOUT_S = 5.0
 _INTENT_SETTLE_S = 0.5
 """A process whose pid was never written down may still be between fork and exec, where it does not show its token."""
+_INTENT_FRESH_NS = 30_000_000_000
+"""An intent older than this has no process that is still to come; fork and exec take milliseconds."""
 
 
 def state_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -205,7 +207,8 @@ class _Process:
             # since a process may fork between the scan and the signal.
             found = proc.with_tokens(tokens)
             elapsed_s = time.monotonic() - started_s
-            if not found and (elapsed_s >= _INTENT_SETTLE_S or not any(_may_yet_appear(lease) for lease in leases)):
+            awaited = any(_may_yet_appear(lease) for lease in leases if not killed[lease.id])
+            if not found and (elapsed_s >= _INTENT_SETTLE_S or not awaited):
                 break
             if elapsed_s >= timeout_s:
                 break
@@ -300,7 +303,9 @@ def _process_of(lease: LeaseRecord) -> ProcessId | None:
 
 def _may_yet_appear(lease: LeaseRecord) -> bool:
     process = _process_of(lease)
-    return process is None or process.is_alive()
+    if process is None:
+        return time.monotonic_ns() - lease.created_mono_ns < _INTENT_FRESH_NS
+    return process.is_alive()
 
 
 def _killed_in_words(pids: set[int]) -> str:

@@ -73,7 +73,7 @@ def written(
         owner=owner,
         kept=kept,
         created="2026-11-21T08:15:00+00:00",
-        created_mono_ns=now_ns,
+        created_mono_ns=now_ns - 60_000_000_000,
         until_mono_ns=now_ns + int(until_s * 1e9),
     )
     LeaseStore(state_dir).write(record)
