@@ -157,11 +157,17 @@ Fault = NoFault | KillOwners | ShutDownOwners | AppendStall
 
 @dataclass(frozen=True, kw_only=True)
 class Phases:
-    """How long the runner stays in each phase, in seconds. ``drain_s_max`` bounds a wait for a condition."""
+    """How long the runner stays in each phase, in seconds.
+
+    Where a load can tell that the fault's effect is over, hold ends then, but not before ``hold_s_min``. ``settle_s_max``
+    and ``drain_s_max`` bound waits for conditions.
+    """
 
     steady_s: float
-    hold_s: float
+    hold_s_min: float
+    hold_s_max: float
     recover_s: float
+    settle_s_max: float = 150.0
     drain_s_max: float = 60.0
 
 
@@ -183,7 +189,6 @@ class Arm:
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     live_conf: Mapping[str, str] = field(default_factory=dict)
     cells: tuple[Parameters, ...] = ({},)
-    trials_factor: float = 1.0
 
     @property
     def role(self) -> ArmRole:
@@ -294,7 +299,8 @@ class Scenario:
     claims: tuple[Claim, ...]
     effort: Effort
     quick_effort: Effort
-    quick_cells: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
+    quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    """Cells by arm that a quick run keeps; an arm that is absent keeps all of its cells, one that has none is left out."""
     exclusive: bool
     """True when the trials measure milliseconds and must have the machine to themselves."""
     hiccup_ms_max: float

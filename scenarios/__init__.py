@@ -1,1 +1,22 @@
 """One incident a file: its topology, load, arms and claims, as values."""
+
+from __future__ import annotations
+
+from harness.errors import UsageError
+from harness.model import Scenario
+from scenarios import append_stall, ordered_lock_handover
+
+ALL: tuple[Scenario, ...] = (ordered_lock_handover.SCENARIO, append_stall.SCENARIO)
+"""Every incident, in the order in which ``mqlab list`` shows them."""
+
+
+def find(name: str) -> Scenario:
+    """The incident of that name.
+
+    Raises:
+        UsageError: there is none; the advice names the nearest.
+    """
+    for scenario in ALL:
+        if scenario.name == name:
+            return scenario
+    raise UsageError.unknown("incident", name, (scenario.name for scenario in ALL))

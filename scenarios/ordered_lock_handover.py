@@ -1,0 +1,401 @@
+"""An ordered consumer is killed: how long do its queues stand still, and which setting shortens that?
+
+Ordered consumption locks each queue on its broker for one client. A client that is killed cannot unlock, so a successor
+waits until the lock has expired and until it asks again. Many groups, each with an owner and a successor that is there
+already, are put through the same fault at once; their owners' lock renewals are spread over a whole period.
+"""
+
+from __future__ import annotations
+
+from harness.model import (
+    Arm,
+    BrokerSettings,
+    Claim,
+    Effort,
+    Expectation,
+    KillOwners,
+    NoFault,
+    OrderedGroups,
+    Part,
+    Phases,
+    Quantity,
+    Scenario,
+    ShutDownOwners,
+    Statistic,
+    Topology,
+    VerdictKind,
+)
+
+GROUPS = 7
+"""Owners of an arm in one deployment: three deployments make 21 independent ones, each with 8 of 16 queues."""
+
+LOAD = OrderedGroups(groups=GROUPS)
+LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
+LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
+CLIENT_LOCK_LIFE = "rocketmq.client.rebalance.lockMaxLiveTime"
+REBALANCE_INTERVAL = "rocketmq.client.rebalance.waitInterval"
+
+SHORT = {LOCK_INTERVAL: "5000"}
+FAST = {LOCK_INTERVAL: "1000", CLIENT_LOCK_LIFE: "4000", REBALANCE_INTERVAL: "1000"}
+
+LOCK_MANAGER = "org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager"
+RELEASES_4X = ("4.6.0", "4.9.7")
+RELEASES = (*RELEASES_4X, "5.3.3")
+
+
+def _expect(verdict: VerdictKind, because: str, source: str, releases: tuple[str, ...] = RELEASES) -> dict[str, Expectation]:
+    return {release: Expectation(verdict=verdict, because=because, source=source) for release in releases}
+
+
+def _handover(arm: str, statistic: Statistic, within: tuple[float | None, float | None] = (None, None)) -> Quantity:
+    return Quantity(measure="handover_s", arm=arm, statistic=statistic, within=within)
+
+
+ORDER_01 = Claim(
+    id="ORDER-01",
+    article="A3",
+    says="A consumer that ends without completing its shutdown leaves its queue locks behind, and its successor gets "
+    "nothing until they expire: 54.7 s, with 5,677 messages delayed, were reported.",
+    reading="After kill -9 of the owner the successor's first message of a queue comes tens of seconds later, and on no "
+    "queue before the lock has lived out its 60 s; without a fault no message waits that long.",
+    parts=(
+        Part(
+            name="hand-over after a kill",
+            quantity=_handover("incident", Statistic.MEDIAN),
+            relation=">=",
+            bound=30.0,
+            unit="s",
+            why="Locks are renewed every 20 s and live 60 s, so a kill leaves 40 to 60 s; half a minute is far from both "
+            "that and from any other cause of delay here.",
+        ),
+        Part(
+            name="lock's age when it was taken over",
+            quantity=Quantity(measure="lock_age_at_takeover_s", arm="incident", statistic=Statistic.SHARE, within=(59.0, None)),
+            relation=">=",
+            bound=0.5,
+            unit="of owners",
+            why="Nothing until they expire: no lock may change hands younger than 60 s. Half of the owners as a lower "
+            "bound is what seven of seven allow.",
+        ),
+        Part(
+            name="longest delay without a fault",
+            quantity=Quantity(measure="message_delay_max_s", arm="baseline", statistic=Statistic.MEDIAN),
+            relation="<=",
+            bound=5.0,
+            unit="s",
+            why="The control: load and machine alone must not delay messages.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "a lock of another client is granted only when it is older than lockMaxLiveTime; nothing removes it when a client's "
+        "connection closes",
+        f"{LOCK_MANAGER}.tryLockBatch",
+    ),
+    truth="After kill -9 a queue stood still for {hand-over after a kill} s (median).",
+)
+
+ORDER_02 = Claim(
+    id="ORDER-02",
+    article="A3",
+    says="A queue lock lives 60 s on the broker, which an environment variable named after the property lockMaxLiveTime sets.",
+    reading="Locks are taken over at an age of 60 s and a little, and the variable set to 15 s in the broker's environment "
+    "brings the hand-over below 25 s.",
+    parts=(
+        Part(
+            name="age at take-over, default",
+            quantity=Quantity(measure="lock_age_at_takeover_s", arm="incident", statistic=Statistic.MEDIAN),
+            relation=">=",
+            bound=60.0,
+            unit="s",
+            why="A lock of 60 s cannot be taken over earlier.",
+        ),
+        Part(
+            name="age at take-over, set by -D to 15 s",
+            quantity=Quantity(measure="lock_age_at_takeover_s", arm="fix-short-lock", statistic=Statistic.MEDIAN),
+            relation="<=",
+            bound=40.0,
+            unit="s",
+            why="The name of the property is right when the lock is gone much earlier than at 60 s; a successor may ask "
+            "only every 20 s.",
+        ),
+        Part(
+            name="hand-over with the environment variable at 15 s",
+            quantity=_handover("incident-as-documented", Statistic.MEDIAN),
+            relation="<=",
+            bound=25.0,
+            unit="s",
+            why="15 s of lock life and at most one rebalance of the successor would be below; the default is far above.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.REFUTED,
+        "the value is read by System.getProperty at class initialisation: a JVM system property, not the environment",
+        f"{LOCK_MANAGER}.REBALANCE_LOCK_MAX_LIVE_TIME",
+    ),
+    truth="Locks were {age at take-over, default} s old when taken over; as an environment variable the setting did nothing "
+    "(hand-over {hand-over with the environment variable at 15 s} s), as a JVM property it works.",
+)
+
+ORDER_03 = Claim(
+    id="ORDER-03",
+    article="A3",
+    says="A client renews its locks every 20 s, which rocketmq.client.rebalance.lockInterval sets.",
+    reading="The client's scheduled lock requests to one broker come 20 s apart by default and 5 s apart with 5000.",
+    parts=tuple(
+        Part(
+            name=f"{name} {edge}",
+            quantity=Quantity(measure="renewal_period_s", arm=arm, statistic=Statistic.MEDIAN),
+            relation=relation,
+            bound=bound,
+            unit="s",
+            why="A period is exact to the milliseconds of a timer; a tenth either way is generous.",
+        )
+        for name, arm, period_s in (("default", "incident", 20.0), ("with 5000", "fix-short-lock", 5.0))
+        for edge, relation, bound in (("at least", ">=", 0.9 * period_s), ("at most", "<=", 1.1 * period_s))
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "lockMQPeriodically is scheduled at fixed rate with ProcessQueue.REBALANCE_LOCK_INTERVAL",
+        "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.start",
+    ),
+    truth="Renewals came {default at least} s apart by default and {with 5000 at least} s with 5000.",
+)
+
+ORDER_04 = Claim(
+    id="ORDER-04",
+    article="A3",
+    says="While the successor waits, the broker's lock.log says that the queue is locked by another client, and names both "
+    "client ids and the queue.",
+    reading="With the release's own logging, each queue that waited has at least one such line in lock.log between the kill "
+    "and its take-over.",
+    parts=(
+        Part(
+            name="queues with such a line in the stock lock.log",
+            quantity=Quantity(
+                measure="lock_lines_waiting",
+                arm="incident-as-documented",
+                statistic=Statistic.SHARE,
+                where={"file": ("lock.log",)},
+                within=(1.0, None),
+            ),
+            relation=">=",
+            bound=0.5,
+            unit="of owners",
+            why="An owner counts when all of its queues have such a line; half is what seven of seven allow as a lower bound.",
+        ),
+    ),
+    expected={
+        **_expect(
+            VerdictKind.CONFIRMED,
+            "a refused lock request is logged with both client ids by RocketmqRebalanceLock, which the distribution's "
+            "logback_broker.xml sends to lock.log",
+            f"{LOCK_MANAGER}.tryLockBatch",
+            RELEASES_4X,
+        ),
+        **_expect(
+            VerdictKind.REFUTED,
+            "the lock's logger is sent to filter.log by the configuration inside the jar",
+            "rmq.broker.logback.xml of rocketmq-broker-5.3.3.jar",
+            ("5.3.3",),
+        ),
+    },
+    truth="Of the owners, {queues with such a line in the stock lock.log} had every waiting queue named in lock.log.",
+)
+
+ORDER_05 = Claim(
+    id="ORDER-05",
+    article="A3",
+    says="Each broker keeps its own lock table; they are not shared.",
+    reading="A lock request of a stranger for a queue that its owner holds is refused by the queue's own broker and granted "
+    "by another broker of the cluster.",
+    parts=(
+        Part(
+            name="granted by its own broker",
+            quantity=Quantity(
+                measure="foreign_lock_granted", arm="incident", statistic=Statistic.MEAN, where={"asked": ("own",)}
+            ),
+            relation="<=",
+            bound=0.6,
+            unit="of requests",
+            why="A held lock must not be granted; seven of seven refused bound the rate of grants below 0.53.",
+        ),
+        Part(
+            name="granted by another broker",
+            quantity=Quantity(
+                measure="foreign_lock_granted", arm="incident", statistic=Statistic.MEAN, where={"asked": ("other",)}
+            ),
+            relation=">=",
+            bound=0.6,
+            unit="of requests",
+            why="A table that knows nothing of the lock grants it.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "the table is a field of each broker's own RebalanceLockManager",
+        f"{LOCK_MANAGER}.mqLockTable",
+    ),
+    truth="A stranger's request was granted by {granted by another broker} of the other brokers and by "
+    "{granted by its own broker} of the queue's own.",
+)
+
+ORDER_06 = Claim(
+    id="ORDER-06",
+    article="A3",
+    says="A graceful shutdown unlocks every queue at once, which is the first fix.",
+    reading="After consumer.shutdown() of the owner every queue reaches the successor within 3 s.",
+    parts=(
+        Part(
+            name="owners whose queues all moved within 3 s",
+            quantity=_handover("fix-graceful-shutdown", Statistic.SHARE, (None, 3.0)),
+            relation=">=",
+            bound=0.5,
+            unit="of owners",
+            why="Unlocking, telling the group and the successor's rebalance take milliseconds; 3 s allow for a busy "
+            "machine and stay far below any lock's life.",
+        ),
+        Part(
+            name="hand-over after a graceful shutdown",
+            quantity=_handover("fix-graceful-shutdown", Statistic.MEDIAN),
+            relation="<=",
+            bound=3.0,
+            unit="s",
+            why="The same for the queue in the middle.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "shutdown() calls unlockAllMQ in clustering mode, then unregisters, which tells the group to rebalance",
+        "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.shutdown",
+    ),
+    truth="After a graceful shutdown a queue moved in {hand-over after a graceful shutdown} s (median).",
+)
+
+ORDER_07 = Claim(
+    id="ORDER-07",
+    article="A3",
+    says="lockInterval 5 s with lockMaxLiveTime 15 s shortens the delay accordingly, which is the second fix.",
+    reading="The median hand-over is at most 16 s, the lock's life and one second.",
+    parts=(
+        Part(
+            name="hand-over with 5 s and 15 s",
+            quantity=_handover("fix-short-lock", Statistic.MEDIAN),
+            relation="<=",
+            bound=16.0,
+            unit="s",
+            why="Accordingly means: as long as the lock lives. A kill leaves 10 to 15 s of it, and the second allows for "
+            "the retry after it has expired.",
+        ),
+    ),
+    expected={
+        **_expect(
+            VerdictKind.REFUTED,
+            "a refused successor asks again only at its next rebalance, waitInterval (20 s) after the last, however early "
+            "the lock expires",
+            "org.apache.rocketmq.client.impl.consumer.RebalanceService.run",
+            RELEASES_4X,
+        ),
+        **_expect(
+            VerdictKind.CONFIRMED,
+            "an unbalanced client rebalances again after minInterval (1 s)",
+            "org.apache.rocketmq.client.impl.consumer.RebalanceService.run",
+            ("5.3.3",),
+        ),
+    },
+    truth="With lockInterval 5 s and lockMaxLiveTime 15 s a queue stood still for {hand-over with 5 s and 15 s} s (median).",
+)
+
+ORDER_11 = Claim(
+    id="ORDER-11",
+    article="A3",
+    says="Store errors are written to storeerr.log, lock errors to lock.log.",
+    reading="With the release's own logging, each broker has a storeerr.log, and the lock manager's lines are in lock.log.",
+    parts=(
+        Part(
+            name="brokers with a storeerr.log",
+            quantity=Quantity(
+                measure="log_file_exists",
+                arm="incident-as-documented",
+                statistic=Statistic.MEDIAN,
+                where={"file": ("storeerr.log",)},
+            ),
+            relation=">=",
+            bound=0.5,
+            unit="of brokers",
+            why="Whether a file is made is decided by the logging configuration, not by chance: one broker shows it.",
+            units_min=1,
+        ),
+        Part(
+            name="lock manager's lines in lock.log",
+            quantity=Quantity(
+                measure="lock_lines_in_file",
+                arm="incident-as-documented",
+                statistic=Statistic.MEDIAN,
+                where={"file": ("lock.log",)},
+            ),
+            relation=">=",
+            bound=1.0,
+            unit="lines a broker",
+            why="Every hand-over is refused at least once, so the file has lines if they are sent there.",
+            units_min=1,
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.REFUTED,
+        "the store's error logger writes to storeerror.log",
+        "logback_broker.xml of the 4.x distribution; rmq.broker.logback.xml of rocketmq-broker-5.3.3.jar",
+    ),
+    truth="{brokers with a storeerr.log} of the brokers had a storeerr.log (the file is storeerror.log); lock.log had "
+    "{lock manager's lines in lock.log} lines of the lock manager a broker.",
+)
+
+SCENARIO = Scenario(
+    name="ordered-lock-handover",
+    title="Ordered consumption stands still after a consumer was killed",
+    article="A3",
+    summary="Keyed ordered sends to every queue, groups with an owner and a successor, the owner killed or shut down: how "
+    "long until the successor consumes, and what each setting does to it.",
+    topology=Topology(name="two-masters", masters=2),
+    arms=(
+        Arm(name="baseline", what="The same load, nobody is killed.", fault=NoFault(), load=LOAD),
+        Arm(name="incident", what="kill -9 of the owners; every setting at its default.", fault=KillOwners(), load=LOAD),
+        Arm(
+            name="incident-as-documented",
+            what="The article to the letter: the lock's life as an environment variable, and the logging that the release "
+            "ships, to see what an operator finds in which file.",
+            fault=KillOwners(),
+            load=LOAD,
+            broker=BrokerSettings(environment={LOCK_LIFE: "15000"}, logging="stock"),
+        ),
+        Arm(
+            name="fix-graceful-shutdown",
+            what="The article's first fix: the owners call shutdown().",
+            fault=ShutDownOwners(),
+            load=LOAD,
+        ),
+        Arm(
+            name="fix-short-lock",
+            what="The article's second fix: lockInterval 5 s, lockMaxLiveTime 15 s.",
+            fault=KillOwners(),
+            load=OrderedGroups(groups=GROUPS, owner_properties=SHORT, successor_properties=SHORT),
+            broker=BrokerSettings(properties={LOCK_LIFE: "15000"}),
+        ),
+        Arm(
+            name="better-short-lock-and-rebalance",
+            what="Ours: lock renewed every second for 5 s, the client's own lock expiry below the broker's, and a rebalance "
+            "every second, which is when 4.x asks again.",
+            fault=KillOwners(),
+            load=OrderedGroups(groups=GROUPS, owner_properties=FAST, successor_properties=FAST),
+            broker=BrokerSettings(properties={LOCK_LIFE: "5000"}),
+        ),
+    ),
+    phases=Phases(steady_s=20.0, hold_s_min=10.0, hold_s_max=100.0, recover_s=3.0),
+    claims=(ORDER_01, ORDER_02, ORDER_03, ORDER_04, ORDER_05, ORDER_06, ORDER_07, ORDER_11),
+    effort=Effort(trials=3, deployments=3),
+    quick_effort=Effort(trials=1, deployments=1),
+    exclusive=False,
+    schedule="side by side",
+    hiccup_ms_max=1000.0,
+)
+"""Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are judged."""
