@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report.data import ClaimText, ReportData, TrialNote
-from analysis.report.numbers import cell_label, estimate, interval, number, quantity
-from analysis.report.order import arm_key, natural_key
+from analysis.report.numbers import cell_key, cell_label, estimate, interval, number, quantity
+from analysis.report.order import arm_key
 from analysis.report.words import in_order, is_mismatch, releases_of
 from harness.model import EvidenceLine, Finding, MeasureSummary, PartResult
 
@@ -52,6 +52,8 @@ class PartView:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureCell:
+    """A distribution in one release: its median, interval and counts in words."""
+
     text: str
     within: str
     counts: str
@@ -59,6 +61,8 @@ class MeasureCell:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureRow:
+    """One measure of one cell over the releases; None where a release has no such value."""
+
     measure: str
     arm: str
     cell: str
@@ -67,6 +71,8 @@ class MeasureRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Excerpt:
+    """A line of evidence; ``left_out`` counts characters that were cut off."""
+
     place: str
     operation: str
     text: str
@@ -94,6 +100,8 @@ class Expected:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimView:
+    """One claim over all releases of the run."""
+
     id: str
     text: ClaimText
     releases: tuple[ReleaseView, ...]
@@ -188,7 +196,10 @@ def _part_names(findings: Sequence[Finding]) -> list[str]:
 def _part(name: str, findings: Sequence[Finding]) -> PartView:
     results = [(f.release, part) for f in findings for part in f.parts if part.name == name]
     sample = results[0][1]
-    axis = _Axis.over([value for _, part in results for value in (part.low, part.high, part.estimate, part.bound)])
+    axis = _Axis.over(
+        [value for _, part in results for value in (part.low, part.high, part.estimate, part.bound)],
+        limit=1.0 if sample.unit == "share" else math.inf,
+    )
     relation = "at least" if sample.relation == ">=" else "at most"
     return PartView(
         name=name,
@@ -230,14 +241,16 @@ class _Axis:
     log: bool
 
     @classmethod
-    def over(cls, values: Sequence[float | None]) -> _Axis:
+    def over(cls, values: Sequence[float | None], limit: float) -> _Axis:
         finite = [value for value in values if value is not None and math.isfinite(value)]
         low, high = min(finite, default=0.0), max(finite, default=1.0)
         if low > 0 and high / low > 100:
             return cls(low=low / 1.5, high=high * 1.5, log=True)
         # Something that cannot be negative starts at zero, where a reader compares lengths.
         start = 0.0 if 0 <= low <= 0.6 * high else low - 0.15 * ((high - low) or abs(high) or 1.0)
-        return cls(low=start, high=high + 0.12 * ((high - start) or 1.0), log=False)
+        # A share ends at 1 unless it is one of those ratios that may exceed it.
+        end = high + 0.12 * ((high - start) or 1.0)
+        return cls(low=start, high=min(end, limit) if start < high <= limit else end, log=False)
 
     def at(self, value: float) -> float:
         """Position in per cent of the axis, kept within it."""
@@ -255,10 +268,11 @@ class _Axis:
 
 def _measures(findings: Sequence[Finding], columns: Sequence[str]) -> tuple[MeasureRow, ...]:
     rows: dict[tuple[str, str, str], dict[str, MeasureSummary]] = {}
-    for finding in findings:
-        for measure in finding.measures:
-            rows.setdefault((measure.name, measure.arm, cell_label(measure.params)), {})[finding.release] = measure
-    ordered = sorted(rows.items(), key=lambda item: (item[0][0], natural_key(item[0][2]), arm_key(item[0][1])))
+    listed = [(finding.release, measure) for finding in findings for measure in finding.measures]
+    for release, measure in sorted(
+        listed, key=lambda item: (item[1].name, cell_key(item[1].params), arm_key(item[1].arm))
+    ):
+        rows.setdefault((measure.name, measure.arm, cell_label(measure.params)), {})[release] = measure
     return tuple(
         MeasureRow(
             measure=name,
@@ -266,7 +280,7 @@ def _measures(findings: Sequence[Finding], columns: Sequence[str]) -> tuple[Meas
             cell=cell,
             cells=tuple(_measure(by_release.get(release)) for release in columns),
         )
-        for (name, arm, cell), by_release in ordered
+        for (name, arm, cell), by_release in rows.items()
     )
 
 

@@ -159,6 +159,8 @@ class UnmatchedLog:
 
 @dataclass(frozen=True, kw_only=True)
 class LogNotes:
+    """What is to be said of the logs."""
+
     unmatched: tuple[UnmatchedLog, ...] = ()
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from analysis.report.data import Distribution, ReportData, Series
-from analysis.report.numbers import MISSING, Quantiles, cell_label, number, quantiles, quantity
+from analysis.report.data import Distribution, ReportData, Series, TrialNote
+from analysis.report.numbers import MISSING, Quantiles, cell_key, cell_label, number, quantiles, quantity
 from analysis.report.order import arm_key, arm_role, natural_key
 from harness.model import ArmRole, ParameterValue
 
@@ -29,6 +29,37 @@ BUSY_KEYWORDS = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_Q
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Params = Mapping[str, ParameterValue]
+
+
+# --- cells in words ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellLabels:
+    """Names cells by what tells them apart: a parameter that has one value in the whole incident is left out."""
+
+    shared: Params
+
+    @classmethod
+    def of(cls, data: ReportData, incident: str) -> CellLabels:
+        """Labels for the cells of one incident."""
+        sources: Sequence[TrialNote | Series] = (*data.trials, *data.series)
+        values: dict[str, set[ParameterValue]] = {}
+        for source in sources:
+            if source.incident == incident:
+                for name, value in source.params.items():
+                    values.setdefault(name, set()).add(value)
+        # A stall is always named, even where there is one only: it tells a cell from the baseline, which has none.
+        shared = {name: next(iter(seen)) for name, seen in values.items() if len(seen) == 1 and name != "stall_ms"}
+        return cls(shared=shared)
+
+    def label(self, params: Params) -> str:
+        """The cell in words; empty when it has nothing of its own."""
+        return cell_label({name: value for name, value in params.items() if self.shared.get(name) != value})
+
+    def constants(self) -> str:
+        """What all cells share, in words."""
+        return cell_label(self.shared)
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------
@@ -60,6 +91,8 @@ class TimelineView:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
+    """All timelines of an incident."""
+
     incident: str
     panels: tuple[Series, ...]
     views: tuple[TimelineView, ...]
@@ -67,6 +100,7 @@ class Timeline:
     """Index of the view that is shown first: the one in which the incident arm failed most."""
 
     def json(self) -> Json:
+        """What ``plots.js`` draws."""
         return {
             "kind": "timeline",
             "first": self.first,
@@ -75,11 +109,11 @@ class Timeline:
         }
 
 
-def timeline(data: ReportData, incident: str) -> Timeline | None:
+def timeline(data: ReportData, incident: str, labels: CellLabels) -> Timeline | None:
     """The timelines of one incident, or None when the analysis kept no series of it."""
     panels = sorted(
         (series for series in data.series if series.incident == incident and series.t_s),
-        key=lambda s: (natural_key(s.release), arm_key(s.arm), natural_key(cell_label(s.params))),
+        key=lambda s: (natural_key(s.release), arm_key(s.arm), cell_key(s.params)),
     )
     if not panels:
         return None
@@ -90,7 +124,7 @@ def timeline(data: ReportData, incident: str) -> Timeline | None:
         for cell in _cells([panels[index] for index in of_release]):
             chosen = tuple(_of_cell(panels, of_release, cell))
             rows = tuple(row for index in chosen for row in _phases(panels[index]))
-            views.append(TimelineView(release=release, cell=cell_label(cell), panels=chosen, rows=rows))
+            views.append(TimelineView(release=release, cell=labels.label(cell), panels=chosen, rows=rows))
             weights.append(sum(_failures(panels[index]) for index in chosen))
     first = max(range(len(views)), key=lambda index: weights[index])
     return Timeline(incident=incident, panels=tuple(panels), views=tuple(views), first=first)
@@ -99,8 +133,7 @@ def timeline(data: ReportData, incident: str) -> Timeline | None:
 def _cells(panels: Sequence[Series]) -> list[Params]:
     """The cells that a reader can choose: the incident arm's, or all when there is none."""
     leading = [series for series in panels if arm_role(series.arm) is ArmRole.INCIDENT] or list(panels)
-    by_label = {cell_label(series.params): series.params for series in leading}
-    return [by_label[label] for label in sorted(by_label, key=natural_key)]
+    return sorted({cell_key(series.params): series.params for series in leading}.values(), key=cell_key)
 
 
 def _of_cell(panels: Sequence[Series], among: Iterable[int], cell: Params) -> Iterable[int]:
@@ -135,7 +168,6 @@ def _panel(series: Series) -> Json:
         "release": series.release,
         "arm": series.arm,
         "role": str(arm_role(series.arm) or ""),
-        "cell": cell_label(series.params),
         "trial": series.trial,
         "fault": list(series.fault_s) if series.fault_s is not None else None,
         "bin_ms": series.bin_ms,
@@ -196,6 +228,7 @@ class StripRow:
     release: str
     arm: str
     cell: str
+    cell_order: tuple[tuple[object, ...], ...]
     unit: str
     values: tuple[float, ...]
     censored: tuple[bool, ...]
@@ -218,15 +251,19 @@ class Strip:
 
     @property
     def label(self) -> str:
+        """The measure's name, with what tells it from its other variants."""
         return f"{self.measure} ({self.variant})" if self.variant else self.measure
 
 
 @dataclass(frozen=True, kw_only=True)
 class Strips:
+    """All distributions of an incident."""
+
     incident: str
     strips: tuple[Strip, ...]
 
     def json(self) -> Json:
+        """What ``plots.js`` draws."""
         return {
             "kind": "strips",
             "strips": [
@@ -236,7 +273,7 @@ class Strips:
         }
 
 
-def strips(data: ReportData, incident: str) -> Strips | None:
+def strips(data: ReportData, incident: str, labels: CellLabels) -> Strips | None:
     """The distributions of one incident by measure, or None when the analysis kept none."""
     cell_names = _cell_names(data, incident)
     by_measure: dict[tuple[str, str], list[StripRow]] = {}
@@ -244,7 +281,7 @@ def strips(data: ReportData, incident: str) -> Strips | None:
         if distribution.incident != incident or not distribution.values or distribution.measure in YES_OR_NO:
             continue
         variant = cell_label({k: v for k, v in distribution.params.items() if k not in cell_names})
-        by_measure.setdefault((distribution.measure, variant), []).append(_row(distribution, cell_names))
+        by_measure.setdefault((distribution.measure, variant), []).append(_row(distribution, cell_names, labels))
     if not by_measure:
         return None
     listed = [
@@ -261,12 +298,14 @@ def _cell_names(data: ReportData, incident: str) -> frozenset[str]:
     return frozenset(trials | series) or frozenset({"stall_ms", "rate_hz"})
 
 
-def _row(distribution: Distribution, cell_names: frozenset[str]) -> StripRow:
+def _row(distribution: Distribution, cell_names: frozenset[str], labels: CellLabels) -> StripRow:
     flags = distribution.flags()
+    cell = {k: v for k, v in distribution.params.items() if k in cell_names}
     return StripRow(
         release=distribution.release,
         arm=distribution.arm,
-        cell=cell_label({k: v for k, v in distribution.params.items() if k in cell_names}),
+        cell=labels.label(cell),
+        cell_order=cell_key(cell),
         unit=distribution.unit,
         values=distribution.values,
         censored=flags,
@@ -275,7 +314,7 @@ def _row(distribution: Distribution, cell_names: frozenset[str]) -> StripRow:
 
 
 def _row_key(row: StripRow) -> tuple[object, ...]:
-    return (natural_key(row.cell), natural_key(row.release), arm_key(row.arm))
+    return (row.cell_order, natural_key(row.release), arm_key(row.arm))
 
 
 def _strip_key(strip: Strip) -> tuple[int, str, tuple[tuple[int, int, str], ...]]:
@@ -318,10 +357,20 @@ class HeatCell:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatRow:
-    keyword: str
+    """One arm; None where it has no such cell. ``without`` is what it gave without any stall."""
+
     arm: str
-    first: bool
     cells: tuple[HeatCell | None, ...]
+    without: HeatCell | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatGroup:
+    """A keyword with its arms. It has no rows when it was counted and never came; ``trials`` says how often."""
+
+    keyword: str
+    trials: int
+    rows: tuple[HeatRow, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,44 +379,61 @@ class HeatTable:
 
     release: str
     columns: tuple[str, ...]
-    rows: tuple[HeatRow, ...]
+    groups: tuple[HeatGroup, ...]
 
 
-def rejections(data: ReportData, incident: str) -> tuple[HeatTable, ...]:
+Counts = dict[tuple[str, str, str, str], Quantiles]
+"""By release, keyword, arm and cell in words; the cell is empty for an arm without a stall."""
+
+
+def rejections(data: ReportData, incident: str, labels: CellLabels) -> tuple[HeatTable, ...]:
     """Rejected counts by release, keyword, arm and stall; empty when nothing was counted in this incident."""
-    counts = _rejected_counts(data, incident)
-    if not counts:
-        return ()
-    largest = max(summary.mean or 0.0 for summary in counts.values())
-    tables = []
-    for release in sorted({key[0] for key in counts}, key=natural_key):
-        of_release = {key[1:]: summary for key, summary in counts.items() if key[0] == release}
-        columns = sorted({cell for _, _, cell in of_release}, key=natural_key)
-        arms = sorted({arm for _, arm, _ in of_release}, key=arm_key)
-        keywords = sorted({keyword for keyword, _, _ in of_release}, key=_keyword_key)
-        rows = tuple(
-            HeatRow(
-                keyword=keyword,
-                arm=arm,
-                first=position == 0,
-                cells=tuple(_heat(of_release.get((keyword, arm, column)), largest) for column in columns),
-            )
-            for keyword in keywords
-            for position, arm in enumerate(arms)
+    counts, columns = _rejected_counts(data, incident, labels)
+    largest = max((summary.mean or 0.0 for summary in counts.values()), default=0.0)
+    return tuple(
+        HeatTable(
+            release=release,
+            columns=columns,
+            groups=tuple(
+                _heat_group(
+                    keyword, {k[2:]: v for k, v in counts.items() if k[:2] == (release, keyword)}, columns, largest
+                )
+                for keyword in sorted({key[1] for key in counts if key[0] == release}, key=_keyword_key)
+            ),
         )
-        tables.append(HeatTable(release=release, columns=tuple(column or "no stall" for column in columns), rows=rows))
-    return tuple(tables)
+        for release in sorted({key[0] for key in counts}, key=natural_key)
+    )
 
 
-def _rejected_counts(data: ReportData, incident: str) -> dict[tuple[str, str, str, str], Quantiles]:
-    """By release, keyword, arm and cell; sums over keywords are left out, since they repeat what the rows say."""
+def _rejected_counts(data: ReportData, incident: str, labels: CellLabels) -> tuple[Counts, tuple[str, ...]]:
+    """The counts and the cells in their order. Sums over keywords are left out: they repeat what the rows say."""
     values: dict[tuple[str, str, str, str], list[float]] = {}
+    cells: dict[str, tuple[tuple[object, ...], ...]] = {}
     for one in data.distributions:
         keyword = str(one.params.get("keyword", ""))
         if one.incident == incident and one.measure == "rejected_count" and keyword in BUSY_KEYWORDS:
-            stall = {name: value for name, value in one.params.items() if name != "keyword"}
-            values.setdefault((one.release, keyword, one.arm, cell_label(stall)), []).extend(one.values)
-    return {key: quantiles(counts, [False] * len(counts)) for key, counts in values.items() if counts}
+            cell = {name: value for name, value in one.params.items() if name != "keyword"}
+            label = labels.label(cell)
+            values.setdefault((one.release, keyword, one.arm, label), []).extend(one.values)
+            if label:
+                cells[label] = cell_key(cell)
+    counts = {key: quantiles(listed, [False] * len(listed)) for key, listed in values.items() if listed}
+    return counts, tuple(sorted(cells, key=lambda label: cells[label]))
+
+
+def _heat_group(
+    keyword: str, counts: Mapping[tuple[str, str], Quantiles], columns: Sequence[str], largest: float
+) -> HeatGroup:
+    rows = tuple(
+        HeatRow(
+            arm=arm,
+            cells=tuple(_heat(counts.get((arm, column)), largest) for column in columns),
+            without=_heat(counts.get((arm, "")), largest),
+        )
+        for arm in sorted({arm for arm, _ in counts}, key=arm_key)
+    )
+    seen = any(summary.max for summary in counts.values())
+    return HeatGroup(keyword=keyword, trials=sum(summary.n for summary in counts.values()), rows=rows if seen else ())
 
 
 def _keyword_key(keyword: str) -> int:

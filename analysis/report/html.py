@@ -37,6 +37,8 @@ from harness.model import Finding
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
+    """One line of the header: a name, its value, and what qualifies it."""
+
     name: str
     value: str
     note: str = ""
@@ -57,11 +59,15 @@ class TrialRow:
 
 @dataclass(frozen=True, kw_only=True)
 class IncidentView:
+    """One incident with its figures and claims."""
+
     name: str
     text: IncidentText
     articles: str
     tally: Tally
     claims: tuple[claims.ClaimView, ...]
+    constants: str
+    """Parameters that are the same in all cells, in words; the figures leave them out."""
     timeline: figures.Timeline | None
     strips: figures.Strips | None
     rejections: tuple[figures.HeatTable, ...]
@@ -70,6 +76,8 @@ class IncidentView:
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixRow:
+    """One claim of the summary; a cell is None where the release was not run."""
+
     claim: str
     says: str
     cells: tuple[Finding | None, ...]
@@ -77,6 +85,8 @@ class MatrixRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
+    """All values of the page."""
+
     manifest: Manifest
     tally: Tally
     facts: tuple[Fact, ...]
@@ -154,7 +164,7 @@ def _policy(script: str, plotly_sha256: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("analysis.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -162,7 +172,6 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    return environment
 
 
 def _finalize(value: object) -> object:
@@ -211,7 +220,8 @@ def _warnings(data: ReportData) -> tuple[str, ...]:
         )
     if manifest.effort == "quick":
         warnings.append(
-            "Quick effort: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
+            "Quick effort: fewer trials and cells than a full run. Good for a first look; "
+            "the ledger takes full runs only."
         )
     if manifest.dirty:
         warnings.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
@@ -265,7 +275,7 @@ def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[Matri
     return tuple(
         MatrixRow(
             claim=claim,
-            says=shortened(data.claims[claim].says) if claim in data.claims else "",
+            says=shortened(data.claims[claim].says, 150) if claim in data.claims else "",
             cells=tuple(by_release.get(release) for release in releases),
         )
         for claim, by_release in rows.items()
@@ -274,6 +284,7 @@ def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[Matri
 
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = claims.claim_views(data, name)
+    labels = figures.CellLabels.of(data, name)
     articles = sorted({view.text.article for view in views if view.text.article}, key=natural_key)
     return IncidentView(
         name=name,
@@ -281,9 +292,10 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         articles=", ".join(articles),
         tally=tally(finding for finding in data.findings if finding.incident == name),
         claims=views,
-        timeline=figures.timeline(data, name),
-        strips=figures.strips(data, name),
-        rejections=figures.rejections(data, name),
+        constants=labels.constants(),
+        timeline=figures.timeline(data, name, labels),
+        strips=figures.strips(data, name, labels),
+        rejections=figures.rejections(data, name, labels),
         trials=_trials(data, name),
     )
 

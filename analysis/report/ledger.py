@@ -19,8 +19,8 @@ from analysis.report import markdown
 from analysis.report.data import Host, Manifest, ReportData, load_report_data
 from analysis.report.decode import DecodeError, decode
 from analysis.report.files import write_atomically
-from analysis.report.numbers import printable
-from analysis.report.order import natural_key
+from analysis.report.numbers import cell_key, printable
+from analysis.report.order import arm_key, natural_key
 from harness.errors import LedgerError
 from harness.model import LEDGER_SCHEMA, EvidenceLine, Finding, MeasureSummary, ParameterValue, VerdictKind
 
@@ -75,6 +75,8 @@ class LedgerMeasure:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEvidence:
+    """A line of a log or a record of a history; ``operation`` where it is about one."""
+
     excerpt: str
     file: str
     line: int
@@ -103,11 +105,14 @@ class LedgerFinding:
     evidence: tuple[LedgerEvidence, ...]
 
     def cell(self) -> Cell:
+        """What the entry stands for."""
         return (self.claim, self.release, self.backend)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
+    """The whole file."""
+
     schema: Literal[1] = 1
     runs: tuple[LedgerRun, ...] = ()
     claims: Mapping[str, LedgerClaim] = field(default_factory=dict)
@@ -266,7 +271,7 @@ def _finding(finding: Finding, run: str) -> LedgerFinding:
         measures=tuple(
             sorted(
                 map(_measure, finding.measures),
-                key=lambda m: (m.name, m.arm, json.dumps(dict(m.params), sort_keys=True)),
+                key=lambda m: (m.name, cell_key(m.params), arm_key(m.arm)),
             )
         ),
         evidence=tuple(map(_evidence, finding.evidence)),

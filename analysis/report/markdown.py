@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from analysis.report.numbers import cell_label, interval, number, printable, quantity, shortened
-from analysis.report.order import arm_key, natural_key
+from analysis.report.order import natural_key
 from harness.errors import LedgerError
 from harness.model import VerdictKind
 
@@ -132,8 +132,7 @@ def _release(release: str, entry: LedgerFinding) -> list[str]:
             _row(["measure", "arm", "cell", "units", "values", "median", "95 % interval", "p90", "p99", "range"]),
             _row(["---"] * 10),
         ]
-        ordered = sorted(entry.measures, key=lambda m: (m.name, arm_key(m.arm)))
-        for measure in ordered:
+        for measure in entry.measures:
             values = f"{measure.n}, {measure.censored} censored" if measure.censored else str(measure.n)
             span = (
                 ""

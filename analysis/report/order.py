@@ -26,5 +26,6 @@ def arm_role(arm: str) -> ArmRole | None:
 
 
 def arm_key(arm: str) -> tuple[int, str]:
+    """Sorts arms by what they are for: incident, fix, better, baseline."""
     role = arm_role(arm)
     return (ROLE_ORDER[role] if role is not None else len(ROLE_ORDER), arm)

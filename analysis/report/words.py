@@ -54,7 +54,7 @@ def is_mismatch(finding: Finding) -> bool:
 
 
 def verdict_words(finding: Finding) -> str:
-    """``confirmed``, ``refuted``, ``undecided (too noisy)``, with ``expected ...`` where measurement differs from it."""
+    """``confirmed``, ``refuted``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ."""
     words = str(finding.verdict)
     if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
         words += f" ({finding.reason})"
@@ -64,6 +64,7 @@ def verdict_words(finding: Finding) -> str:
 
 
 def tally(findings: Iterable[Finding]) -> Tally:
+    """Count findings by verdict."""
     listed = list(findings)
     count = {kind: sum(finding.verdict is kind for finding in listed) for kind in VerdictKind}
     return Tally(
@@ -103,4 +104,5 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def releases_of(findings: Sequence[Finding]) -> list[str]:
+    """The releases that findings are about, oldest first."""
     return sorted({finding.release for finding in findings}, key=natural_key)

@@ -1,8 +1,6 @@
 "use strict";
 // Draws the figures from the JSON beside them. The page is complete without this: every figure has its table.
 (() => {
-  const ARM_DASH = { incident: "solid", fix: "solid", better: "solid", baseline: "dot" };
-  const state = { drawn: 0, wanted: 0 };
   const root = document.documentElement;
 
   const css = (name) => getComputedStyle(root).getPropertyValue(name).trim();
@@ -32,8 +30,8 @@
       },
     };
   }
-  const CONFIG = { displaylogo: false, responsive: true,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d"] };
+  const CONFIG = { displaylogo: false, responsive: true, modeBarButtons: [["toImage", "resetScale2d"]],
+    displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false };
 
   function select(box, name, options, chosen, changed) {
     if (options.length < 2) return;
@@ -50,20 +48,20 @@
     { key: "sent", name: "sent", colour: () => css("--soft"), width: 1.2, dash: "dot" },
     { key: "ok", name: "acknowledged", colour: (role) => armColour(role), width: 1.8, dash: "solid" },
     { key: "consumed", name: "consumed", colour: () => css("--ink"), width: 1.6, dash: "dash" },
-    { key: "failed", name: "failed", colour: () => css("--refuted"), width: 2, dash: "solid" },
+    { key: "failed", name: "failed", colour: () => css("--failed"), width: 1.4, dash: "solid", fill: "tozeroy" },
   ];
 
   function timeline(plot, controls, data) {
     const releases = [...new Set(data.views.map((view) => view.release))];
     let current = data.views[data.first];
     const show = () => {
-      plot.replaceChildren();
       const panels = current.panels.map((index) => data.panels[index]);
+      plot.replaceChildren(legend(panels));
       const all = (keys) => panels.flatMap((panel) => keys.flatMap((key) => panel[key] || [])).filter((value) => value !== null);
       const rateMax = Math.max(1, ...all(["sent", "ok", "failed", "consumed"]));
       const delays = all(["p50", "max"]).filter((value) => value > 0);
       const delayRange = delays.length
-        ? [Math.floor(Math.log10(Math.min(...delays))), Math.ceil(Math.log10(Math.max(...delays)) * 10) / 10 + 0.1] : [0, 1];
+        ? [Math.log10(Math.min(...delays)) - 0.25, Math.log10(Math.max(...delays)) + 0.25] : [0, 1];
       return Promise.all(panels.map((panel) => {
         const box = document.createElement("div");
         box.className = "panel";
@@ -72,7 +70,7 @@
         arm.textContent = panel.arm;
         box.style.setProperty("--arm", `var(--arm-${panel.role || "baseline"})`);
         const note = document.createElement("small");
-        note.textContent = [panel.cell, `trial ${panel.trial}`].filter(Boolean).join(" · ");
+        note.textContent = `trial ${panel.trial}`;
         heading.append(arm, note);
         const target = document.createElement("div");
         box.append(heading, target);
@@ -96,11 +94,30 @@
     return show;
   }
 
+  // One legend for all panels: the colour of an arm stands in its heading, the kind of line here.
+  const SAMPLES = {
+    sent: '<path d="M0 6H26" stroke-dasharray="2 3"/>', acknowledged: '<path d="M0 6H26" stroke-width="2.5"/>',
+    consumed: '<path d="M0 6H26" stroke-dasharray="7 4"/>', failed: '<path d="M0 2H26" stroke="var(--failed)"/><path d="M0 2H26V12H0Z" fill="var(--failed)" fill-opacity=".3" stroke="none"/>',
+    "delay max": '<circle cx="13" cy="6" r="3" fill="currentColor" stroke="none"/>', "delay p50": '<path d="M8 6H18" stroke-width="2"/>',
+    "time of the fault": '<path d="M0 0H26V12H0Z" fill="var(--fault)" stroke="none"/><path d="M0 0V12" stroke-dasharray="3 2"/>',
+  };
+  function legend(panels) {
+    const names = LINES.filter((line) => panels.some((panel) => panel[line.key])).map((line) => line.name);
+    const list = document.createElement("ul");
+    list.className = "legend";
+    [...names, "delay max", "delay p50", "time of the fault"].forEach((name) => {
+      const item = document.createElement("li");
+      item.innerHTML = `<svg viewBox="0 0 26 12" fill="none" stroke="currentColor" aria-hidden="true">${SAMPLES[name]}</svg>${name}`;
+      list.append(item);
+    });
+    return list;
+  }
+
   function drawPanel(target, panel, rateMax, delayRange) {
     const { axis, layout } = theme();
     const lines = LINES.filter((line) => panel[line.key]).map((line) => ({
       type: "scatter", mode: "lines", x: panel.t, y: panel[line.key], name: line.name, connectgaps: false,
-      line: { color: line.colour(panel.role), width: line.width, dash: line.dash, shape: "hvh" },
+      line: { color: line.colour(panel.role), width: line.width, dash: line.dash, shape: "hv" }, fill: line.fill || "none",
       hovertemplate: "%{y:.4~g}/s",
     }));
     const delays = [
@@ -120,8 +137,7 @@
         line: { color: css("--ink"), width: 1, dash: "dash" } });
     }
     return Plotly.newPlot(target, [...lines, ...delays], {
-      ...layout, height: 380, margin: { l: 50, r: 10, t: 6, b: 36 }, hovermode: "x unified", shapes,
-      showlegend: true, legend: { orientation: "h", y: -0.16, yanchor: "top", font: { size: 11 }, itemwidth: 30 },
+      ...layout, height: 330, margin: { l: 48, r: 10, t: 8, b: 36 }, hovermode: "x unified", shapes, showlegend: false,
       xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: "seconds since the fault began" } },
       yaxis: { ...axis, domain: [0.55, 1], range: [0, rateMax * 1.06], title: { ...axis.title, text: "per second" } },
       yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay, ms" } },
@@ -129,18 +145,25 @@
   }
 
   // --- strips: one row a cell and release, one mark a value ---
+  const ROWS_AT_ONCE = 18;
+
   function strips(plot, controls, data) {
-    let current = 0, release = 0;
+    const target = document.createElement("div");
+    plot.append(target);
     const releases = () => [...new Set(data.strips[current].rows.map((row) => row.release))];
+    // More rows than fit on a screen are shown release by release at first.
+    const first = () => (data.strips[current].rows.length > ROWS_AT_ONCE && releases().length > 1 ? 1 : 0);
+    let current = 0;
+    let release = first();
     const build = () => {
       controls.replaceChildren();
-      select(controls, "Measure", data.strips.map((strip) => strip.label), current, (i) => { current = i; release = 0; build(); show(); });
+      select(controls, "Measure", data.strips.map((strip) => strip.label), current, (i) => { current = i; release = first(); build(); show(); });
       select(controls, "Release", ["all", ...releases()], release, (i) => { release = i; show(); });
     };
     const show = () => {
       const strip = data.strips[current];
       const only = release === 0 ? null : releases()[release - 1];
-      return drawStrip(plot, strip.rows.filter((row) => only === null || row.release === only), strip.unit, strip.label);
+      return drawStrip(target, strip.rows.filter((row) => only === null || row.release === only), strip.unit, strip.label);
     };
     build();
     return show;
@@ -175,8 +198,9 @@
       }
     });
     const height = 70 + rows.length * (narrow ? 52 : rows.length > 20 ? 26 : 36);
+    target.style.height = `${height}px`;
     return Plotly.react(target, traces, {
-      ...layout, height, margin: { l: 10, r: 14, t: 8, b: 40 }, shapes, hovermode: "closest",
+      ...layout, margin: { l: 10, r: 14, t: 8, b: 40 }, shapes, hovermode: "closest",
       xaxis: { ...axis, rangemode: "tozero", title: { ...axis.title, text: `${label}${unit ? `, ${unit}` : ""}` } },
       yaxis: { ...axis, tickvals: rows.map((_, i) => rows.length - 1 - i), ticktext: names, range: [-0.6, rows.length - 0.4],
         showgrid: false, zeroline: false, tickfont: { ...axis.tickfont, color: css("--ink") } },
