@@ -199,27 +199,28 @@ class _Process:
 
     def heal(self, leases: Sequence[LeaseRecord], *, timeout_s: float) -> Mapping[str, tuple[str, bool]]:
         tokens = {lease.id for lease in leases}
-        killed: dict[str, set[int]] = {token: set() for token in tokens}
+        killed: dict[str, set[ProcessId]] = {token: set() for token in tokens}
         started_s = time.monotonic()
         while True:
             # Everything that carries the token is killed, not the recorded pid alone: that finds the process whose
             # pid was never written down, and what it started itself. The scan is repeated until it finds nothing,
             # since a process may fork between the scan and the signal.
             found = proc.with_tokens(tokens)
+            for token, processes in found.items():
+                killed[token] |= {process for process in processes if proc.send_signal(process, token, signal.SIGKILL)}
+            left = set(proc.wait_gone(set().union(*killed.values()), timeout_s=0.2))
             elapsed_s = time.monotonic() - started_s
             awaited = any(_may_yet_appear(lease) for lease in leases if not killed[lease.id])
-            if not found and (elapsed_s >= _INTENT_SETTLE_S or not awaited):
+            if not found and not left and (elapsed_s >= _INTENT_SETTLE_S or not awaited):
                 break
             if elapsed_s >= timeout_s:
                 break
-            for token, processes in found.items():
-                for process in processes:
-                    if proc.send_signal(process, token, signal.SIGKILL):
-                        killed[token].add(process.pid)
-            proc.wait_gone([process for group in found.values() for process in group], timeout_s=0.2)
             if not found:
                 time.sleep(0.02)
-        return {token: (_killed_in_words(pids), token not in found) for token, pids in killed.items()}
+        return {
+            token: (_killed_in_words(processes), token not in found and not processes & left)
+            for token, processes in killed.items()
+        }
 
 
 class _StoppedProcess:
@@ -308,8 +309,9 @@ def _may_yet_appear(lease: LeaseRecord) -> bool:
     return process.is_alive()
 
 
-def _killed_in_words(pids: set[int]) -> str:
-    return f"killed {', '.join(map(str, sorted(pids)))}" if pids else "it is gone"
+def _killed_in_words(processes: set[ProcessId]) -> str:
+    pids = sorted(process.pid for process in processes)
+    return f"killed {', '.join(map(str, pids))}" if pids else "it is gone"
 
 
 # --- the state folder -------------------------------------------------------------------------------------------------

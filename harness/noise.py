@@ -104,7 +104,7 @@ class NoiseProbe:
     """The probe of a run, as a leased process that appends to one file."""
 
     def __init__(self, process: LeasedProcess, path: Path) -> None:
-        self._process = process
+        self.process = process
         self.path = path
 
     @classmethod
@@ -154,19 +154,19 @@ class NoiseProbe:
 
     def stop(self) -> None:
         """Let it write its last window and end."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         try:
-            self._process.wait(2.0)
+            self.process.wait(2.0)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-        self._process.release()
+            self.process.kill()
+        self.process.release()
 
     def _require_running(self) -> None:
-        code = self._process.poll()
+        code = self.process.poll()
         if code is None:
             return
-        said = self._process.stderr.read().decode(errors="replace").strip() if self._process.stderr else ""
+        said = self.process.stderr.read().decode(errors="replace").strip() if self.process.stderr else ""
         if "no room left" in said:
             raise DiskFullError(said.splitlines()[0], advice=said.partition("\n")[2])
         raise LabError(f"the hiccup probe ended with code {code}: {said[-500:] or 'it said nothing'}")

@@ -31,7 +31,7 @@ class ProcessId:
     def is_alive(self) -> bool:
         """False as well for a zombie: it runs nothing, it only waits for its parent to ask for its exit code."""
         state = read_stat(self.pid)
-        return state is not None and state.start_ticks == self.start_ticks and state.code not in "ZX"
+        return state is not None and state.start_ticks == self.start_ticks and state.runs
 
     def is_stopped(self) -> bool:
         """True while a stop signal or a tracer holds the process."""
@@ -45,10 +45,17 @@ class ProcessId:
 
 @dataclass(frozen=True, kw_only=True)
 class Stat:
-    """``code`` is one letter: R running, S sleeping, T stopped, Z zombie, ..."""
+    """``code`` is one letter, of the first thread: R running, S sleeping, T stopped, Z zombie, ..."""
 
     code: str
     start_ticks: int
+    threads: int
+
+    @property
+    def runs(self) -> bool:
+        """A first thread that is a zombie may have others that live, or are still on their way out: a killed JVM
+        keeps its ports and its memory until the last one is gone."""
+        return self.code not in "ZX" or self.threads > 1
 
 
 def read_stat(pid: int) -> Stat | None:
@@ -59,7 +66,7 @@ def read_stat(pid: int) -> Stat | None:
         return None
     # The command's name is in parentheses and may itself hold spaces and parentheses.
     fields = text[text.rindex(b")") + 2 :].split()
-    return Stat(code=fields[0].decode(), start_ticks=int(fields[19]))
+    return Stat(code=fields[0].decode(), start_ticks=int(fields[19]), threads=int(fields[17]))
 
 
 def identify(pid: int) -> ProcessId | None:
@@ -123,22 +130,18 @@ def wait_gone(processes: Iterable[ProcessId], *, timeout_s: float) -> list[Proce
         except OSError:
             continue
         try:
-            if process.is_alive():
-                poll = select.poll()
-                poll.register(handle, select.POLLIN)
-                poll.poll(max(0.0, deadline_s - time.monotonic()) * 1000)
-                if process.is_alive():
-                    left.append(process)
+            # Readable once the last thread is gone.
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            if identify(process.pid) == process and not poll.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
+                left.append(process)
         finally:
             os.close(handle)
     return left
 
 
 def _token_of(pid: int) -> str | None:
-    try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return None
+    environment = _environment_of(pid)
     if environment.startswith(_TOKEN_KEY):
         start = len(_TOKEN_KEY)
     else:
@@ -148,3 +151,24 @@ def _token_of(pid: int) -> str | None:
         start = before + 1 + len(_TOKEN_KEY)
     end = environment.find(b"\0", start)
     return environment[start : end if end >= 0 else None].decode("ascii", "replace")
+
+
+def _environment_of(pid: int) -> bytes:
+    """Empty for a zombie, a kernel thread, and a process that we may not look into."""
+    folder = _PROC / str(pid)
+    environment = _read(folder / "environ")
+    if not environment and (state := read_stat(pid)) is not None and state.code == "Z" and state.runs:
+        # The first thread has ended and shows nothing any more; the others still do.
+        try:
+            threads = list((folder / "task").iterdir())
+        except OSError:
+            return b""
+        return next((found for thread in threads if (found := _read(thread / "environ"))), b"")
+    return environment
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -42,6 +42,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -246,7 +247,7 @@ class RecordLog:
         except OSError as error:
             raise _write_error(path, error) from error
         self._count, whole_bytes = _count_lines(self._handle)
-        self.cut_bytes = os.fstat(self._handle).st_size - whole_bytes
+        self.cut_bytes = max(0, os.fstat(self._handle).st_size - whole_bytes)
         if self.cut_bytes:
             os.ftruncate(self._handle, whole_bytes)
 
@@ -301,6 +302,8 @@ class RecordLog:
 def _count_lines(handle: int) -> tuple[int, int]:
     """Number of whole lines, and the bytes that they take."""
     lines, whole_bytes, position = 0, 0, 0
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return 0, 0
     while block := os.pread(handle, 1 << 20, position):
         lines += block.count(b"\n")
         if (last := block.rfind(b"\n")) >= 0:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -148,6 +149,29 @@ def test_a_kill_takes_what_the_process_started_with_it(state_dir: Path, tmp_path
         assert grandchild.is_alive()
         process.kill()
         assert not grandchild.is_alive()
+
+
+def test_a_process_whose_first_thread_has_ended_is_still_ours_and_alive(state_dir: Path) -> None:
+    script = (
+        "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(300,)).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    with Leases.open(state_dir) as leases:
+        process = leases.spawn([sys.executable, "-c", script], name="jvm", until_s=60)
+        identity = proc.identify(process.pid)
+        assert identity is not None
+
+        def first_thread_has_ended() -> bool:
+            state = proc.read_stat(process.pid)
+            return state is not None and state.code == "Z"
+
+        wait_until("the first thread's end", first_thread_has_ended, timeout_s=10)
+        assert identity.is_alive()
+        assert identity.has_token(process.token)
+        assert proc.wait_gone([identity], timeout_s=0.05) == [identity]
+        process.kill()
+        assert not identity.is_alive()
+        assert process.returncode == -signal.SIGKILL
 
 
 def test_terminate_waits_for_the_process_to_end_by_itself(state_dir: Path) -> None:

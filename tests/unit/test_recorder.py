@@ -1,0 +1,253 @@
+"""The run directory: manifest, trials, deployments, and who may write them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness import recorder
+from harness.errors import DiskFullError, RunDirectoryError
+from harness.recorder import (
+    DeploymentRecord,
+    Manifest,
+    NodeRecord,
+    RunDirectory,
+    TrialRecord,
+    new_run_id,
+    read_manifest,
+    require_space,
+)
+
+ROOT = Path(harness.__file__).parent.parent
+
+MANIFEST = Manifest(
+    run="20261121T081500Z-ab12",
+    created="2026-11-21T08:15:00+00:00",
+    command="mqlab verify append-stall",
+    commit="0123abc",
+    dirty=False,
+    seed=7,
+    incidents=("append-stall",),
+    releases=("4.6.0",),
+    client_releases={"4.6.0": "4.6.0"},
+    backend="local",
+    effort="quick",
+    rules={"BUSY-09": "f00d"},
+    host={"cores": 2, "memory_bytes": 1 << 34, "kernel": "6.1", "java": "17.0.15", "java_source": "path"},
+    trials=("t-1", "t-2"),
+)
+
+TRIAL = TrialRecord(
+    trial="append-stall-4.6.0-incident-r1",
+    incident="append-stall",
+    arm="incident",
+    params={"stall_ms": 450, "rate_hz": 500},
+    release="4.6.0",
+    client="java 4.6.0",
+    backend="local",
+    injection="byteman",
+    deployment="append-stall-4.6.0-1",
+    repetition=1,
+    seed=123,
+    topic="T1",
+    groups=("g0", "g1"),
+    live_conf={"waitTimeMillsInSendQueue": "400"},
+)
+
+DEPLOYMENT = DeploymentRecord(
+    deployment="append-stall-4.6.0-1",
+    incident="append-stall",
+    release="4.6.0",
+    index=1,
+    topology={"name": "one-broker", "masters": 1},
+    logging="lab",
+    log_zone="UTC",
+    nodes=(NodeRecord(name="broker-a", kind="broker", role="MASTER", address="127.0.0.1:20911", pid=4711),),
+    settings={"conf": {"brokerRole": "ASYNC_MASTER"}, "properties": {}, "environment": {}},
+    overrides=("storePathRootDir",),
+)
+
+MANIFEST_FIELDS = (
+    "schema run created command commit dirty seed incidents releases client_releases backend effort rules host trials "
+    "notes status"
+)
+TRIAL_FIELDS = (
+    "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
+    "live_conf status error attempt superseded_by"
+)
+DEPLOYMENT_FIELDS = "schema deployment incident release index topology logging log_zone nodes settings overrides"
+
+
+def fields(path: Path) -> list[str]:
+    return list(json.loads(path.read_text()))
+
+
+def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        trial = run.make_trial(TRIAL)
+        deployment = run.make_deployment(DEPLOYMENT)
+        assert read_manifest(run.path) == MANIFEST
+        assert trial.read() == TRIAL
+        assert deployment.read() == DEPLOYMENT
+        assert run.trials() == {TRIAL.trial: TRIAL}
+
+
+def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        run.make_trial(TRIAL)
+        run.make_deployment(DEPLOYMENT).node_folder("broker-a")
+    path = tmp_path / "run"
+    assert fields(path / "manifest.json") == MANIFEST_FIELDS.split()
+    assert fields(path / "trials" / TRIAL.trial / "trial.json") == TRIAL_FIELDS.split()
+    deployment = path / "deployments" / DEPLOYMENT.deployment
+    assert fields(deployment / "deployment.json") == DEPLOYMENT_FIELDS.split()
+    assert json.loads((deployment / "deployment.json").read_text())["nodes"] == [
+        {"name": "broker-a", "kind": "broker", "role": "MASTER", "address": "127.0.0.1:20911", "pid": 4711}
+    ]
+    assert (deployment / "nodes" / "broker-a" / "logs").is_dir()
+    assert (path / "trials" / TRIAL.trial / "history").is_dir()
+
+
+def test_the_manifest_follows_the_run(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        run.set_trials(("t-1", "t-1-again"))
+        run.add_note("cores shared")
+        run.add_note("cores shared")
+        run.set_status("complete")
+    expected = dataclasses.replace(MANIFEST, trials=("t-1", "t-1-again"), notes=("cores shared",), status="complete")
+    assert read_manifest(tmp_path / "run") == expected
+
+
+def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        run.make_trial(TRIAL).write(dataclasses.replace(TRIAL, status="complete"))
+        run.set_status("interrupted")
+    with RunDirectory.open(tmp_path / "run") as run:
+        assert run.manifest.status == "interrupted"
+        assert run.trials()[TRIAL.trial].status == "complete"
+        run.set_status("complete")
+    assert read_manifest(tmp_path / "run").status == "complete"
+
+
+def test_two_runs_in_one_folder_exclude_each_other_and_the_second_names_the_first(tmp_path: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path; from harness.recorder import RunDirectory\n"
+        "run = RunDirectory.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+    )
+    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path / "run")],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(RunDirectoryError, match=rf"in use by another run \(process {other.pid}\)"):
+            RunDirectory.open(tmp_path / "run")
+        with pytest.raises(RunDirectoryError, match=str(other.pid)):
+            RunDirectory.create(tmp_path / "run", MANIFEST)
+    finally:
+        other.send_signal(signal.SIGKILL)
+        other.communicate()
+    # The lock went with the process: nothing has to be cleaned by hand.
+    RunDirectory.open(tmp_path / "run").close()
+
+
+def test_one_process_cannot_open_a_run_twice_either(tmp_path: Path) -> None:
+    with (
+        RunDirectory.create(tmp_path / "run", MANIFEST),
+        pytest.raises(RunDirectoryError, match=f"process {os.getpid()}"),
+    ):
+        RunDirectory.open(tmp_path / "run")
+
+
+def test_a_run_is_never_written_over(tmp_path: Path) -> None:
+    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    with pytest.raises(RunDirectoryError, match="holds a run already") as caught:
+        RunDirectory.create(tmp_path / "run", dataclasses.replace(MANIFEST, seed=8))
+    assert "--resume" in caught.value.advice
+    assert read_manifest(tmp_path / "run").seed == 7
+
+
+def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(RunDirectoryError, match=r"not empty \(thesis.tex\)"):
+        RunDirectory.create(tmp_path, MANIFEST)
+
+
+@pytest.mark.parametrize("name", ["nothing", "file"])
+def test_what_is_no_run_directory_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunDirectoryError, match=r"is not a run directory"):
+        RunDirectory.open(tmp_path / name)
+    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"schema": 2}', "schema 2, and this version reads 1"),
+        ("{}", "schema None"),
+        ("[1]", "schema None"),
+        ('{"schema": 1, "run": "x"}', "not a whole Manifest"),
+        ('{"schema": 1, "ru', "cannot be read"),
+        ("\ufffe", "cannot be read"),
+    ],
+)
+def test_a_manifest_of_another_schema_or_a_damaged_one_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    (tmp_path / "run" / "manifest.json").write_text(content)
+    with pytest.raises(RunDirectoryError, match=message):
+        RunDirectory.open(tmp_path / "run")
+
+
+def test_fields_that_were_added_later_are_ignored(tmp_path: Path) -> None:
+    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    path = tmp_path / "run" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "weather": "fine"}))
+    assert read_manifest(tmp_path / "run") == MANIFEST
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b"])
+def test_a_trial_cannot_leave_the_run_directory(tmp_path: Path, name: str) -> None:
+    with (
+        RunDirectory.create(tmp_path / "run", MANIFEST) as run,
+        pytest.raises(RunDirectoryError, match="name of a folder"),
+    ):
+        run.make_trial(dataclasses.replace(TRIAL, trial=name))
+
+
+def test_a_full_disk_leaves_the_old_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        monkeypatch.setattr(recorder.os, "fsync", full)
+        with pytest.raises(DiskFullError, match=r"manifest\.json"):
+            run.set_status("complete")
+        monkeypatch.undo()
+        assert read_manifest(run.path).status == "running"
+        assert not list(run.path.glob("*.tmp"))
+
+
+def test_space_is_asked_for_before_it_is_needed(tmp_path: Path) -> None:
+    require_space(tmp_path / "not" / "yet", 1)
+    with pytest.raises(DiskFullError, match=r"needs \d+ MiB and its file system has \d+ MiB left"):
+        require_space(tmp_path / "not" / "yet", 1 << 62)
+
+
+def test_run_ids_sort_by_time_and_differ() -> None:
+    first, second = new_run_id(), new_run_id()
+    assert first != second
+    assert first[:15] <= second[:15]
+    assert (len(first), first[8], first[15]) == (21, "T", "Z")
