@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report.data import ClaimText, ReportData, TrialNote
-from analysis.report.numbers import cell_key, cell_label, estimate, interval, number, quantity
+from analysis.report.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.report.order import arm_key
 from analysis.report.words import in_order, is_mismatch, releases_of
 from harness.model import EvidenceLine, Finding, MeasureSummary, PartResult
@@ -154,7 +154,7 @@ def _release(data: ReportData, finding: Finding) -> ReleaseView:
 
 
 def not_counted(trials: Sequence[TrialNote]) -> tuple[str, ...]:
-    """Why trials did not count, each reason once with the number of trials by arm."""
+    """Why trials did not count, each reason once for an arm, with the number of its trials."""
     by_reason: dict[tuple[str, str], int] = {}
     for trial in trials:
         if not trial.valid:
@@ -198,7 +198,7 @@ def _part(name: str, findings: Sequence[Finding]) -> PartView:
     sample = results[0][1]
     axis = _Axis.over(
         [value for _, part in results for value in (part.low, part.high, part.estimate, part.bound)],
-        limit=1.0 if sample.unit == "share" else math.inf,
+        limit=1.0 if is_share(sample.unit) else math.inf,
     )
     relation = "at least" if sample.relation == ">=" else "at most"
     return PartView(
@@ -208,8 +208,8 @@ def _part(name: str, findings: Sequence[Finding]) -> PartView:
         marks=tuple(_mark(release, part, axis) for release, part in results),
         bound_at=axis.at(sample.bound),
         holds_right=sample.relation == ">=",
-        axis_low=quantity(axis.low, sample.unit),
-        axis_high=quantity(axis.high, sample.unit),
+        axis_low=quantity(axis.low, sample.unit, short=True),
+        axis_high=quantity(axis.high, sample.unit, short=True),
         log_scale=axis.log,
     )
 

@@ -443,11 +443,12 @@ def _keyword_key(keyword: str) -> int:
 def _heat(summary: Quantiles | None, largest: float) -> HeatCell | None:
     if summary is None or summary.mean is None:
         return None
+    spread = "" if summary.min == summary.max else f"{number(summary.min)} to {number(summary.max)} in "
     # The square root keeps a handful of rejections visible beside hundreds.
     share = math.sqrt(summary.mean / largest) if largest else 0.0
     return HeatCell(
         text=number(round(summary.mean, 1)),
-        detail=f"{number(summary.min)} to {number(summary.max)} in {summary.n} trials",
+        detail=f"{spread}{summary.n} {'trial' if summary.n == 1 else 'trials'}",
         heat=round(share, 3),
     )
 

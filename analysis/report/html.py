@@ -318,7 +318,7 @@ def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
                 valid=sum(trial.valid for trial in trials),
                 deployments=len({trial.deployment for trial in trials}),
                 hiccup=quantity(max(hiccups), "ms") if hiccups else "",
-                reasons=claims.not_counted(trials),
+                reasons=tuple(reason.removeprefix(f"{arm}: ") for reason in claims.not_counted(trials)),
             )
         )
     return tuple(rows)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from harness.model import ParameterValue
 
 COUNT_UNITS = frozenset({"", "1", "count", "counts", "lines", "messages", "rejections", "requests", "sends"})
-"""Units whose numbers are shown without a unit or as they are; ``share`` becomes a percentage."""
+"""Units that a number needs no word for."""
 
 DASH = "\N{EN DASH}"
 MISSING = "\N{EM DASH}"
@@ -39,13 +39,22 @@ def number(value: float | None) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
-def quantity(value: float | None, unit: str) -> str:
-    """A number with its unit, such as ``54.7 s``, ``38 %`` (of a share) or ``12`` (a count)."""
+def is_share(unit: str) -> bool:
+    """True for numbers of 0 to 1 that are shown as per cent: ``share``, or a unit such as ``of owners``."""
+    return unit == "share" or unit.startswith("of ")
+
+
+def quantity(value: float | None, unit: str, *, short: bool = False) -> str:
+    """A number with its unit, such as ``54.7 s``, ``38 % of owners`` or ``12`` (a count).
+
+    ``short`` leaves out what a per cent is of, and any unit of more than one word.
+    """
     if value is None or math.isnan(value):
         return MISSING
-    if unit == "share":
-        return f"{number(value * 100)}{NARROW_SPACE}%"
-    if unit in COUNT_UNITS:
+    if is_share(unit):
+        of = "" if short or unit == "share" else f" {unit}"
+        return f"{number(value * 100)}{NARROW_SPACE}%{of}"
+    if unit in COUNT_UNITS or (short and " " in unit):
         return number(value)
     return f"{number(value)}{NARROW_SPACE}{unit}"
 
@@ -55,11 +64,11 @@ def interval(low: float | None, high: float | None, unit: str) -> str:
     if low is None and high is None:
         return ""
     if high is None or math.isinf(high):
-        return f"at least {quantity(low, unit)}" if low is not None and not math.isinf(low) else ""
+        return f"at least {quantity(low, unit, short=True)}" if low is not None and not math.isinf(low) else ""
     if low is None or math.isinf(low):
-        return f"at most {quantity(high, unit)}"
-    scale = 100.0 if unit == "share" else 1.0
-    return f"{number(low * scale)}{DASH}{quantity(high, unit)}"
+        return f"at most {quantity(high, unit, short=True)}"
+    scale = 100.0 if is_share(unit) else 1.0
+    return f"{number(low * scale)}{DASH}{quantity(high, unit, short=True)}"
 
 
 def estimate(value: float | None, low: float | None, high: float | None, unit: str) -> str:

@@ -70,7 +70,7 @@
         arm.textContent = panel.arm;
         box.style.setProperty("--arm", `var(--arm-${panel.role || "baseline"})`);
         const note = document.createElement("small");
-        note.textContent = `trial ${panel.trial}`;
+        note.textContent = note.title = `trial ${panel.trial}`;
         heading.append(arm, note);
         const target = document.createElement("div");
         box.append(heading, target);
