@@ -647,7 +647,8 @@ class Leases:
         self._store = store
         self.owner = owner
         self._opened_by = os.getpid()
-        self._lock = threading.Lock()
+        # Held while something is written down and started, so that nothing is started behind ``close``.
+        self._lock = threading.RLock()
         self._processes: list[LeasedProcess] = []
         self._healer: _HealerHandle | None = None
         self._closed = False
@@ -699,10 +700,11 @@ class Leases:
         """
         if kind not in HEALABLE:
             raise LeaseError(f"nobody knows how to heal {kind!r}; known kinds: {', '.join(HEALABLE)}")
-        self.ensure_healer()
-        record = self._record(kind, data, until_s=until_s, kept=kept)
-        self._store.write(record)
-        self._ring()
+        with self._lock:
+            self.ensure_healer()
+            record = self._record(kind, data, until_s=until_s, kept=kept)
+            self._store.write(record)
+            self._ring()
         return Lease(self._store, record)
 
     def spawn(
@@ -724,23 +726,29 @@ class Leases:
         seconds at the latest, when this process dies (unless ``kept``), and when the leases are closed. Raises
         LeaseError when it cannot be started.
         """
-        self.ensure_healer()
         data: dict[str, LeaseValue] = {"name": name, "argv": shlex.join(argv)[:500], "pid": None, "start_ticks": None}
-        record = self._record(PROCESS, data, until_s=until_s, kept=kept)
-        lease = Lease(self._store, record)
-        self._store.write(record)
-        environment = {**(os.environ if env is None else env), TOKEN_VARIABLE: record.id}
-        try:
-            popen = subprocess.Popen(
-                list(argv), env=environment, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
-            )
-        except (OSError, ValueError) as error:
-            lease.release()
-            raise LeaseError(f"cannot start {name} ({argv[0]}): {error}") from error
-        # A child that has ended already is still identified, as a zombie; it is gone only where zombies are not kept.
-        process = proc.identify(popen.pid) or ProcessId(pid=popen.pid, start_ticks=-1)
-        leased = LeasedProcess(popen, lease, process, name)
         with self._lock:
+            self.ensure_healer()
+            record = self._record(PROCESS, data, until_s=until_s, kept=kept)
+            lease = Lease(self._store, record)
+            self._store.write(record)
+            environment = {**(os.environ if env is None else env), TOKEN_VARIABLE: record.id}
+            try:
+                popen = subprocess.Popen(
+                    list(argv),
+                    env=environment,
+                    cwd=cwd,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                lease.release()
+                raise LeaseError(f"cannot start {name} ({argv[0]}): {error}") from error
+            # A child that has ended already is still identified, as a zombie; gone only where zombies are not kept.
+            process = proc.identify(popen.pid) or ProcessId(pid=popen.pid, start_ticks=-1)
+            leased = LeasedProcess(popen, lease, process, name)
             self._processes.append(leased)
         try:
             lease.update({"pid": process.pid, "start_ticks": process.start_ticks})
