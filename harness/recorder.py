@@ -240,7 +240,7 @@ class RecordLog:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()
         self._lock = threading.Lock()
         try:
             self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -505,7 +505,7 @@ class RunDirectory:
     """
 
     def __init__(self, path: Path, lock: int, manifest: Manifest) -> None:
-        self.path = path
+        self.path = path.absolute()
         self._lock_handle = lock
         self._manifest = manifest
         self._lock = threading.Lock()

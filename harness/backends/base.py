@@ -10,6 +10,7 @@ from typing import Protocol
 from harness.clients.remoting import Remoting, Route
 from harness.errors import ClientError
 from harness.model import BrokerSettings, Topology
+from harness.recorder import EventLog
 from harness.wait import NotYet, wait_until
 
 READY_S_MAX = 180.0
@@ -50,6 +51,11 @@ class Cluster(Protocol):
     spec: ClusterSpec
     nodes: Sequence[Node]
     folder: Path
+    overrides: Mapping[str, str]
+    """What of the user's own settings the lab had to change, as ``old -> new`` by key."""
+
+    def pid(self, name: str) -> int | None:
+        """A node's process id, where it is a process of this host."""
 
     def down(self) -> None:
         """End every node and remove its store; logs stay."""
@@ -154,3 +160,34 @@ def change_live(node: Node, settings: Mapping[str, str]) -> None:
     for key, value in settings.items():
         if now.get(key) != value:
             raise ClientError(f"{node.name} has {key}={now.get(key)} after it was set to {value}")
+
+
+def record_queue_ends(
+    cluster: Cluster, events: EventLog, topic: str, queues: int, groups: Sequence[str] = ()
+) -> None:
+    """Record each queue's offsets, and each group's committed offset in it, as the brokers themselves have them."""
+    for master in masters(cluster):
+        with ask(master) as connection:
+            for queue in range(queues):
+                first, end = connection.min_offset(topic, queue), connection.max_offset(topic, queue)
+                for group in groups or (None,):
+                    events.store_max(
+                        topic=topic,
+                        broker=master.broker_name,
+                        queue=queue,
+                        min_offset=first,
+                        max_offset=end,
+                        group=group,
+                        consumer_offset=connection.consumer_offset(group, topic, queue) if group else None,
+                    )
+
+
+def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str]) -> int:
+    """Messages of the topic that the groups have not committed yet, by the brokers' own counts."""
+    left = 0
+    for master in masters(cluster):
+        with ask(master) as connection:
+            for queue in range(queues):
+                end = connection.max_offset(topic, queue)
+                left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)
+    return left

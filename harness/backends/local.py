@@ -95,7 +95,7 @@ class LocalCluster:
 
     def __init__(self, spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float) -> None:
         self.spec = spec
-        self.folder = folder
+        self.folder = folder.absolute()
         self.nodes: list[Node] = []
         self.overrides: dict[str, str] = {}
         self._leases = leases

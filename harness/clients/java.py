@@ -150,6 +150,10 @@ class JavaClient:
         """The process id."""
         return self._process.pid
 
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
     def call(self, command: str, **arguments: object) -> object:
         """One command of ``harness.clients.worker.Worker`` by name, and its result."""
         self._write({"do": command, "with": arguments})
@@ -193,6 +197,12 @@ class JavaClient:
         """A started DefaultMQPushConsumer; returns its client id."""
         return str(self.call("start_consumer", namesrv=namesrv, **vars(spec)))
 
+    def assigned_queues(self) -> dict[str, list[str]]:
+        """The queues that each ordered consumer instance has been given and has locked, as ``broker:queue``."""
+        assigned = self.call("assigned_queues")
+        assert isinstance(assigned, dict)
+        return assigned
+
     def shut_down_consumers(self) -> None:
         """Every consumer's own ``shutdown()``, all at once."""
         self.call("shut_down_consumers")
@@ -204,7 +214,7 @@ class JavaClient:
 
     def stop(self) -> None:
         """End the process, by its own exit where it still listens."""
-        if self._process.poll() is None:
+        if self.is_running():
             try:
                 self._write({"do": "exit"})
                 self._process.wait(10.0)

@@ -122,6 +122,17 @@ class Worker:
         self._consumers[instance] = (group, consumer)
         return client_id
 
+    def assigned_queues(self) -> dict[str, list[str]]:
+        """The queues that each consumer instance has been given and holds, as ``broker:queue``."""
+        return {
+            instance: [
+                f"{entry.getKey().getBrokerName()}:{entry.getKey().getQueueId()}"
+                for entry in consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().entrySet()
+                if entry.getValue().isLocked() and not str(entry.getKey().getTopic()).startswith("%RETRY%")
+            ]
+            for instance, (_, consumer) in self._consumers.items()
+        }
+
     def shut_down_consumers(self) -> None:
         """``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""
         consumers, self._consumers = self._consumers, {}

@@ -1,0 +1,187 @@
+"""Keyed ordered sends into one topic, and groups of two ordered consumers each: an owner and a successor.
+
+Owners live in one process, successors in another, the producer in a third, so that a kill takes every owner and nothing
+else. Every consumer has an instance name of its own and so a client, a rebalance and a lock timer of its own.
+"""
+
+from __future__ import annotations
+
+import time
+
+from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.load.session import TrialContext
+from harness.model import OrderedGroups
+from harness.wait import NotYet, wait_until
+
+SCHEDULE = "load"
+SENDER_THREADS = 4
+KEYS_PER_QUEUE = 4
+CONSUME_THREADS = 4
+LONGEST_S = 600.0
+"""Bounds the schedule whatever happens to the trial."""
+POLL_S = 0.5
+
+
+class OrderedSession:
+    """The three client processes of one trial."""
+
+    def __init__(self, trial: TrialContext, load: OrderedGroups) -> None:
+        self._trial = trial
+        self._load = load
+        self._topic = trial.record.topic
+        self._groups = trial.record.groups
+        self._queues = load.queues_per_broker * len(masters(trial.cluster))
+        self._rate_hz = load.rate_per_queue_hz * self._queues
+        self._clients: dict[str, JavaClient] = {}
+        self._owners_fault_ns = 0
+
+    def up(self) -> None:
+        """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer."""
+        create_topic(
+            self._trial.cluster,
+            self._topic,
+            read_queues=self._load.queues_per_broker,
+            write_queues=self._load.queues_per_broker,
+        )
+        properties = {
+            "producer": {},
+            "owner": self._load.owner_properties,
+            "successor": self._load.successor_properties,
+        }
+        for name, values in properties.items():
+            self._clients[name] = self._trial.client(name, values)
+        for name, client in self._clients.items():
+            client.wait_started()
+            client.open_history(self._trial.directory.history_path(name))
+        self._start_sends()
+        self._start_consumers()
+        self._wait_settled()
+
+    def _start_sends(self) -> None:
+        producer = self._clients["producer"]
+        producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
+        if producer.publish_queues("producer", self._topic) != self._queues:
+            raise ClientError(f"the producer's route of {self._topic} does not have {self._queues} queues")
+        producer.start_schedule(
+            ScheduleSpec(
+                name=SCHEDULE,
+                instance="producer",
+                topic=self._topic,
+                rate_hz=self._rate_hz,
+                start_ns=mono_ns(),
+                operations=int(LONGEST_S * self._rate_hz),
+                mode="sync",
+                route="selector",
+                threads=SENDER_THREADS,
+                keys=KEYS_PER_QUEUE * self._queues,
+                body_bytes=self._load.body_bytes,
+            )
+        )
+
+    def _start_consumers(self) -> None:
+        started = time.monotonic()
+        for index, group in enumerate(self._groups):
+            self._trial.stay(started + index * self._load.owner_start_spread_s / len(self._groups) - time.monotonic())
+            for role in ("owner", "successor"):
+                self._clients[role].start_consumer(
+                    ConsumerSpec(
+                        instance=f"{group}-{role}",
+                        group=group,
+                        topic=self._topic,
+                        ordered=True,
+                        settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
+                    ),
+                    namesrv_addresses(self._trial.cluster),
+                )
+
+    def _wait_settled(self) -> None:
+        """Both members of each group hold half of the queues; the rebalance that gets there takes some of its periods."""
+        half = self._queues // 2
+
+        def settled() -> bool:
+            held = {**self._clients["owner"].assigned_queues(), **self._clients["successor"].assigned_queues()}
+            unsettled = {instance: len(queues) for instance, queues in held.items() if len(queues) != half}
+            if unsettled:
+                raise NotYet(f"these do not hold {half} queues: {unsettled}")
+            return True
+
+        wait_until(
+            "every queue to have its consumer",
+            settled,
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
+
+    def steady(self) -> None:
+        """A full period of lock renewals, in which locks are also asked for by a stranger."""
+        self._trial.on_rate(self._rate_hz)
+        self._probe_locks()
+        self._trial.stay(self._trial.phases.steady_s)
+        state = self._clients["producer"].schedule_state(SCHEDULE)
+        if not state.sending:
+            raise ClientError("the producer stopped sending by itself")
+
+    def _probe_locks(self) -> None:
+        """Ask each broker for one lock that an owner holds on one of them: its own must refuse."""
+        held = self._clients["owner"].assigned_queues()
+        for group in self._groups:
+            queue = held[f"{group}-owner"][0]
+            broker_name, _, queue_id = queue.partition(":")
+            for master in masters(self._trial.cluster):
+                with ask(master) as connection:
+                    wanted = (self._topic, broker_name, int(queue_id))
+                    granted = connection.lock(group, "127.0.0.1@stranger", [wanted])
+                self._trial.events.lock_probe(
+                    group=group, queue=queue, asked_broker=master.broker_name, granted=bool(granted)
+                )
+
+    def owners(self) -> JavaClient | None:
+        """The process that the fault is about."""
+        return self._clients["owner"]
+
+    def hold(self) -> None:
+        """Until the successors hold every queue, or the longest hold is over (a baseline: the shortest)."""
+        phases = self._trial.phases
+        started = time.monotonic()
+        if self._trial.record.injection != "none":
+            while time.monotonic() - started < phases.hold_s_max and not self._successors_hold_everything():
+                self._trial.stay(POLL_S)
+        self._trial.stay(started + phases.hold_s_min - time.monotonic())
+
+    def _successors_hold_everything(self) -> bool:
+        return all(len(queues) == self._queues for queues in self._clients["successor"].assigned_queues().values())
+
+    def recover(self) -> None:
+        """The successors work off what has piled up."""
+        self._trial.stay(self._trial.phases.recover_s)
+
+    def drain(self) -> None:
+        """Stop sending; wait until the groups have committed every message, by the brokers' own counts."""
+        producer = self._clients["producer"]
+        producer.stop_schedule(SCHEDULE)
+        deadline = time.monotonic() + self._trial.phases.drain_s_max
+        through = False
+        left = -1
+        while time.monotonic() < deadline and (not through or left != 0):
+            self._trial.stay(POLL_S)
+            through = producer.schedule_state(SCHEDULE).is_through
+            left = unconsumed(self._trial.cluster, self._topic, self._load.queues_per_broker, self._groups)
+        self._trial.events.drain(complete=through and left == 0, remaining=left)
+
+    def collect(self) -> None:
+        """Close the histories that are still open and read the queues' ends."""
+        record_queue_ends(
+            self._trial.cluster, self._trial.events, self._topic, self._load.queues_per_broker, self._groups
+        )
+        for name, client in self._clients.items():
+            if name != "owner" or client.is_running():
+                client.close_history()
+
+    def down(self) -> None:
+        """End the processes."""
+        for client in self._clients.values():
+            client.stop()

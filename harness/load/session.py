@@ -1,0 +1,85 @@
+"""What the runner asks of a load, whichever it is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.backends.base import Cluster
+from harness.clients.java import JavaClient
+from harness.errors import Interrupted
+from harness.leases import Leases
+from harness.model import Arm, Parameters, Phases
+from harness.recorder import EventLog, TrialDirectory, TrialRecord
+from harness.releases import Java
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialContext:
+    """What one trial has at hand."""
+
+    record: TrialRecord
+    arm: Arm
+    phases: Phases
+    cluster: Cluster
+    directory: TrialDirectory
+    events: EventLog
+    leases: Leases
+    java: Java
+    until_s: float
+    cancel: threading.Event
+    on_rate: Callable[[float], None]
+    """Told the messages a second, now and then."""
+
+    @property
+    def params(self) -> Parameters:
+        """The cell."""
+        return self.record.params
+
+    def client(self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None) -> JavaClient:
+        """Start a client process of this trial's client release."""
+        return JavaClient.start(
+            self.leases,
+            name=name,
+            release=self.record.client.split()[-1],
+            java=self.java,
+            folder=folder or self.directory.client_folder(name),
+            until_s=self.until_s,
+            properties=properties,
+        )
+
+    def stay(self, seconds: float) -> None:
+        """Let a window of the trial pass. Raises Interrupted at once when the run is cancelled."""
+        if self.cancel.wait(max(0.0, seconds)):
+            raise Interrupted("stopped by the user")
+
+
+class LoadSession(Protocol):
+    """The clients of one trial. The runner calls these in the order of its phases."""
+
+    def up(self) -> None:
+        """Start the clients and the load; returns when every client does its part."""
+
+    def steady(self) -> None:
+        """Let the load run until it has shown that it makes progress."""
+
+    def owners(self) -> JavaClient | None:
+        """The process that holds every group's owner, where there is one."""
+
+    def hold(self) -> None:
+        """Stay until the fault's effect is over, within the phases' bounds."""
+
+    def recover(self) -> None:
+        """Stay a little longer, so that the way back is recorded."""
+
+    def drain(self) -> None:
+        """Stop the load, wait until nothing is under way, and record whether that was reached."""
+
+    def collect(self) -> None:
+        """Record what the brokers themselves say."""
+
+    def down(self) -> None:
+        """End the clients. Called however the trial ends."""

@@ -1,0 +1,272 @@
+"""From incidents, releases and an effort to an ordered list of waves of deployments, each with its trials.
+
+A *deployment* is one cluster that is up and holds as many trials as its settings allow. Deployments that mostly wait
+run side by side in one *wave*; a deployment whose trials measure milliseconds has a wave of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.faults import injection_of
+from harness.model import AppendStall, Arm, BrokerSettings, OrderedGroups, Parameters, Scenario
+
+EffortName = Literal["quick", "full"]
+
+BOOT_S = 12.0
+"""A deployment of one broker, with its warm-up, on an idle machine."""
+ORDERED_TRIAL_S = 150.0
+"""Starts spread over 20 s, settling, a renewal period, the longest hand-over of 4.x, and the drain."""
+TRIAL_OVERHEAD_S = 0.4
+ANALYSIS_S = 25.0
+
+BROKER_MB, NAMESRV_MB, CLIENT_MB = 420, 130, 190
+TRIALS_AT_ONCE_PER_CORE = 3
+OPERATION_BYTES = 360
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTrial:
+    """One cell, one repetition."""
+
+    id: str
+    arm: Arm
+    params: Parameters
+    repetition: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedDeployment:
+    """One cluster and the trials that it holds, in the order in which they run."""
+
+    id: str
+    scenario: Scenario
+    release: str
+    settings: BrokerSettings
+    index: int
+    trials: tuple[PlannedTrial, ...]
+
+    @property
+    def can_stall(self) -> bool:
+        """Whether its brokers need the rules of the append stall."""
+        return any(isinstance(trial.arm.fault, AppendStall) for trial in self.trials)
+
+    @property
+    def memory_mb(self) -> int:
+        """Resident memory of nodes and clients, from what runs on real machines used."""
+        topology = self.scenario.topology
+        brokers = topology.masters * (1 + topology.slaves_per_master)
+        clients = 1 if self.scenario.exclusive else 3 * len(self.trials)
+        return topology.name_servers * NAMESRV_MB + brokers * BROKER_MB + clients * CLIENT_MB
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes on an idle machine."""
+        if not self.scenario.exclusive:
+            return ORDERED_TRIAL_S
+        phases = self.scenario.phases
+        fixed_s = phases.steady_s + phases.hold_s_max + phases.recover_s + TRIAL_OVERHEAD_S
+        return BOOT_S + sum(fixed_s + float(trial.params.get("stall_ms", 0)) / 1000 for trial in self.trials)
+
+    @property
+    def history_bytes(self) -> int:
+        """How much its trials record."""
+        return int(sum(OPERATION_BYTES * _operations(self, trial) for trial in self.trials))
+
+
+def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
+    load = trial.arm.load
+    if isinstance(load, OrderedGroups):
+        queues = load.queues_per_broker * deployment.scenario.topology.masters
+        return queues * load.rate_per_queue_hz * (1 + load.groups) * ORDERED_TRIAL_S
+    return float(trial.params["rate_hz"]) * 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wave:
+    """Deployments that are up at the same time."""
+
+    deployments: tuple[PlannedDeployment, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes; what starts at once shares the cores while it boots."""
+        return max(deployment.seconds for deployment in self.deployments) + 4.0 * (len(self.deployments) - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run will do."""
+
+    waves: tuple[Wave, ...]
+    effort: EffortName
+    notes: tuple[str, ...] = ()
+
+    def trials(self) -> Iterator[tuple[PlannedDeployment, PlannedTrial]]:
+        """Every trial with its deployment, in order."""
+        for wave in self.waves:
+            for deployment in wave.deployments:
+                for trial in deployment.trials:
+                    yield deployment, trial
+
+    @property
+    def seconds(self) -> float:
+        """Expected time to the report."""
+        return sum(wave.seconds for wave in self.waves) + ANALYSIS_S
+
+    @property
+    def disk_bytes(self) -> int:
+        """Expected size of the run directory, the analysis' tables and the largest wave's stores."""
+        history = sum(deployment.history_bytes for wave in self.waves for deployment in wave.deployments)
+        stores = max((128 * 2**20 * len(wave.deployments) * 2 for wave in self.waves), default=0)
+        return int(1.4 * history) + stores
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the plan must fit."""
+
+    cores: int
+    memory_mb: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What the user asked for."""
+
+    scenarios: Sequence[Scenario]
+    releases: Sequence[str]
+    effort: EffortName = "full"
+    trials: int | None = None
+    seed: int = 1
+    arms: Sequence[str] = ()
+    user_conf: Mapping[str, str] = field(default_factory=dict)
+
+
+def make_plan(wish: Wish, host: Host) -> Plan:
+    """The waves, in order: what waits first, packed side by side as the host allows, then what must be alone."""
+    waiting: list[PlannedDeployment] = []
+    alone: list[PlannedDeployment] = []
+    for scenario in wish.scenarios:
+        deployments = _deployments(scenario, wish)
+        (alone if scenario.exclusive else waiting).extend(deployments)
+    waves = [*_pack(waiting, host), *(Wave(deployments=(deployment,)) for deployment in alone)]
+    return Plan(waves=tuple(waves), effort=wish.effort, notes=_notes(wish))
+
+
+def _notes(wish: Wish) -> tuple[str, ...]:
+    if wish.effort == "full":
+        return ()
+    kept = [
+        f"{scenario.name}: {wish.trials or scenario.quick_effort.trials} trials a cell in "
+        f"{scenario.quick_effort.deployments} deployment(s) instead of {scenario.effort.trials} in "
+        f"{scenario.effort.deployments}, and fewer cells"
+        for scenario in wish.scenarios
+    ]
+    return (f"A quick run with a reduced number of trials ({'; '.join(kept)}). The full one is mqlab verify without --quick.",)
+
+
+def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
+    effort = scenario.quick_effort if wish.effort == "quick" else scenario.effort
+    trials_total = wish.trials or effort.trials
+    deployments_total = min(effort.deployments, trials_total)
+    found = []
+    for index in range(1, deployments_total + 1):
+        repetitions = range(index, trials_total + 1, deployments_total)
+        for release in wish.releases:
+            for label, settings, arms in _by_settings(_arms(scenario, wish)):
+                name = f"{scenario.name}.{release}.{label}.d{index}"
+                trials = _trials(scenario, release, arms, repetitions, wish.seed)
+                if trials:
+                    found.append(
+                        PlannedDeployment(
+                            id=name, scenario=scenario, release=release, settings=settings, index=index, trials=trials
+                        )
+                    )
+    return found
+
+
+def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
+    arms = [arm for arm in scenario.arms if not wish.arms or arm.name in wish.arms]
+    if wish.effort == "full":
+        return arms
+    return [_quick(arm, scenario.quick_cells.get(arm.name, arm.cells)) for arm in arms]
+
+
+def _quick(arm: Arm, cells: tuple[Parameters, ...]) -> Arm:
+    load = arm.load
+    if isinstance(load, OrderedGroups):
+        load = dataclasses.replace(load, groups=load.quick_groups)
+    return dataclasses.replace(arm, cells=cells, load=load)
+
+
+def _by_settings(arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Arm]]]:
+    """Arms that can share a cluster, with the name of the first as a label."""
+    groups: list[tuple[str, BrokerSettings, list[Arm]]] = []
+    for arm in arms:
+        for _, settings, members in groups:
+            if settings == arm.broker:
+                members.append(arm)
+                break
+        else:
+            groups.append((arm.name, arm.broker, [arm]))
+    return groups
+
+
+def _trials(
+    scenario: Scenario, release: str, arms: Sequence[Arm], repetitions: range, seed: int
+) -> tuple[PlannedTrial, ...]:
+    """Every cell of the arms once a repetition; the order within a repetition is drawn, so that drift hits all alike."""
+    planned: list[PlannedTrial] = []
+    for repetition in repetitions:
+        draw = random.Random(f"{seed} {scenario.name} {release} {repetition}")  # noqa: S311 - reproducible, no secret
+        once = [
+            PlannedTrial(
+                id=".".join(filter(None, (scenario.name, release, arm.name, _cell_name(params), f"r{repetition}"))),
+                arm=arm,
+                params=params,
+                repetition=repetition,
+                seed=draw.randrange(2**31),
+            )
+            for arm in arms
+            for params in arm.cells
+        ]
+        if scenario.schedule == "interleaved":
+            draw.shuffle(once)
+        planned += once
+    return tuple(planned)
+
+
+def _cell_name(params: Parameters) -> str:
+    return "-".join(f"{name}-{value}" for name, value in params.items())
+
+
+def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
+    """Fill each wave as far as memory and cores allow; a deployment that is too large for both still runs, alone."""
+    waves: list[Wave] = []
+    current: list[PlannedDeployment] = []
+    for deployment in deployments:
+        candidate = [*current, deployment]
+        fits = (
+            sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
+            and sum(len(one.trials) for one in candidate) <= TRIALS_AT_ONCE_PER_CORE * host.cores
+            and len({one.index for one in candidate}) == 1
+        )
+        if current and not fits:
+            waves.append(Wave(deployments=tuple(current)))
+            current = [deployment]
+        else:
+            current = candidate
+    if current:
+        waves.append(Wave(deployments=tuple(current)))
+    return waves
+
+
+def injections(plan: Plan) -> set[str]:
+    """The ways of injection that the plan uses."""
+    return {injection_of(trial.arm.fault).way for _, trial in plan.trials()}

@@ -1,0 +1,354 @@
+"""Runs a plan: deployments come up, trials go through their phases, everything is written down, everything goes down.
+
+A trial's phases are up, steady, inject, hold, heal, recover, drain, collect, down. A trial that fails is recorded as
+failed and the run goes on; a full disk or the user's Ctrl-C ends the run with the evidence kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.backends.base import Cluster, ClusterSpec, Node, change_live, masters
+from harness.backends.logback import LAB_ZONE, STOCK_ZONE
+from harness.clock import mono_ns
+from harness.errors import DiskFullError, Interrupted, LabError
+from harness.faults import injection_of
+from harness.leases import Leases
+from harness.load.open_loop import OpenLoopSession, WarmProducer
+from harness.load.ordered import OrderedSession
+from harness.load.session import LoadSession, TrialContext
+from harness.model import OpenLoopSends, OrderedGroups
+from harness.noise import NoiseProbe, worst_ms
+from harness.plan import Plan, PlannedDeployment, PlannedTrial, Wave
+from harness.recorder import (
+    DeploymentRecord,
+    EventLog,
+    NodeRecord,
+    Phase,
+    RunDirectory,
+    TrialRecord,
+    TrialStatus,
+)
+from harness.releases import Java
+
+PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")
+NOISY_REPEATS_MAX = 2
+DEPLOYMENT_S_MAX = 3600.0
+"""The leases of a deployment end then at the latest."""
+
+
+class Observer(Protocol):
+    """Told what happens, from several threads."""
+
+    def phase(self, trial: str, phase: str) -> None:
+        """A trial (or deployment) has entered a phase."""
+
+    def rate(self, trial: str, per_s: float) -> None:
+        """Messages a second of a trial."""
+
+    def ended(self, trial: str, status: str, note: str) -> None:
+        """A trial has ended."""
+
+    def say(self, text: str) -> None:
+        """Something else worth a line."""
+
+
+StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
+"""A backend: starts a cluster in a folder, with leases that end after so many seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """What all trials of a run share."""
+
+    run: RunDirectory
+    leases: Leases
+    java: Java
+    start_cluster: StartCluster
+    observer: Observer
+    backend: str = "local"
+    user_conf: Mapping[str, str] = field(default_factory=dict)
+    client_releases: Mapping[str, str] = field(default_factory=dict)
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def run_plan(context: RunContext, plan: Plan) -> None:
+    """Run every trial that is not complete yet.
+
+    Raises:
+        Interrupted: the user asked to stop; the manifest says so.
+        DiskFullError: nothing more can be written.
+    """
+    probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + DEPLOYMENT_S_MAX)
+    try:
+        for wave in plan.waves:
+            left = _without_complete(context, wave)
+            with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
+                running = [pool.submit(_run_deployment, context, probe, deployment) for deployment in left]
+                for future in running:
+                    future.result()
+    except (Interrupted, KeyboardInterrupt):
+        context.run.set_status("interrupted")
+        raise
+    except BaseException:
+        context.run.set_status("failed")
+        raise
+    finally:
+        probe.stop()
+    context.run.set_status("complete")
+
+
+def _without_complete(context: RunContext, wave: Wave) -> list[PlannedDeployment]:
+    done = {record.trial for record in context.run.trials().values() if record.status == "complete"}
+    left = [
+        dataclasses.replace(deployment, trials=tuple(trial for trial in deployment.trials if trial.id not in done))
+        for deployment in wave.deployments
+    ]
+    return [deployment for deployment in left if deployment.trials]
+
+
+# --- one deployment -----------------------------------------------------------------------------------------------------
+
+
+def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> None:
+    observer = context.observer
+    name = _unused_name(context.run, planned.id)
+    observer.phase(name, "boot")
+    directory = context.run.make_deployment(_deployment_record(name, planned))
+    try:
+        cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
+    except (Interrupted, DiskFullError):
+        raise
+    except LabError as error:
+        observer.say(f"{name} did not come up: {error}")
+        for trial in planned.trials:
+            record = dataclasses.replace(_trial_record(context, planned, trial, name), status="failed", error=str(error))
+            context.run.make_trial(record)
+            observer.ended(trial.id, "failed", str(error))
+        return
+    directory.write(_with_nodes(_deployment_record(name, planned), cluster))
+    observer.phase(name, "ready")
+    deployment = _Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
+    try:
+        if planned.scenario.exclusive:
+            for trial in planned.trials:
+                deployment.run_until_quiet(trial)
+        else:
+            with ThreadPoolExecutor(len(planned.trials), thread_name_prefix="trial") as pool:
+                futures = [pool.submit(deployment.run, trial, trial.id, 1) for trial in planned.trials]
+                for future in futures:
+                    future.result()
+    finally:
+        deployment.close()
+        cluster.down()
+        observer.ended(name, "down", "")
+
+
+def _unused_name(run: RunDirectory, name: str) -> str:
+    """A resumed run boots a deployment again; its folder must not mix with the earlier one's."""
+    candidate, number = name, 1
+    while run.deployment(candidate).path.exists():
+        number += 1
+        candidate = f"{name}-{number}"
+    return candidate
+
+
+def _cluster_spec(context: RunContext, name: str, planned: PlannedDeployment) -> ClusterSpec:
+    return ClusterSpec(
+        name=name,
+        release=planned.release,
+        topology=planned.scenario.topology,
+        settings=planned.settings,
+        user_conf=context.user_conf,
+        can_stall=planned.can_stall,
+    )
+
+
+def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecord:
+    settings = planned.settings
+    return DeploymentRecord(
+        deployment=name,
+        incident=planned.scenario.name,
+        release=planned.release,
+        index=planned.index,
+        topology=dataclasses.asdict(planned.scenario.topology),
+        logging=settings.logging,
+        log_zone=STOCK_ZONE if settings.logging == "stock" else LAB_ZONE,
+        settings={
+            "conf": dict(settings.conf),
+            "properties": dict(settings.properties),
+            "environment": dict(settings.environment),
+        },
+    )
+
+
+def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
+    def node_record(node: Node) -> NodeRecord:
+        role = "" if node.kind == "namesrv" else "MASTER" if node.broker_id == 0 else "SLAVE"
+        kind = "namesrv" if node.kind == "namesrv" else "broker"
+        return NodeRecord(name=node.name, kind=kind, role=role, address=node.address, pid=cluster.pid(node.name))
+
+    overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
+    return dataclasses.replace(record, nodes=tuple(map(node_record, cluster.nodes)), overrides=overrides)
+
+
+def _trial_record(
+    context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str
+) -> TrialRecord:
+    client_release = context.client_releases.get(planned.release, planned.release)
+    load = trial.arm.load
+    groups = tuple(f"g{index}" for index in range(load.groups)) if isinstance(load, OrderedGroups) else ()
+    topic = f"mqlab-{planned.scenario.name}"
+    prefix = f"{trial.arm.name}-r{trial.repetition}"
+    return TrialRecord(
+        trial=trial.id,
+        incident=planned.scenario.name,
+        arm=trial.arm.name,
+        params=dict(trial.params),
+        release=planned.release,
+        client=f"java {client_release}",
+        backend=context.backend,
+        injection=injection_of(trial.arm.fault).way,
+        deployment=deployment,
+        repetition=trial.repetition,
+        seed=trial.seed,
+        topic=f"{topic}-{prefix}" if groups else topic,
+        groups=tuple(f"{prefix}-{group}" for group in groups),
+        live_conf=dict(trial.arm.live_conf),
+    )
+
+
+# --- the trials of a deployment -------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class _Deployment:
+    context: RunContext
+    probe: NoiseProbe
+    planned: PlannedDeployment
+    name: str
+    cluster: Cluster
+    producer: WarmProducer | None = None
+    live_now: Mapping[str, str] = field(default_factory=dict)
+
+    def run_until_quiet(self, trial: PlannedTrial) -> None:
+        """Run a trial, and again (within a bound) when the machine was too noisy during it."""
+        trial_id = trial.id
+        for attempt in range(1, NOISY_REPEATS_MAX + 2):
+            worst = self.run(trial, trial_id, attempt)
+            if worst is None or worst <= self.planned.scenario.hiccup_ms_max or attempt > NOISY_REPEATS_MAX:
+                return
+            repetition = f"{trial.id}.a{attempt + 1}"
+            directory = self.context.run.trial(trial_id)
+            directory.write(dataclasses.replace(directory.read(), superseded_by=repetition))
+            self.context.observer.say(f"{trial_id}: a hiccup of {worst:.0f} ms, so it is repeated")
+            trial_id = repetition
+
+    def run(self, trial: PlannedTrial, trial_id: str, attempt: int) -> float | None:
+        """One trial; returns the worst hiccup in milliseconds, or None when it failed."""
+        context = self.context
+        record = dataclasses.replace(
+            _trial_record(context, self.planned, trial, self.name), trial=trial_id, attempt=attempt, status="running"
+        )
+        directory = context.run.make_trial(record)
+        status: TrialStatus = "failed"
+        note = ""
+        worst: float | None = None
+        try:
+            with directory.open_events() as events:
+                ready = TrialContext(
+                    record=record,
+                    arm=trial.arm,
+                    phases=self.planned.scenario.phases,
+                    cluster=self.cluster,
+                    directory=directory,
+                    events=events,
+                    leases=context.leases,
+                    java=context.java,
+                    until_s=DEPLOYMENT_S_MAX,
+                    cancel=context.cancel,
+                    on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
+                )
+                worst = self._phases(ready, trial)
+            status = "complete"
+        except (Interrupted, KeyboardInterrupt):
+            status, note = "interrupted", "stopped by the user"
+            raise
+        except DiskFullError as error:
+            note = str(error)
+            raise
+        except LabError as error:
+            note = str(error)
+            self.cluster.check_running()
+        except Exception as error:  # a defect of ours spoils this trial, not the run; its traceback is kept with it
+            note = f"{type(error).__name__}: {error}"
+            (directory.path / "traceback.txt").write_text(traceback.format_exc())
+        finally:
+            directory.write(dataclasses.replace(record, status=status, error=note))
+            context.observer.ended(trial_id, status, note)
+        return worst
+
+    def _phases(self, trial: TrialContext, planned: PlannedTrial) -> float:
+        events, observer = trial.events, self.context.observer
+        injection = injection_of(planned.arm.fault)
+        session: LoadSession | None = None
+
+        def enter(phase: Phase, act: Callable[[], None]) -> None:
+            observer.phase(trial.record.trial, phase)
+            if trial.cancel.is_set():
+                raise Interrupted("stopped by the user")
+            events.anchor()
+            with events.phase(phase):
+                act()
+
+        try:
+            session = self._session(trial, planned)
+            load = session
+            enter("up", load.up)
+            enter("steady", load.steady)
+            from_ns = mono_ns() - 1_000_000_000
+            enter("inject", lambda: injection.inject(trial, load))
+            enter("hold", load.hold)
+            enter("heal", lambda: injection.heal(trial, load))
+            until_ns = mono_ns()
+            enter("recover", load.recover)
+            enter("drain", load.drain)
+            enter("collect", load.collect)
+            events.anchor()
+            return worst_ms(self.probe.copy_into(events, from_ns, until_ns)) or 0.0
+        finally:
+            if session is not None:
+                observer.phase(trial.record.trial, "down")
+                with events.phase("down"):
+                    session.down()
+
+    def _session(self, trial: TrialContext, planned: PlannedTrial) -> LoadSession:
+        load = planned.arm.load
+        if isinstance(load, OrderedGroups):
+            return OrderedSession(trial, load)
+        assert isinstance(load, OpenLoopSends)
+        if self.producer is None:
+            self.producer = WarmProducer.start(trial, load)
+        self._set_live(planned.arm.live_conf)
+        return OpenLoopSession(trial, load, self.producer)
+
+    def _set_live(self, settings: Mapping[str, str]) -> None:
+        if settings and settings != self.live_now:
+            for master in masters(self.cluster):
+                change_live(master, settings)
+            self.live_now = settings
+
+    def close(self) -> None:
+        """End what its trials shared."""
+        if self.producer is not None:
+            self.producer.client.stop()
+            self.producer = None
+
+
