@@ -90,7 +90,7 @@ class ClientError(LabError):
     """A client process of ours (producer, consumer, admin) failed; not an error that the broker answered with."""
 
 
-class WaitTimeout(LabError):
+class WaitTimeout(LabError):  # noqa: N818 - named for the event, as the user meets it
     """A condition did not come true in time. ``what`` was waited for during ``waited_s``; ``last_state`` came last."""
 
     def __init__(self, what: str, *, waited_s: float, last_state: str = "", advice: str = "") -> None:
@@ -127,7 +127,7 @@ class TargetNotAllowedError(LabError):
     exit_code = EXIT_USAGE
 
 
-class Interrupted(LabError):
+class Interrupted(LabError):  # noqa: N818
     """The user stopped the run. Faults are healed and the evidence so far is kept."""
 
     exit_code = EXIT_INTERRUPTED
