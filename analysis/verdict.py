@@ -1,0 +1,497 @@
+"""From observations and a claim's rule to a finding.
+
+A part is confirmed when its whole 95 % interval lies at or beyond the bound, refuted when the whole interval lies on
+the other side, and undecided otherwise. A claim is as good as its worst part: refuted beats undecided beats confirmed
+(the order of Jepsen's checkers). Nothing is confirmed without a line of evidence from a trial that counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from analysis import stats
+from analysis.observations import Observation, Source, canonical, matches
+from analysis.report.numbers import estimate as estimate_words
+from analysis.report.numbers import number
+from analysis.run_directory import RunDirectory, Trial
+from harness.model import (
+    Arm,
+    Claim,
+    EvidenceLine,
+    Finding,
+    MeasureSummary,
+    Parameters,
+    Part,
+    PartResult,
+    Quantity,
+    Reason,
+    Scenario,
+    Statistic,
+    VerdictKind,
+)
+
+EVIDENCE_LINES_MAX = 8
+"""A reader follows a few lines; the tables of the analysis hold all of them."""
+
+_WORST_FIRST = (VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED)
+
+_REASONS_WORST_FIRST = (
+    Reason.CHECKER_FAILED,
+    Reason.NOT_MEASURABLE,
+    Reason.NOT_EXERCISED,
+    Reason.TOO_NOISY,
+    Reason.MISSING_EVIDENCE,
+    Reason.TOO_FEW_TRIALS,
+    Reason.STRADDLES,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubt:
+    """Why a trial does not count: the kind, and in words."""
+
+    reason: Reason
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialValidity:
+    """A trial counts when there is no doubt. ``notes`` say what of it could not be judged although it counts."""
+
+    trial: str
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+    hiccup_ms_max: float | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the trial counts."""
+        return not self.doubts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What verdicts rest on: the run, which of its trials count, what was observed, and which measures failed.
+
+    ``failed`` maps a measure to the error of the checker that should have given it.
+    """
+
+    run: RunDirectory
+    validity: Mapping[str, TrialValidity]
+    observations: Mapping[tuple[str, str, str, str], Sequence[Observation]]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        run: RunDirectory,
+        validity: Iterable[TrialValidity],
+        observations: Iterable[Observation],
+        failed: Mapping[str, str] | None = None,
+    ) -> Evidence:
+        """Index the observations by incident, release, arm and measure."""
+        index: dict[tuple[str, str, str, str], list[Observation]] = defaultdict(list)
+        for item in observations:
+            index[item.incident, item.release, item.arm, item.measure].append(item)
+        return cls(
+            run=run,
+            validity={item.trial: item for item in validity},
+            observations=dict(index),
+            failed=dict(failed or {}),
+        )
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether the trial counts; one that nothing is known of does not."""
+        known = self.validity.get(trial.trial)
+        return known is not None and known.valid
+
+
+def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]:
+    """One finding for each claim of the run's incidents in each of its releases, evidence lines without excerpts."""
+    wanted = set(evidence.run.manifest.incidents)
+    return [
+        finding(claim, scenario, release, evidence)
+        for scenario in scenarios
+        if scenario.name in wanted
+        for release in evidence.run.manifest.releases
+        for claim in scenario.claims
+    ]
+
+
+def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence) -> Finding:
+    """Judge one claim in one release."""
+    judged = _Judge(claim=claim, scenario=scenario, release=release, evidence=evidence)
+    parts = tuple(judged.part(part) for part in claim.parts)
+    decisive = _decisive(parts)
+    verdict = decisive.verdict if decisive else VerdictKind.UNDECIDED
+    reason = decisive.reason if decisive else str(Reason.NOT_MEASURABLE)
+    cited = judged.sources(decisive.name if decisive else "")
+    if verdict is not VerdictKind.UNDECIDED and not cited:
+        verdict, reason = VerdictKind.UNDECIDED, str(Reason.MISSING_EVIDENCE)
+    expected = claim.expected.get(release)
+    trials = judged.trials()
+    counting = [trial for trial in trials if evidence.counts(trial)]
+    return Finding(
+        claim=claim.id,
+        incident=scenario.name,
+        release=release,
+        backend=_listed([trial.backend for trial in trials]) or evidence.run.manifest.backend,
+        client=_listed([trial.client for trial in trials]),
+        injection=_listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
+        rule_commit=evidence.run.manifest.commit,
+        rule_hash=claim.rule_hash(),
+        validity=judged.validity(trials, counting),
+        expected=expected.verdict if expected else VerdictKind.UNDECIDED,
+        expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
+        verdict=verdict,
+        reason=reason,
+        truth=truth(claim, parts, verdict, reason),
+        trials=len(counting),
+        parts=parts,
+        measures=judged.summaries(),
+        evidence=tuple(
+            EvidenceLine(excerpt="", file=source.file, line=source.line, operation=source.operation) for source in cited
+        ),
+    )
+
+
+def without_evidence(found: Finding) -> Finding:
+    """The same finding when none of its lines could be read: never green, never red."""
+    if found.verdict is VerdictKind.UNDECIDED:
+        return replace(found, evidence=())
+    return replace(found, verdict=VerdictKind.UNDECIDED, reason=str(Reason.MISSING_EVIDENCE), evidence=())
+
+
+def truth(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str) -> str:
+    """The ledger's sentence: the claim's own with the parts' numbers, or one made of the decisive part."""
+    by_name = {part.name: part for part in parts}
+    named = [by_name[name] for name in re.findall(r"\{([^{}]+)\}", claim.truth) if name in by_name]
+    unmeasured = any(part.estimate is None for part in named) if named else not parts
+    if claim.truth and not unmeasured:
+        filled = re.sub(
+            r"\{([^{}]+)\}",
+            lambda match: _number_words(by_name[match[1]]) if match[1] in by_name else match[0],
+            claim.truth,
+        )
+        return filled if verdict is not VerdictKind.UNDECIDED else f"Undecided ({reason}): {filled}"
+    decisive = _decisive(parts)
+    if decisive is None:
+        return f"Undecided: {reason}."
+    asked = f"the rule asks for {decisive.relation} {number(decisive.bound)}"
+    if decisive.estimate is None:
+        return f"Undecided ({reason}): {decisive.name} was not measured; {asked}."
+    measured = estimate_words(decisive.estimate, decisive.low, decisive.high, decisive.unit)
+    start = f"Undecided ({reason}): " if verdict is VerdictKind.UNDECIDED else ""
+    return f"{start}{decisive.name}: {measured}; {asked}."
+
+
+def _number_words(part: PartResult) -> str:
+    """``54.7 (53.1-56.0)``, a share as a percentage; the sentence around it names the unit."""
+    return estimate_words(part.estimate, part.low, part.high, "share" if part.unit == "share" else "")
+
+
+def _decisive(parts: Sequence[PartResult]) -> PartResult | None:
+    if not parts:
+        return None
+
+    def badness(part: PartResult) -> tuple[int, int]:
+        reason = next((index for index, item in enumerate(_REASONS_WORST_FIRST) if item == part.reason), 99)
+        return _WORST_FIRST.index(part.verdict), reason
+
+    return min(parts, key=badness)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(word for word in words if word))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judge:
+    """One claim in one release, with what was observed there."""
+
+    claim: Claim
+    scenario: Scenario
+    release: str
+    evidence: Evidence
+
+    # --- what there is -----------------------------------------------------------------------------------------------
+
+    def quantities(self) -> list[Quantity]:
+        found: list[Quantity] = []
+        for part in self.claim.parts:
+            found.append(part.quantity)
+            if part.quantity.against is not None:
+                found.append(part.quantity.against)
+        return found
+
+    def trials(self) -> list[Trial]:
+        arms = {quantity.arm for quantity in self.quantities()}
+        return [trial for trial in self._trials_of_release() if trial.arm in arms]
+
+    def _trials_of_release(self) -> list[Trial]:
+        return [
+            trial
+            for trial in self.evidence.run.trials
+            if trial.incident == self.scenario.name and trial.release == self.release
+        ]
+
+    def _trials_of(self, quantity: Quantity) -> list[Trial]:
+        """The trials of the quantity's arm whose cell it is about."""
+        return [
+            trial
+            for trial in self._trials_of_release()
+            if trial.arm == quantity.arm
+            and matches(
+                trial.params, {name: allowed for name, allowed in quantity.where.items() if name in trial.params}
+            )
+        ]
+
+    def _all(self, measure: str, arm: str) -> Sequence[Observation]:
+        return self.evidence.observations.get((self.scenario.name, self.release, arm, measure), ())
+
+    def _observed(self, quantity: Quantity) -> list[Observation]:
+        return [item for item in self._all(quantity.measure, quantity.arm) if matches(item.params, quantity.where)]
+
+    # --- one part ----------------------------------------------------------------------------------------------------
+
+    def part(self, part: Part) -> PartResult:
+        quantity = part.quantity
+        reason = self._obstacle(quantity) or (self._obstacle(quantity.against) if quantity.against else None)
+        if reason is not None:
+            return self._result(part, VerdictKind.UNDECIDED, str(reason), None)
+        estimate = self._estimate(quantity, seed=self._seed(part.name))
+        if estimate.estimate is None or estimate.low is None or estimate.high is None:
+            return self._result(part, VerdictKind.UNDECIDED, str(Reason.MISSING_EVIDENCE), estimate)
+        if estimate.units < part.units_min:
+            return self._result(part, VerdictKind.UNDECIDED, str(Reason.TOO_FEW_TRIALS), estimate)
+        verdict = compare(estimate, part)
+        reason_words = str(Reason.STRADDLES) if verdict is VerdictKind.UNDECIDED else ""
+        return self._result(part, verdict, reason_words, estimate)
+
+    def _obstacle(self, quantity: Quantity) -> Reason | None:
+        """What keeps a quantity from being estimated at all."""
+        if quantity.measure in self.evidence.failed:
+            return Reason.CHECKER_FAILED
+        trials = self._trials_of(quantity)
+        if not any(self.evidence.counts(trial) for trial in trials):
+            return self._why_none_counts(trials)
+        return None if self._observed(quantity) else Reason.MISSING_EVIDENCE
+
+    def _why_none_counts(self, trials: Sequence[Trial]) -> Reason:
+        reasons = [
+            {doubt.reason for doubt in self.evidence.validity[trial.trial].doubts}
+            for trial in trials
+            if trial.trial in self.evidence.validity
+        ]
+        if any(found == {Reason.TOO_NOISY} for found in reasons):
+            return Reason.TOO_NOISY
+        if any(Reason.MISSING_EVIDENCE in found and Reason.NOT_EXERCISED not in found for found in reasons):
+            return Reason.MISSING_EVIDENCE
+        return Reason.NOT_EXERCISED
+
+    def _estimate(self, quantity: Quantity, *, seed: int) -> stats.Estimate:
+        sample = self._sample(quantity)
+        match quantity.statistic:
+            case Statistic.MEDIAN:
+                return stats.median(sample, seed=seed)
+            case Statistic.MEAN:
+                return stats.mean(sample, seed=seed)
+            case Statistic.SHARE:
+                return stats.share(sample, within=quantity.within)
+            case Statistic.RATIO_OF_MEANS:
+                if quantity.against is None:
+                    return stats.Estimate(estimate=None, low=None, high=None, units=sample.units)
+                return stats.ratio_of_means(sample, self._sample(quantity.against), seed=seed)
+            case Statistic.SLOPE:
+                return stats.slope(sample, seed=seed)
+
+    def _sample(self, quantity: Quantity) -> stats.Sample:
+        observed = self._observed(quantity)
+        if quantity.statistic is not Statistic.SLOPE:
+            return sample_of(observed)
+        placed = [(item, x) for item in observed if (x := self._abscissa(item, quantity)) is not None]
+        return sample_of([item for item, _ in placed], x=[x for _, x in placed])
+
+    def _abscissa(self, item: Observation, quantity: Quantity) -> float | None:
+        """The parameter ``slope_on``; where a cell has none of that name, the same trial's measure of that name."""
+        value = item.params.get(quantity.slope_on)
+        if value is not None:
+            return float(value)
+        beside = [
+            other.value
+            for other in self._all(quantity.slope_on, quantity.arm)
+            if other.trial == item.trial
+            and matches(
+                other.params, {name: allowed for name, allowed in quantity.where.items() if name in other.params}
+            )
+        ]
+        return float(np.mean(beside)) if beside else None
+
+    def _seed(self, name: str) -> int:
+        """Of the run's seed, and different for each part, so that parts do not share their luck."""
+        return (self.evidence.run.manifest.seed << 32) + zlib.crc32(f"{self.claim.id} {name} {self.release}".encode())
+
+    def _result(self, part: Part, verdict: VerdictKind, reason: str, estimate: stats.Estimate | None) -> PartResult:
+        return PartResult(
+            name=part.name,
+            verdict=verdict,
+            reason=reason,
+            estimate=estimate.estimate if estimate else None,
+            low=estimate.low if estimate else None,
+            high=estimate.high if estimate else None,
+            relation=part.relation,
+            bound=part.bound,
+            unit=part.unit,
+            why=part.why,
+            units=estimate.units if estimate else 0,
+        )
+
+    # --- what goes with the verdict ----------------------------------------------------------------------------------
+
+    def sources(self, decisive: str) -> list[Source]:
+        """Lines to cite: of each part the values in the middle and at both ends, the decisive part's first."""
+        ordered = sorted(self.claim.parts, key=lambda part: part.name != decisive)
+        picked: list[list[Source]] = []
+        for part in ordered:
+            for quantity in filter(None, (part.quantity, part.quantity.against)):
+                picked.append(_telling([item for item in self._observed(quantity) if item.source is not None]))
+        # In turns, so that every part shows its best line before any part shows its second.
+        turns = [source for turn in range(3) for sources in picked for source in sources[turn : turn + 1]]
+        first = picked[0] if picked else []
+        return list(dict.fromkeys([*first, *turns]))[:EVIDENCE_LINES_MAX]
+
+    def summaries(self) -> tuple[MeasureSummary, ...]:
+        wanted: dict[str, set[tuple[tuple[str, tuple[str, ...]], ...]]] = {}
+        for quantity in self.quantities():
+            where = tuple(sorted((name, tuple(map(str, allowed))) for name, allowed in quantity.where.items()))
+            wanted.setdefault(quantity.measure, set()).add(where)
+        return tuple(
+            summary
+            for measure, wheres in wanted.items()
+            for arm in self.scenario.arms
+            for summary in self._cells(measure, arm, wheres)
+        )
+
+    def _cells(
+        self, measure: str, arm: Arm, wheres: Iterable[tuple[tuple[str, tuple[str, ...]], ...]]
+    ) -> list[MeasureSummary]:
+        """One summary for each cell; of the measure's own parameters only the ones that the claim is about."""
+        cells: dict[tuple[tuple[str, object], ...], list[Observation]] = {}
+        for item in self._all(measure, arm.name):
+            if any(
+                matches(item.extra, {name: allowed for name, allowed in where if name in item.extra})
+                for where in wheres
+            ):
+                key = tuple(sorted((name, canonical(value)) for name, value in item.params.items()))
+                cells.setdefault(key, []).append(item)
+        ordered = sorted(cells.items(), key=lambda cell: [(name, str(type(v)), v) for name, v in cell[0]])
+        return [self._summary(measure, arm.name, observed) for _, observed in ordered]
+
+    def _summary(self, measure: str, arm: str, observed: Sequence[Observation]) -> MeasureSummary:
+        sample = sample_of(observed)
+        found = stats.quantiles(sample)
+        middle = stats.median(sample, seed=self.evidence.run.manifest.seed)
+        return MeasureSummary(
+            name=measure,
+            arm=arm,
+            params=dict(observed[0].params),
+            unit=unit_of(measure),
+            independent=sample.units,
+            n=sample.size,
+            censored=int(sample.censored.sum()),
+            p50=found.p50,
+            p90=found.p90,
+            p99=found.p99,
+            min=found.min,
+            max=found.max,
+            low=middle.low,
+            high=middle.high,
+        )
+
+    def validity(self, trials: Sequence[Trial], counting: Sequence[Trial]) -> tuple[str, ...]:
+        """How far the finding carries, and which trials do not count, in words."""
+        run = self.evidence.run
+        said = [f"{len(counting)} of {len(trials)} trials count"]
+        superseded = [trial for trial in trials if trial.superseded_by]
+        if superseded:
+            said.append(f"{len(superseded)} trials were repeated because of noise and do not count")
+        for trial in trials:
+            known = self.evidence.validity.get(trial.trial)
+            if known is not None and not trial.superseded_by:
+                said.extend(f"{trial.trial} does not count: {doubt.words}" for doubt in known.doubts)
+                said.extend(f"{trial.trial}: {note}" for note in known.notes)
+        said.extend(
+            f"{measure} was not judged: {self.evidence.failed[measure]}"
+            for measure in sorted({quantity.measure for quantity in self.quantities()} & set(self.evidence.failed))
+        )
+        if run.manifest.effort == "quick":
+            said.append("a reduced number of trials (quick effort)")
+        host = run.manifest.host
+        said.append(f"Java {host.get('java', 'unknown')} on {host.get('cores', 'an unknown number of')} shared cores")
+        deployments = [found for trial in counting if (found := run.deployment(trial.deployment)) is not None]
+        said.extend(dict.fromkeys(_settings_words(item.conf, item.properties, item.logging) for item in deployments))
+        committed = run.manifest.rules.get(self.claim.id)
+        if committed is not None and committed != self.claim.rule_hash():
+            said.append("the rule that judged is not the one that was committed before the run")
+        return tuple(item for item in said if item)
+
+
+def _settings_words(conf: Mapping[str, str], properties: Mapping[str, str], logging: str) -> str:
+    scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
+    scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
+    words = [f"{logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
+    return "broker with " + ", ".join(words)
+
+
+def compare(estimate: stats.Estimate, part: Part) -> VerdictKind:
+    """Confirmed when the whole interval lies on the right side of the bound, refuted when on the wrong one."""
+    if estimate.low is None or estimate.high is None or math.isnan(estimate.low) or math.isnan(estimate.high):
+        return VerdictKind.UNDECIDED
+    if part.relation == "<=":
+        right, wrong = estimate.high <= part.bound, estimate.low > part.bound
+    else:
+        right, wrong = estimate.low >= part.bound, estimate.high < part.bound
+    if right:
+        return VerdictKind.CONFIRMED
+    return VerdictKind.REFUTED if wrong else VerdictKind.UNDECIDED
+
+
+def sample_of(observed: Sequence[Observation], *, x: Sequence[float] | None = None) -> stats.Sample:
+    """The observations as a sample: units within deployments."""
+    return stats.sample_of(
+        [item.value for item in observed],
+        units=[item.unit for item in observed],
+        blocks=[item.block for item in observed],
+        censored=[item.censored for item in observed],
+        x=x,
+    )
+
+
+def _telling(observed: Sequence[Observation]) -> list[Source]:
+    """The sources of the middle, the largest and the smallest value."""
+    if not observed:
+        return []
+    ordered = sorted(observed, key=lambda item: item.value)
+    chosen = (ordered[len(ordered) // 2], ordered[-1], ordered[0])
+    return list(dict.fromkeys(item.source for item in chosen if item.source is not None))
+
+
+def unit_of(measure: str) -> str:
+    """The unit is the last word of a measure's name; counts and yes-or-no have none."""
+    if measure.endswith("_per_s"):
+        return "1/s"
+    last = measure.removesuffix("_max").rsplit("_", 1)[-1]
+    return last if last in {"s", "ms", "bytes"} else ""
+
+
+def cell_of(params: Parameters) -> tuple[tuple[str, object], ...]:
+    """A key that is the same for the same parameters, however they are written."""
+    return tuple(sorted((name, canonical(value)) for name, value in params.items()))
