@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from xml.etree import ElementTree
 
 from analysis.report.data import ClaimText, ReportData
 from analysis.report.numbers import cell_label, printable
+from analysis.report.order import natural_key
 from analysis.report.words import in_order, is_mismatch
 from harness.model import Finding, VerdictKind
 
@@ -20,15 +20,11 @@ from harness.model import Finding, VerdictKind
 def junit_xml(data: ReportData) -> str:
     """The document as text, valid XML 1.0 whatever characters a broker's remark has."""
     root = ElementTree.Element("testsuites", name="rocketmq-incident-lab")
-    suites = [
-        _suite(data, incident, release, list(findings))
-        for (incident, release), findings in groupby(
-            sorted(in_order(data.findings), key=lambda finding: finding.incident),
-            key=lambda finding: (finding.incident, finding.release),
-        )
-    ]
-    if not suites:
-        suites = [_empty_suite()]
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in in_order(data.findings):
+        groups.setdefault((finding.incident, finding.release), []).append(finding)
+    ordered = sorted(groups, key=lambda group: (group[0], natural_key(group[1])))
+    suites = [_suite(data, *group, groups[group]) for group in ordered] or [_empty_suite()]
     root.extend(suites)
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in suites)))

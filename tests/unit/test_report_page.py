@@ -1,0 +1,323 @@
+"""The page's content, read as text and as a tree; tests/browser looks at it with a browser."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.report import html
+from analysis.report.claims import claim_views
+from analysis.report.data import ReportData, load_report_data
+from analysis.report.figures import CellLabels, rejections, strips, timeline
+
+SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
+STALL, HANDOVER = "append-stall", "ordered-lock-handover"
+VOID = {"meta", "link", "img", "br", "hr", "input", "path", "circle"}
+
+
+class Tree(HTMLParser):
+    """Open elements must be closed in their order; keeps ids, targets of links and scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+        self.targets: list[str] = []
+        self.scripts: list[dict[str, str | None]] = []
+        self.sources: list[str] = []
+        self.problems: list[str] = []
+        self.feed(page)
+        self.problems += self.stack
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        if tag not in VOID:
+            self.stack.append(tag)
+        if named.get("id"):
+            self.ids.append(str(named["id"]))
+        if tag == "a":
+            self.targets.append(str(named.get("href")))
+        if tag == "script":
+            self.scripts.append(named)
+        self.sources += [str(named[name]) for name in ("src", "srcset", "action") if name in named]
+        if any(name.startswith("on") for name in named):
+            self.problems.append(f"handler on {tag}")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.stack or self.stack.pop() != tag:
+            self.problems.append(f"{tag} closed out of order")
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return copy.deepcopy(SAMPLE)
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[[dict[str, Any]], ReportData]:
+    def loaded(document: dict[str, Any]) -> ReportData:
+        target = tmp_path / "analysis" / "report_data.json"
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(json.dumps(document), encoding="utf-8")
+        return load_report_data(tmp_path)
+
+    return loaded
+
+
+Load = Callable[[dict[str, Any]], ReportData]
+
+
+def test_the_page_is_well_formed_and_every_link_leads_somewhere(load: Load, document: dict[str, Any]) -> None:
+    tree = Tree(html.render(load(document)))
+    assert tree.problems == []
+    assert len(tree.ids) == len(set(tree.ids))
+    assert {target for target in tree.targets if target.removeprefix("#") not in tree.ids} == set()
+
+
+def test_the_page_refers_to_nothing_outside_of_itself(load: Load, document: dict[str, Any]) -> None:
+    page = html.render(load(document))
+    assert Tree(page).sources == []
+    assert "default-src 'none'" in page.replace("&#39;", "'")
+    assert not re.search(r"@import|url\(", page.split("</style>")[0])
+
+
+def test_the_same_data_give_the_same_bytes(load: Load, document: dict[str, Any]) -> None:
+    assert html.render(load(document)) == html.render(load(document))
+
+
+def test_the_page_is_smaller_than_five_megabytes(load: Load, document: dict[str, Any]) -> None:
+    assert len(html.render(load(document)).encode()) < 3_000_000
+
+
+def test_each_claim_has_its_article_reading_rule_expectation_and_evidence(load: Load, document: dict[str, Any]) -> None:
+    page = html.render(load(document))
+    card = page.split('id="ORDER-06"')[1].split("</article>")[0]
+    assert "A graceful shutdown unlocks every queue at once" in card
+    assert "handover_s in fix-graceful-shutdown" in card
+    assert "must be at most 5" in card
+    assert "One rebalance of the successor" in card
+    assert "RebalancePushImpl.unlock" in card
+    assert "trials/t9/events.jsonl:44" in card
+    assert "19.8 s (median of 64 queues)" in card
+
+
+def test_a_mismatch_says_what_was_expected_in_the_matrix_and_at_the_claim(load: Load, document: dict[str, Any]) -> None:
+    page = html.render(load(document))
+    matrix = page.split('class="matrix"')[1].split("</table>")[0]
+    assert matrix.count("expected confirmed</small>") == 1
+    assert 'aria-label="ORDER-06 on 5.3.3: refuted, expected confirmed"' in matrix
+    assert page.split('id="ORDER-06"')[1].split("</article>")[0].count("expected confirmed</small>") == 1
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "not exercised",
+        "too noisy",
+        "too few trials",
+        "interval straddles the bound",
+        "missing evidence",
+        "checker failed",
+        "not measurable",
+    ],
+)
+def test_each_reason_of_an_undecided_claim_is_shown_and_explained(
+    load: Load, document: dict[str, Any], reason: str
+) -> None:
+    page = html.render(load(document))
+    assert f'<small class="reason">{reason}</small>' in page
+    assert f"<dt>{reason}</dt>" in page
+
+
+def test_hostile_text_stays_text(load: Load, document: dict[str, Any]) -> None:
+    hostile = "</script><script>hostile()</script><img src=x onerror=hostile()>\x00\x1b ]]> {{ 7 * 7 }}"
+    finding = document["findings"][0]
+    finding["truth"] = finding["expected_from_code"] = finding["client"] = finding["injection"] = hostile
+    finding["validity"] = [hostile]
+    finding["evidence"] = [{"excerpt": hostile, "file": hostile, "line": 1, "operation": hostile}]
+    finding["parts"][0]["name"] = finding["parts"][0]["why"] = hostile
+    finding["measures"][0]["arm"] = hostile
+    for claim in document["claims"].values():
+        claim["says"] = claim["reading"] = claim["article"] = hostile
+    for series in document["series"]:
+        series["trial"] = hostile
+    document["manifest"]["notes"] = [hostile]
+    document["logs"]["unmatched"][0]["sample"] = [hostile]
+    document["trials"][0].update(valid=False, reasons=[hostile])
+    page = html.render(load(document))
+    tree = Tree(page)
+    assert tree.problems == []
+    assert tree.sources == []
+    # Two figures an incident carry data, one element carries plotly.js, one is our own script.
+    assert len(tree.scripts) == 2 * 2 + 1 + 1
+    assert "<script>hostile" not in page
+    assert "\x00" not in page
+    assert "\x1b" not in page
+    assert "{{ 7 * 7 }}" in page
+
+
+def test_a_very_long_remark_is_cut_and_the_rest_is_counted(load: Load, document: dict[str, Any]) -> None:
+    document["findings"][0]["evidence"] = [{"excerpt": "x" * 100_000, "file": "f.log", "line": 1, "operation": ""}]
+    page = html.render(load(document))
+    assert "98500 more characters are in the file" in page
+    assert "x" * 2000 not in page
+
+
+def test_a_run_without_findings_says_so_and_shows_no_verdict(load: Load, document: dict[str, Any]) -> None:
+    document.update(findings=[], series=[], distributions=[], trials=[], claims={})
+    page = html.render(load(document))
+    assert "This run has no findings" in page
+    assert Tree(page).problems == []
+    assert "✓ confirmed" not in page.split('id="glossary"')[0]
+    assert '<script type="application/octet-stream"' not in page
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"effort": "quick"}, "Quick effort"),
+        ({"status": "interrupted"}, "This run is interrupted, not complete"),
+        ({"dirty": True}, "uncommitted changes"),
+    ],
+)
+def test_what_weakens_a_run_stands_at_its_top(
+    load: Load, document: dict[str, Any], changes: dict[str, Any], words: str
+) -> None:
+    document["manifest"].update(changes)
+    header = html.render(load(document)).split('id="summary"')[0]
+    assert words in header
+
+
+def test_trials_that_did_not_count_are_named_with_their_reason(load: Load, document: dict[str, Any]) -> None:
+    page = html.render(load(document))
+    assert "incident: 2 trials did not count: stall of 131 ms where 100 ms were asked" in page
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeline_puts_the_fix_beside_the_incident_of_the_same_cell(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    drawn = timeline(data, STALL, CellLabels.of(data, STALL))
+    assert drawn is not None
+    view = next(view for view in drawn.views if view.release == "4.9.7")
+    panels = [drawn.panels[index] for index in view.panels]
+    assert [panel.arm for panel in panels] == ["incident", "fix-send-queue-wait-400", "baseline"]
+    assert {panel.params.get("stall_ms") for panel in panels[:2]} == {450}
+    assert view.cell == "stall 450\N{NARROW NO-BREAK SPACE}ms"
+
+
+def test_a_timeline_in_numbers_has_the_phases_of_the_fault(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    drawn = timeline(data, STALL, CellLabels.of(data, STALL))
+    assert drawn is not None
+    rows = [row for row in drawn.views[0].rows if row.arm == "incident"]
+    assert [row.phase for row in rows] == ["before", "fault", "after"]
+    assert rows[0].failed == "0\N{NARROW NO-BREAK SPACE}/s"
+    assert rows[1].failed != rows[0].failed
+    assert rows[0].sent == "500\N{NARROW NO-BREAK SPACE}/s"
+
+
+def test_censored_values_are_drawn_apart_and_counted(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    drawn = strips(data, HANDOVER, CellLabels.of(data, HANDOVER))
+    assert drawn is not None
+    assert drawn.strips[0].measure == "handover_s"
+    row = next(row for row in drawn.strips[0].rows if row.arm.startswith("incident") and row.release == "5.3.3")
+    assert row.summary.censored == 7
+    assert row.text(row.summary.max) == "not reached"
+    payload = json.loads(json.dumps(drawn.json()))
+    shown = next(r for r in payload["strips"][0]["rows"] if r["release"] == "5.3.3" and r["role"] == "incident")
+    assert shown["atleast"] == [75] * 7
+    assert len(shown["seen"]) == 13
+
+
+def test_a_row_of_very_many_values_keeps_its_ends_and_its_true_count(load: Load, document: dict[str, Any]) -> None:
+    document["distributions"] = [
+        {
+            "incident": HANDOVER,
+            "release": "4.6.0",
+            "arm": "incident",
+            "params": {},
+            "measure": "handover_s",
+            "unit": "s",
+            "values": [float(value) for value in range(5000)],
+            "censored": [],
+        }
+    ]
+    data = load(document)
+    drawn = strips(data, HANDOVER, CellLabels.of(data, HANDOVER))
+    assert drawn is not None
+    row = json.loads(json.dumps(drawn.json()))["strips"][0]["rows"][0]
+    assert row["n"] == 5000
+    assert len(row["seen"]) == 400
+    assert (row["seen"][0], row["seen"][-1]) == (0, 4999)
+
+
+def test_rejections_stand_by_stall_in_order_with_the_fix_under_the_incident(
+    load: Load, document: dict[str, Any]
+) -> None:
+    data = load(document)
+    tables = rejections(data, STALL, CellLabels.of(data, STALL))
+    assert [table.release for table in tables] == ["4.6.0", "4.9.7", "5.3.3"]
+    assert [column.split("\N{NARROW NO-BREAK SPACE}")[0] for column in tables[0].columns] == [
+        "stall 100",
+        "stall 250",
+        "stall 450",
+        "stall 1,200",
+    ]
+    timeout = next(group for group in tables[0].groups if group.keyword == "TIMEOUT_CLEAN_QUEUE")
+    assert [row.arm for row in timeout.rows] == ["incident", "fix-send-queue-wait-400", "baseline"]
+    incident, fix, baseline = timeout.rows
+    assert [cell is not None and cell.text == "0" for cell in incident.cells] == [True, False, False, False]
+    assert [cell is not None and cell.text == "0" for cell in fix.cells] == [True, True, False, False]
+    assert baseline.without is not None
+    assert baseline.without.text == "0"
+
+
+def test_a_keyword_that_never_came_says_in_how_many_trials(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    tables = rejections(data, STALL, CellLabels.of(data, STALL))
+    overload = next(group for group in tables[0].groups if group.keyword == "OVERLOAD")
+    assert overload.rows == ()
+    assert overload.trials == 72
+
+
+def test_an_interval_that_is_open_above_reaches_the_end_of_its_axis(load: Load, document: dict[str, Any]) -> None:
+    claim = next(view for view in claim_views(load(document), HANDOVER) if view.id == "ORDER-01")
+    part = next(part for part in claim.parts if part.name == "the successor waits")
+    noisy = next(mark for mark in part.marks if mark.release == "5.3.3")
+    assert noisy.open_end
+    assert noisy.left is not None
+    assert noisy.width is not None
+    assert noisy.left + noisy.width == pytest.approx(100)
+    assert "at least 15" in noisy.words
+
+
+def test_the_bound_parts_the_axis_where_it_belongs(load: Load, document: dict[str, Any]) -> None:
+    claim = next(view for view in claim_views(load(document), HANDOVER) if view.id == "ORDER-06")
+    (part,) = claim.parts
+    good, _, bad = part.marks
+    assert good.left is not None
+    assert good.width is not None
+    assert bad.left is not None
+    assert good.left + good.width < part.bound_at < bad.left
+    assert not part.holds_right
+
+
+def test_a_part_without_any_number_is_still_drawn(load: Load, document: dict[str, Any]) -> None:
+    for finding in document["findings"]:
+        for part in finding["parts"]:
+            part.update(estimate=None, low=None, high=None, units=0)
+    data = load(document)
+    for view in claim_views(data, HANDOVER) + claim_views(data, STALL):
+        for part in view.parts:
+            assert all(mark.left is None and mark.words == "—" for mark in part.marks)
+    assert Tree(html.render(data)).problems == []
