@@ -1,0 +1,172 @@
+"""The report in a real browser: it draws, it loads nothing, it fits, and it cannot be made to run what it quotes."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
+
+PageOf = Callable[[dict[str, Any]], Path]
+
+LONG = "w" * 300
+HOSTILE = "</script><script>window.ran = 1</script><img src='http://127.0.0.1:9/x' onerror='window.ran = 1'>"
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return copy.deepcopy(SAMPLE)
+
+
+def test_the_page_draws_its_plots_without_a_problem_and_asks_for_nothing(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    page = page_of(document)
+    tab.open(page)
+    assert tab.evaluate("document.documentElement.dataset.plots") == "drawn"
+    assert tab.problems == []
+    assert tab.requests == [page.as_uri()]
+    # Three arms of the stall, five of the hand-over, one strip each.
+    assert tab.evaluate("document.querySelectorAll('.js-plotly-plot').length") == 3 + 5 + 2
+    assert tab.evaluate("[...document.querySelectorAll('.panel')].every(p => p.querySelectorAll('.trace').length >= 3)")
+    assert tab.evaluate("document.querySelectorAll('.strip .points path').length") > 50
+
+
+@pytest.mark.parametrize("width", [1280, 768, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_wider_than_the_window(
+    tab: Any, page_of: PageOf, document: dict[str, Any], width: int, dark: bool
+) -> None:
+    for finding in document["findings"]:
+        finding["truth"] = finding["expected_from_code"] = LONG
+        finding["validity"] = [LONG]
+    for claim in document["claims"].values():
+        claim["says"] = claim["reading"] = LONG
+    tab.open(page_of(document), width=width, dark=dark)
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate("window.innerWidth") == width
+    wide = """[...document.querySelectorAll('main *')].filter((one) =>
+        !one.closest('.scroll, .plot, pre, svg') && one.getBoundingClientRect().right > innerWidth + 1)
+        .map((one) => one.tagName + '.' + one.className)"""
+    assert tab.evaluate(wide) == []
+
+
+def test_a_release_can_be_chosen_and_its_panels_are_drawn_anew(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document))
+    titles = "[...document.querySelectorAll('#ordered-lock-handover-timeline .panel small')].map((n) => n.textContent)"
+    assert all("4.6.0" in title for title in tab.evaluate(titles))
+    tab.evaluate(
+        """(() => { const chosen = document.querySelector('#ordered-lock-handover-timeline select');
+        chosen.value = '2'; chosen.dispatchEvent(new Event('change')); })()"""
+    )
+    tab.wait_until(f"{titles}.length === 5 && {titles}.every((title) => title.includes('5.3.3'))")
+    tab.wait_until("document.querySelectorAll('#ordered-lock-handover-timeline .js-plotly-plot').length === 5")
+    assert tab.problems == []
+
+
+def test_another_measure_can_be_chosen(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    tab.open(page_of(document))
+    title = "document.querySelector('#ordered-lock-handover-strips .xtitle').textContent"
+    assert tab.evaluate(title) == "handover_s, s"
+    tab.evaluate(
+        """(() => { const chosen = document.querySelector('#ordered-lock-handover-strips select');
+        chosen.value = '1'; chosen.dispatchEvent(new Event('change')); })()"""
+    )
+    tab.wait_until(f"{title} === 'message_delay_max_s, s'")
+
+
+def test_censored_values_are_open_triangles(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    tab.open(page_of(document))
+    marks = """document.querySelector('#ordered-lock-handover-strips .js-plotly-plot').data
+        .filter((trace) => trace.marker.symbol === 'triangle-right-open').map((trace) => trace.x.length)"""
+    assert tab.evaluate(marks) == [3, 5, 7]
+
+
+def test_the_fault_window_is_shaded_in_the_arms_that_have_one(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document))
+    shaded = """[...document.querySelectorAll('#append-stall-timeline .js-plotly-plot')]
+        .map((plot) => plot.layout.shapes.filter((shape) => shape.type === 'rect').map((s) => [s.x0, s.x1]))"""
+    assert tab.evaluate(shaded) == [[[0, 0.45]], [[0, 0.45]], []]
+
+
+def test_quoted_text_cannot_run_or_load_anything(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    for finding in document["findings"]:
+        finding["truth"] = finding["client"] = HOSTILE
+        finding["evidence"] = [{"excerpt": HOSTILE, "file": HOSTILE, "line": 1, "operation": HOSTILE}]
+    for series in document["series"]:
+        series["trial"] = HOSTILE
+    for distribution in document["distributions"]:
+        distribution["arm"] = f"incident-{HOSTILE}"
+    page = page_of(document)
+    tab.open(page)
+    assert tab.evaluate("window.ran === undefined")
+    assert tab.requests == [page.as_uri()]
+
+
+def test_the_policy_stops_a_script_even_if_one_got_in(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    page = page_of(document)
+    page.write_text(
+        page.read_text(encoding="utf-8").replace("</main>", "<script>window.ran = 1</script></main>"), encoding="utf-8"
+    )
+    tab.open(page)
+    assert tab.evaluate("window.ran === undefined")
+    assert any("Content Security Policy" in problem for problem in tab.problems)
+
+
+def test_without_scripts_every_number_is_still_there(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    tab.open(page_of(document), scripts=False)
+    tab.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert tab.evaluate("document.querySelectorAll('.js-plotly-plot').length") == 0
+    assert tab.evaluate("getComputedStyle(document.querySelector('.plot')).display") == "none"
+    assert tab.evaluate("document.querySelectorAll('figure details table').length") > 4
+    assert tab.evaluate("document.querySelectorAll('.claim').length") == 8
+
+
+def test_the_keyboard_comes_first_to_the_skip_link_and_it_shows(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document))
+    for kind in ("keyDown", "keyUp"):
+        tab.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert tab.evaluate("document.activeElement.className") == "skip"
+    assert tab.evaluate("document.activeElement.getBoundingClientRect().left >= 0")
+
+
+def test_text_stands_out_from_its_ground_in_light_and_dark(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    contrast = """(() => {
+      const light = (c) => { const [r, g, b] = c.match(/[\\d.]+/g).slice(0, 3).map(Number).map((v) => v / 255)
+        .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126*r + 0.7152*g + 0.0722*b; };
+      const ground = (one) => { for (; one; one = one.parentElement) { const c = getComputedStyle(one).backgroundColor;
+        if (!/, 0\\)$/.test(c) && c !== 'transparent') return c; } return 'rgb(255, 255, 255)'; };
+      const bad = [];
+      for (const one of document.querySelectorAll('p, dt, dd, td, th, li, small, .chip, h1, h2, h3, blockquote, a')) {
+        if (one.closest('svg, .plot') || !one.textContent.trim() || one.closest('.heat td')) continue;
+        const [a, b] = [light(getComputedStyle(one).color), light(ground(one))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) bad.push([one.tagName, one.className, ratio.toFixed(2)].join(' '));
+      }
+      return [...new Set(bad)];
+    })()"""
+    page = page_of(document)
+    for dark in (False, True):
+        tab.open(page, dark=dark)
+        assert tab.evaluate(contrast) == []
+
+
+def test_a_run_without_findings_renders_without_a_problem(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    document.update(findings=[], series=[], distributions=[], trials=[], claims={})
+    tab.open(page_of(document))
+    assert tab.problems == []
+    assert "This run decided nothing" in tab.evaluate("document.querySelector('main').innerText")
