@@ -55,10 +55,11 @@ PROCESS = "process"
 STOPPED_PROCESS = "stopped-process"
 
 _HEAL_TIMEOUT_S = 5.0
-_INTENT_SETTLE_S = 0.5
-"""A process whose pid was never written down may still be between fork and exec, where it does not show its token."""
-_INTENT_FRESH_NS = 30_000_000_000
-"""An intent older than this has no process that is still to come; fork and exec take milliseconds."""
+_SETTLE_S = 2.0
+"""A process may still be between fork and exec, or, on a busy machine, in exec but without its environment yet (the
+kernel lets the parent go on before that is set up), where it does not show its token. It is waited for this long."""
+_FRESH_NS = 30_000_000_000
+"""Nothing is waited for when the lease is older than this; fork and exec take milliseconds."""
 
 
 def state_home(environment: Mapping[str, str] = os.environ) -> Path:
@@ -211,7 +212,7 @@ class _Process:
             left = set(proc.wait_gone(set().union(*killed.values()), timeout_s=0.2))
             elapsed_s = time.monotonic() - started_s
             awaited = any(_may_yet_appear(lease) for lease in leases if not killed[lease.id])
-            if not found and not left and (elapsed_s >= _INTENT_SETTLE_S or not awaited):
+            if not found and not left and (elapsed_s >= _SETTLE_S or not awaited):
                 break
             if elapsed_s >= timeout_s:
                 break
@@ -240,9 +241,12 @@ class _StoppedProcess:
 
     def _continue(self, lease: LeaseRecord, *, timeout_s: float) -> tuple[str, bool]:
         process = _process_of(lease)
-        if process is None or not proc.send_signal(process, str(lease.data.get("token")), signal.SIGCONT):
-            return "it is gone", True
         deadline_s = time.monotonic() + timeout_s
+        settled_s = time.monotonic() + _SETTLE_S
+        while process is None or not proc.send_signal(process, str(lease.data.get("token")), signal.SIGCONT):
+            if process is None or time.monotonic() >= settled_s or not _may_yet_appear(lease):
+                return "it is gone", True
+            time.sleep(0.02)
         while process.is_stopped():
             if time.monotonic() >= deadline_s:
                 return "sent SIGCONT, and it is still stopped", False
@@ -304,9 +308,8 @@ def _process_of(lease: LeaseRecord) -> ProcessId | None:
 
 def _may_yet_appear(lease: LeaseRecord) -> bool:
     process = _process_of(lease)
-    if process is None:
-        return time.monotonic_ns() - lease.created_mono_ns < _INTENT_FRESH_NS
-    return process.is_alive()
+    is_fresh = time.monotonic_ns() - lease.created_mono_ns < _FRESH_NS
+    return is_fresh and (process is None or process.is_alive())
 
 
 def _killed_in_words(processes: set[ProcessId]) -> str:
@@ -575,7 +578,8 @@ class LeasedProcess:
 
     def send_signal(self, number: signal.Signals) -> bool:
         """Send a signal to this very process; False when it is gone."""
-        return self._popen.poll() is None and proc.send_signal(self._process, self.token, number)
+        # Its token is not asked for: as long as its exit code is not taken, its pid is nobody else's.
+        return self._popen.poll() is None and proc.send_signal(self._process, None, number)
 
     def kill(self, timeout_s: float = 5.0) -> int:
         """SIGKILL, wait until it and what it started are gone, release the lease.

@@ -100,17 +100,18 @@ def with_tokens(tokens: Collection[str]) -> dict[str, list[ProcessId]]:
     return found
 
 
-def send_signal(process: ProcessId, token: str, number: signal.Signals) -> bool:
+def send_signal(process: ProcessId, token: str | None, number: signal.Signals) -> bool:
     """Signal the process if it is still the same one and carries the token; False when it is not, or is gone.
 
-    The pid is pinned by a pidfd before it is checked, so that it cannot become another process's in between.
+    The pid is pinned by a pidfd before it is checked, so that it cannot become another process's in between. Without
+    a token only pid and start time are checked, which is enough for a child of ours whose exit code is not taken yet.
     """
     try:
         handle = os.pidfd_open(process.pid)
     except OSError:
         return False
     try:
-        if not process.has_token(token):
+        if not (process.is_alive() if token is None else process.has_token(token)):
             return False
         signal.pidfd_send_signal(handle, number)
         return True

@@ -64,6 +64,7 @@ def written(
     kept: bool = False,
     until_s: float = 600,
     lease_id: str = "0123456789abcdef",
+    age_s: int = 60,
 ) -> LeaseRecord:
     """A lease that is written down by hand, as an owner left it."""
     now_ns = time.monotonic_ns()
@@ -74,7 +75,7 @@ def written(
         owner=owner,
         kept=kept,
         created="2026-11-21T08:15:00+00:00",
-        created_mono_ns=now_ns - 60_000_000_000,
+        created_mono_ns=now_ns - age_s * 1_000_000_000,
         until_mono_ns=now_ns + int(until_s * 1e9),
     )
     LeaseStore(state_dir).write(record)
@@ -358,6 +359,60 @@ def test_clean_ends_what_a_dead_owner_left(state_dir: Path, dead_owner: Owner) -
     assert healed.action == f"killed {popen.pid}"
     assert popen.wait(5) == -signal.SIGKILL
     assert leases_in(state_dir) == []
+
+
+def hide_environments_for(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process in exec has no environment yet; on a busy machine that takes a while."""
+    shown_s = time.monotonic() + seconds
+    real = proc._environment_of
+    monkeypatch.setattr(proc, "_environment_of", lambda pid: real(pid) if time.monotonic() >= shown_s else b"")
+
+
+def test_a_child_that_does_not_show_its_token_yet_can_be_killed(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Leases.open(state_dir) as leases:
+        hide_environments_for(60, monkeypatch)
+        process = leases.spawn(SLEEP, name="owner", until_s=60)
+        process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert leases_in(state_dir) == []
+
+
+@pytest.mark.parametrize("pid_is_known", [True, False])
+def test_a_fresh_process_that_does_not_show_its_token_yet_is_waited_for(
+    state_dir: Path, dead_owner: Owner, monkeypatch: pytest.MonkeyPatch, pid_is_known: bool
+) -> None:
+    popen = carrier("fresh")
+    process = proc.identify(popen.pid)
+    assert process is not None
+    known = {"name": "broker-a", "pid": process.pid, "start_ticks": process.start_ticks}
+    data = known if pid_is_known else {"name": "broker-a", "pid": None, "start_ticks": None}
+    written(state_dir, dead_owner, data, lease_id="fresh", age_s=0)
+    hide_environments_for(0.3, monkeypatch)
+    [healed] = clean(state_dir)
+    assert healed.action == f"killed {popen.pid}"
+    assert popen.wait(5) == -signal.SIGKILL
+
+
+def test_a_stopped_fresh_process_that_does_not_show_its_token_yet_is_waited_for(
+    state_dir: Path, dead_owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    popen = carrier("fresh")
+    try:
+        process = proc.identify(popen.pid)
+        assert process is not None
+        popen.send_signal(signal.SIGSTOP)
+        wait_until("the stop", process.is_stopped, timeout_s=5, poll_s=0.005)
+        data = {"name": "x", "pid": process.pid, "start_ticks": process.start_ticks, "token": "fresh"}
+        written(state_dir, dead_owner, data, kind=STOPPED_PROCESS, age_s=0)
+        hide_environments_for(0.3, monkeypatch)
+        [healed] = clean(state_dir)
+        assert healed.action == "continued"
+        assert not process.is_stopped()
+    finally:
+        popen.kill()
+        popen.wait()
 
 
 def test_a_lease_whose_process_is_gone_is_just_removed(state_dir: Path, dead_owner: Owner) -> None:
