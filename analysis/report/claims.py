@@ -86,7 +86,6 @@ class ReleaseView:
     finding: Finding
     mismatch: bool
     evidence: tuple[Excerpt, ...]
-    not_counted: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +98,14 @@ class Expected:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Note:
+    """How far the finding carries; ``releases`` is empty when the note holds for all of them."""
+
+    text: str
+    releases: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClaimView:
     """One claim over all releases of the run."""
 
@@ -106,6 +113,7 @@ class ClaimView:
     text: ClaimText
     releases: tuple[ReleaseView, ...]
     expected: tuple[Expected, ...]
+    notes: tuple[Note, ...]
     parts: tuple[PartView, ...]
     columns: tuple[str, ...]
     measures: tuple[MeasureRow, ...]
@@ -133,8 +141,9 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding]) -> ClaimVi
     return ClaimView(
         id=claim,
         text=data.claims.get(claim, absent),
-        releases=tuple(_release(data, finding) for finding in findings),
+        releases=tuple(map(_release, findings)),
         expected=_expected(findings),
+        notes=_notes(data, findings),
         parts=tuple(_part(name, findings) for name in _part_names(findings)),
         columns=tuple(columns),
         measures=measures,
@@ -142,14 +151,24 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding]) -> ClaimVi
     )
 
 
-def _release(data: ReportData, finding: Finding) -> ReleaseView:
+def _release(finding: Finding) -> ReleaseView:
     return ReleaseView(
         finding=finding,
         mismatch=is_mismatch(finding),
         evidence=tuple(map(_excerpt, finding.evidence)),
-        not_counted=not_counted(
-            [t for t in data.trials if t.incident == finding.incident and t.release == finding.release]
-        ),
+    )
+
+
+def _notes(data: ReportData, findings: Sequence[Finding]) -> tuple[Note, ...]:
+    """Validity notes and trials that did not count, each once with the releases that it is about."""
+    by_text: dict[str, list[str]] = {}
+    for finding in findings:
+        trials = [t for t in data.trials if t.incident == finding.incident and t.release == finding.release]
+        for text in dict.fromkeys((*finding.validity, *not_counted(trials))):
+            by_text.setdefault(text, []).append(finding.release)
+    return tuple(
+        Note(text=text, releases="" if len(releases) == len(findings) else ", ".join(releases))
+        for text, releases in by_text.items()
     )
 
 
@@ -290,7 +309,7 @@ def _measure(measure: MeasureSummary | None) -> MeasureCell | None:
     counts = f"{number(measure.n)} values of {number(measure.independent)} units"
     if measure.censored:
         counts += f", {number(measure.censored)} at least"
-    if measure.max is not None and measure.n > 1:
+    elif measure.max is not None and measure.n > 1:
         counts += f", max {quantity(measure.max, measure.unit)}"
     return MeasureCell(
         text=quantity(measure.p50, measure.unit),
