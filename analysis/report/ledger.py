@@ -129,6 +129,12 @@ class LedgerUpdate:
     kept: tuple[Cell, ...]
     changed: tuple[Cell, ...]
 
+    def __str__(self) -> str:
+        lines = [f"{len(self.added)} added, {len(self.replaced)} replaced, {len(self.kept)} kept"]
+        verdicts = {finding.cell(): finding.verdict for finding in self.ledger.findings}
+        lines += [f"{' '.join(cell)} is now {verdicts[cell]}" for cell in self.changed]
+        return "\n".join(lines)
+
 
 def ledger_of(data: ReportData) -> Ledger:
     """The ledger of one run, whatever its state; only :func:`update_ledger` asks for a clean and complete one."""

@@ -121,6 +121,7 @@ def test_an_update_replaces_what_the_run_covers_and_keeps_the_rest(
     cell = ("ORDER-06", "5.3.3", "local")
     assert update.replaced == update.changed == (cell,)
     assert len(update.kept) == 23
+    assert str(update) == "0 added, 1 replaced, 23 kept\nORDER-06 5.3.3 local is now confirmed"
     entries = {f.cell(): f for f in load_ledger(targets[0]).findings}
     assert (entries[cell].truth, entries[cell].run) == ("It took 0.7 s.", "20261201T000000Z-newer")
     assert entries["ORDER-06", "4.9.7", "local"].run == document["manifest"]["run"]
