@@ -130,7 +130,9 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
 
 def _java_version(home: Path) -> str | None:
     try:
-        run = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = re.search(r'version "([^"]+)"', run.stderr + run.stdout)
@@ -186,9 +188,7 @@ def read_lock(name: str) -> tuple[LockedJar, ...]:
 def _parse_locked(line: str) -> LockedJar:
     sha256, coordinate = line.split()
     group, artifact, version, *rest = coordinate.split(":")
-    return LockedJar(
-        group=group, artifact=artifact, version=version, classifier=rest[0] if rest else "", sha256=sha256
-    )
+    return LockedJar(group=group, artifact=artifact, version=version, classifier=rest[0] if rest else "", sha256=sha256)
 
 
 Download = Callable[[LockedJar, Path], Path]

@@ -24,12 +24,11 @@ from harness.leases import Leases
 from harness.load.open_loop import OpenLoopSession, WarmProducer
 from harness.load.ordered import OrderedSession
 from harness.load.session import LoadSession, TrialContext
-from harness.model import OpenLoopSends, OrderedGroups
+from harness.model import Arm, ArmRole, OpenLoopSends, OrderedGroups
 from harness.noise import NoiseProbe, worst_ms
 from harness.plan import Plan, PlannedDeployment, PlannedTrial, Wave
 from harness.recorder import (
     DeploymentRecord,
-    EventLog,
     NodeRecord,
     Phase,
     RunDirectory,
@@ -129,7 +128,9 @@ def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDepl
     except LabError as error:
         observer.say(f"{name} did not come up: {error}")
         for trial in planned.trials:
-            record = dataclasses.replace(_trial_record(context, planned, trial, name), status="failed", error=str(error))
+            record = dataclasses.replace(
+                _trial_record(context, planned, trial, name), status="failed", error=str(error)
+            )
             context.run.make_trial(record)
             observer.ended(trial.id, "failed", str(error))
         return
@@ -192,16 +193,13 @@ def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecor
 def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
     def node_record(node: Node) -> NodeRecord:
         role = "" if node.kind == "namesrv" else "MASTER" if node.broker_id == 0 else "SLAVE"
-        kind = "namesrv" if node.kind == "namesrv" else "broker"
-        return NodeRecord(name=node.name, kind=kind, role=role, address=node.address, pid=cluster.pid(node.name))
+        return NodeRecord(name=node.name, kind=node.kind, role=role, address=node.address, pid=cluster.pid(node.name))
 
     overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
     return dataclasses.replace(record, nodes=tuple(map(node_record, cluster.nodes)), overrides=overrides)
 
 
-def _trial_record(
-    context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str
-) -> TrialRecord:
+def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
     client_release = context.client_releases.get(planned.release, planned.release)
     load = trial.arm.load
     groups = tuple(f"g{index}" for index in range(load.groups)) if isinstance(load, OrderedGroups) else ()
@@ -221,8 +219,15 @@ def _trial_record(
         seed=trial.seed,
         topic=f"{topic}-{prefix}" if groups else topic,
         groups=tuple(f"{prefix}-{group}" for group in groups),
-        live_conf=dict(trial.arm.live_conf),
+        live_conf=_live_conf(trial.arm, context.user_conf),
     )
+
+
+def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
+    """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
+    if arm.role in (ArmRole.FIX, ArmRole.BETTER):
+        return dict(arm.live_conf)
+    return {key: user_conf.get(key, value) for key, value in arm.live_conf.items()}
 
 
 # --- the trials of a deployment -------------------------------------------------------------------------------------------
@@ -336,7 +341,7 @@ class _Deployment:
         assert isinstance(load, OpenLoopSends)
         if self.producer is None:
             self.producer = WarmProducer.start(trial, load)
-        self._set_live(planned.arm.live_conf)
+        self._set_live(trial.record.live_conf)
         return OpenLoopSession(trial, load, self.producer)
 
     def _set_live(self, settings: Mapping[str, str]) -> None:
@@ -350,5 +355,3 @@ class _Deployment:
         if self.producer is not None:
             self.producer.client.stop()
             self.producer = None
-
-

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from harness.clients.remoting import Remoting, Route
 from harness.errors import ClientError
@@ -22,7 +22,7 @@ class Node:
     """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server."""
 
     name: str
-    kind: str
+    kind: Literal["broker", "namesrv"]
     address: str
     role: str = ""
     broker_name: str = ""
@@ -162,9 +162,7 @@ def change_live(node: Node, settings: Mapping[str, str]) -> None:
             raise ClientError(f"{node.name} has {key}={now.get(key)} after it was set to {value}")
 
 
-def record_queue_ends(
-    cluster: Cluster, events: EventLog, topic: str, queues: int, groups: Sequence[str] = ()
-) -> None:
+def record_queue_ends(cluster: Cluster, events: EventLog, topic: str, queues: int, groups: Sequence[str] = ()) -> None:
     """Record each queue's offsets, and each group's committed offset in it, as the brokers themselves have them."""
     for master in masters(cluster):
         with ask(master) as connection:

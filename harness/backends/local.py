@@ -55,7 +55,7 @@ def free_port(offsets: Sequence[int] = (0,)) -> int:
     """
     with _PORTS:
         for _ in range(2000):
-            port = random.randint(PORTS_FIRST, PORTS_LAST)  # noqa: S311 - no secret
+            port = random.randint(PORTS_FIRST, PORTS_LAST)
             wanted = {port + offset for offset in offsets}
             if not wanted & _ports_given and all(_is_free(candidate) for candidate in wanted):
                 _ports_given.update(wanted)
@@ -96,8 +96,8 @@ class LocalCluster:
     def __init__(self, spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float) -> None:
         self.spec = spec
         self.folder = folder.absolute()
-        self.nodes: list[Node] = []
-        self.overrides: dict[str, str] = {}
+        self.nodes: Sequence[Node] = ()
+        self.overrides: Mapping[str, str] = {}
         self._leases = leases
         self._java = java
         self._until_s = until_s
@@ -117,7 +117,7 @@ class LocalCluster:
         self._write_conf(home, "namesrv.conf", conf)
         options = (*NAMESRV_JVM, *write_node_logging(self.spec.release, home=home, logs=home / "logs", stock=False))
         self._spawn(name, home, "org.apache.rocketmq.namesrv.NamesrvStartup", "namesrv.conf", options, {}, ())
-        self.nodes.append(Node(name=name, kind="namesrv", address=f"{HOST}:{port}"))
+        self.nodes = (*self.nodes, Node(name=name, kind="namesrv", address=f"{HOST}:{port}"))
 
     def start_broker(self, broker_name: str, broker_id: int, port: int) -> None:
         """Start one master (id 0) or slave."""
@@ -153,17 +153,16 @@ class LocalCluster:
         )
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self._spawn(name, home, main, "broker.conf", options, settings.environment, classes)
-        self.nodes.append(
-            Node(
-                name=name,
-                kind="broker",
-                address=f"{HOST}:{port}",
-                role=role,
-                broker_name=broker_name,
-                broker_id=broker_id,
-                stall_port=stall_port,
-            )
+        broker = Node(
+            name=name,
+            kind="broker",
+            address=f"{HOST}:{port}",
+            role=role,
+            broker_name=broker_name,
+            broker_id=broker_id,
+            stall_port=stall_port,
         )
+        self.nodes = (*self.nodes, broker)
 
     def _stall_agent(self, port: int) -> tuple[tuple[str, ...], tuple[Path, ...]]:
         tools = ensure_jars(TOOLS)
@@ -233,9 +232,8 @@ class LocalCluster:
         (home / name).write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
 
     def _note_overrides(self, conf: Mapping[str, str]) -> None:
-        for key, value in self.spec.user_conf.items():
-            if conf[key] != value:
-                self.overrides[key] = f"{value} -> {conf[key]}"
+        changed = {key: f"{value} -> {conf[key]}" for key, value in self.spec.user_conf.items() if conf[key] != value}
+        self.overrides = {**self.overrides, **changed}
 
     def _spawn(
         self,

@@ -84,7 +84,7 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
     if is_5x(release):
         if stock:
             return ()
-        files = BROKER_FILES | NAMESRV_FILES
+        files = {**BROKER_FILES, **NAMESRV_FILES}
         text = logback_xml(files, folder=logs, default="default.log", pattern=LAB_PATTERN, package=PACKAGE_5X)
         path = conf / "rmq.lab.logback.xml"
         path.write_text(text)
@@ -95,7 +95,9 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
         ("logback_broker.xml", BROKER_FILES, "broker_default.log"),
         ("logback_namesrv.xml", NAMESRV_FILES, "namesrv_default.log"),
     ):
-        (conf / name).write_text(logback_xml(files, folder=folder, default=default, pattern=pattern, package=PACKAGE_4X))
+        (conf / name).write_text(
+            logback_xml(files, folder=folder, default=default, pattern=pattern, package=PACKAGE_4X)
+        )
     return ()
 
 

@@ -223,7 +223,7 @@ class Remoting:
 
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
         """The offset that the group has committed, or None when it has none."""
-        fields = {"consumerGroup": group, "topic": topic, "queueId": queue}
+        fields: dict[str, str | int] = {"consumerGroup": group, "topic": topic, "queueId": queue}
         answer = self.ask(QUERY_CONSUMER_OFFSET, fields)
         if answer.code == QUERY_NOT_FOUND:
             return None

@@ -103,7 +103,14 @@ class Worker:
         self._schedules[name].stop()
 
     def start_consumer(
-        self, instance: str, group: str, topic: str, namesrv: str, ordered: bool, work_ns: int, settings: Mapping[str, Any]
+        self,
+        instance: str,
+        group: str,
+        topic: str,
+        namesrv: str,
+        ordered: bool,
+        work_ns: int,
+        settings: Mapping[str, Any],
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
         self._history.instance(instance, group, "starting", "")
@@ -127,7 +134,10 @@ class Worker:
         return {
             instance: [
                 f"{entry.getKey().getBrokerName()}:{entry.getKey().getQueueId()}"
-                for entry in consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().entrySet()
+                for entry in consumer.getDefaultMQPushConsumerImpl()
+                .getRebalanceImpl()
+                .getProcessQueueTable()
+                .entrySet()
                 if entry.getValue().isLocked() and not str(entry.getKey().getTopic()).startswith("%RETRY%")
             ]
             for instance, (_, consumer) in self._consumers.items()

@@ -15,7 +15,7 @@ from harness.wait import NotYet, wait_until
 
 INSTANCE = "producer"
 SCHEDULE = "load"
-WARM_UP_S = 4.0
+WARM_UP_S = 3.0
 WARM_UP_RATE_HZ = 800.0
 LEAD_NS = 50_000_000
 """Between asking for a schedule and its first send, so that the first is not late."""

@@ -6,6 +6,7 @@ else. Every consumer has an instance name of its own and so a client, a rebalanc
 
 from __future__ import annotations
 
+import random
 import time
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
@@ -36,7 +37,6 @@ class OrderedSession:
         self._queues = load.queues_per_broker * len(masters(trial.cluster))
         self._rate_hz = load.rate_per_queue_hz * self._queues
         self._clients: dict[str, JavaClient] = {}
-        self._owners_fault_ns = 0
 
     def up(self) -> None:
         """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer."""
@@ -82,20 +82,28 @@ class OrderedSession:
         )
 
     def _start_consumers(self) -> None:
+        """Owners evenly over the spread, successors at drawn moments within it.
+
+        A successor's own timers must have no fixed phase to its owner's: started together, every one of them asks for
+        the lock just before it expires, which is a property of the experiment and not of RocketMQ.
+        """
+        draw = random.Random(self._trial.record.seed)
+        spread_s = self._load.owner_start_spread_s
+        starts = [(index * spread_s / len(self._groups), group, "owner") for index, group in enumerate(self._groups)]
+        starts += [(draw.uniform(0.0, spread_s), group, "successor") for group in self._groups]
         started = time.monotonic()
-        for index, group in enumerate(self._groups):
-            self._trial.stay(started + index * self._load.owner_start_spread_s / len(self._groups) - time.monotonic())
-            for role in ("owner", "successor"):
-                self._clients[role].start_consumer(
-                    ConsumerSpec(
-                        instance=f"{group}-{role}",
-                        group=group,
-                        topic=self._topic,
-                        ordered=True,
-                        settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
-                    ),
-                    namesrv_addresses(self._trial.cluster),
-                )
+        for at_s, group, role in sorted(starts):
+            self._trial.stay(started + at_s - time.monotonic())
+            self._clients[role].start_consumer(
+                ConsumerSpec(
+                    instance=f"{group}-{role}",
+                    group=group,
+                    topic=self._topic,
+                    ordered=True,
+                    settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
+                ),
+                namesrv_addresses(self._trial.cluster),
+            )
 
     def _wait_settled(self) -> None:
         """Both members of each group hold half of the queues; the rebalance that gets there takes some of its periods."""
@@ -117,7 +125,7 @@ class OrderedSession:
         )
 
     def steady(self) -> None:
-        """A full period of lock renewals, in which locks are also asked for by a stranger."""
+        """A window of plain load, in which locks are also asked for by a stranger."""
         self._trial.on_rate(self._rate_hz)
         self._probe_locks()
         self._trial.stay(self._trial.phases.steady_s)
