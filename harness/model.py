@@ -34,6 +34,8 @@ class Outcome(StrEnum):
 
 
 class VerdictKind(StrEnum):
+    """What became of a claim."""
+
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     UNDECIDED = "undecided"
@@ -52,6 +54,8 @@ class Reason(StrEnum):
 
 
 class ArmRole(StrEnum):
+    """The first word of an arm's name."""
+
     BASELINE = "baseline"
     INCIDENT = "incident"
     FIX = "fix"
@@ -71,6 +75,7 @@ class Topology:
     slaves_per_master: int = 0
 
     def broker_names(self) -> tuple[str, ...]:
+        """``broker-a``, ``broker-b``, ..."""
         return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
 
 
@@ -193,6 +198,7 @@ class Arm:
 
     @property
     def role(self) -> ArmRole:
+        """What the arm is for; ValueError when its name does not say."""
         return ArmRole(self.name.split("-", 1)[0])
 
 
@@ -309,6 +315,7 @@ class Scenario:
     schedule: Literal["interleaved", "side by side"] = "interleaved"
 
     def arm(self, name: str) -> Arm:
+        """The arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
 
 

@@ -91,12 +91,12 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
         return (f"-Drmq.logback.configurationFile={path.as_uri()}",)
     pattern = STOCK_4X_PATTERN if stock else LAB_PATTERN
     folder = home / "logs" / "rocketmqlogs" if stock else logs
-    for name, files, default in (
+    for name, loggers, default in (
         ("logback_broker.xml", BROKER_FILES, "broker_default.log"),
         ("logback_namesrv.xml", NAMESRV_FILES, "namesrv_default.log"),
     ):
         (conf / name).write_text(
-            logback_xml(files, folder=folder, default=default, pattern=pattern, package=PACKAGE_4X)
+            logback_xml(loggers, folder=folder, default=default, pattern=pattern, package=PACKAGE_4X)
         )
     return ()
 
