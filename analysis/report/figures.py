@@ -34,6 +34,11 @@ Params = Mapping[str, ParameterValue]
 # --- cells in words ---------------------------------------------------------------------------------------------------
 
 
+def without_empty_stall(params: Params) -> Params:
+    """A stall of 0 ms, as a baseline has it, is no stall."""
+    return {name: value for name, value in params.items() if (name, value) != ("stall_ms", 0)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CellLabels:
     """Names cells by what tells them apart: a parameter that has one value in the whole incident is left out."""
@@ -47,7 +52,7 @@ class CellLabels:
         values: dict[str, set[ParameterValue]] = {}
         for source in sources:
             if source.incident == incident:
-                for name, value in source.params.items():
+                for name, value in without_empty_stall(source.params).items():
                     values.setdefault(name, set()).add(value)
         # A stall is always named, even where there is one only: it tells a cell from the baseline, which has none.
         shared = {name: next(iter(seen)) for name, seen in values.items() if len(seen) == 1 and name != "stall_ms"}
@@ -55,7 +60,8 @@ class CellLabels:
 
     def label(self, params: Params) -> str:
         """The cell in words; empty when it has nothing of its own."""
-        return cell_label({name: value for name, value in params.items() if self.shared.get(name) != value})
+        stalled = without_empty_stall(params)
+        return cell_label({name: value for name, value in stalled.items() if self.shared.get(name) != value})
 
     def constants(self) -> str:
         """What all cells share, in words."""
@@ -153,7 +159,8 @@ def _of_cell(panels: Sequence[Series], among: Iterable[int], cell: Params) -> It
 
 
 def _agree(one: Params, other: Params) -> bool:
-    return all(one[name] == other[name] for name in set(one) & set(other))
+    left, right = without_empty_stall(one), without_empty_stall(other)
+    return all(left[name] == right[name] for name in set(left) & set(right))
 
 
 def _failures(series: Series) -> float:
