@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.cores import usable_cores
 from harness.errors import JavaNotFoundError
 from harness.plan import Host
 from harness.recorder import JsonValue
@@ -20,11 +21,6 @@ from harness.releases import Java, cache_home, find_java, known_releases
 def host_of_plan() -> Host:
     """What a plan must fit."""
     return Host(cores=usable_cores(), memory_mb=psutil.virtual_memory().available // 2**20)
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def cgroup_version() -> str:

@@ -18,6 +18,7 @@ from typing import Protocol
 from harness.backends.base import Cluster, ClusterSpec, Node, change_live, masters
 from harness.backends.logback import LAB_ZONE, STOCK_ZONE
 from harness.clock import mono_ns
+from harness.cores import usable_cores
 from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults import injection_of
 from harness.leases import Leases
@@ -76,6 +77,8 @@ class RunContext:
     user_conf: Mapping[str, str] = field(default_factory=dict)
     client_releases: Mapping[str, str] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
+    boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
+    """Clusters that boot at once: more than there are cores only make each other late."""
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -122,7 +125,8 @@ def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDepl
     observer.phase(name, "boot")
     directory = context.run.make_deployment(_deployment_record(name, planned))
     try:
-        cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
+        with context.boots:
+            cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
     except (Interrupted, DiskFullError):
         raise
     except LabError as error:

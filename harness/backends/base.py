@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -107,17 +108,26 @@ def wait_registered(cluster: Cluster) -> None:
 
 def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
     cluster.check_running()
-    with ask(namesrv) as connection:
+    with _patience(), ask(namesrv) as connection:
         listed = connection.cluster_brokers()
     if broker.broker_id in listed.get(broker.broker_name, {}):
         return True
-    with ask(broker) as connection:
+    with _patience(), ask(broker) as connection:
         connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
     raise NotYet(f"{namesrv.name} lists {listed or 'no broker'}")
 
 
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """A node that boots on a busy machine may not answer yet, or not in time: no reason to give up a wait."""
+    try:
+        yield
+    except ClientError as error:
+        raise NotYet(str(error)) from error
+
+
 def _is_in_sync(master: Node, slave: Node) -> bool:
-    with ask(master) as one, ask(slave) as other:
+    with _patience(), ask(master) as one, ask(slave) as other:
         ahead, behind = one.runtime_info()["commitLogMaxOffset"], other.runtime_info()["commitLogMaxOffset"]
     if ahead != behind:
         raise NotYet(f"{master.name} is at {ahead}, {slave.name} at {behind}")
@@ -139,7 +149,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
 
 
 def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, int]) -> bool:
-    with ask(namesrv) as connection:
+    with _patience(), ask(namesrv) as connection:
         route = connection.route(topic) or Route()
     if dict(route.write_queues) != dict(wanted):
         raise NotYet(f"it lists {dict(route.write_queues)}")

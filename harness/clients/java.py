@@ -21,11 +21,13 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases import LeasedProcess, Leases
 from harness.releases import MODULE_FLAGS, Java, ensure_jars
+from harness.wait import NotYet, wait_until
 
 Setting = bool | int | str
 
 START_S_MAX = 120.0
 COMMAND_S_MAX = 90.0
+ROUTE_S_MAX = 60.0
 ADDRESS_SPACE = "-Xmx256m"
 
 CLIENT_JVM_OPTIONS = ("-Xms32m", ADDRESS_SPACE, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
@@ -175,9 +177,22 @@ class JavaClient:
         """A started DefaultMQProducer; ``settings`` are its bean properties by name."""
         self.call("start_producer", instance=instance, group=group, namesrv=namesrv, settings=settings)
 
-    def publish_queues(self, instance: str, topic: str) -> int:
-        """How many queues the producer's own route of the topic has."""
-        return int(str(self.call("publish_queues", instance=instance, topic=topic)))
+    def wait_for_route(self, instance: str, topic: str, queues: int) -> None:
+        """Wait until the producer's own route of the topic has that many queues, which also warms it.
+
+        Raises WaitTimeout.
+        """
+
+        def has_route() -> bool:
+            try:
+                found = self.call("publish_queues", instance=instance, topic=topic)
+            except ClientError as error:
+                raise NotYet(str(error)) from error
+            if found != queues:
+                raise NotYet(f"it has {found}")
+            return True
+
+        wait_until(f"{queues} queues in the producer's route of {topic}", has_route, timeout_s=ROUTE_S_MAX, poll_s=0.3)
 
     def start_schedule(self, spec: ScheduleSpec) -> None:
         """Start sending."""

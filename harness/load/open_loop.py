@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from harness.backends.base import create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
-from harness.errors import ClientError
 from harness.load.session import TrialContext
 from harness.model import OpenLoopSends
 from harness.wait import NotYet, wait_until
@@ -45,9 +44,7 @@ class WarmProducer:
             retryTimesWhenSendAsyncFailed=load.retries,
             retryTimesWhenSendFailed=load.retries,
         )
-        expected = load.queues * len(masters(cluster))
-        if client.publish_queues(INSTANCE, topic) != expected:
-            raise ClientError(f"the producer's route of {topic} does not have {expected} queues")
+        client.wait_for_route(INSTANCE, topic, load.queues * len(masters(cluster)))
         spec = ScheduleSpec(
             name="warm-up",
             instance=INSTANCE,

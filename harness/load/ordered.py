@@ -63,8 +63,7 @@ class OrderedSession:
     def _start_sends(self) -> None:
         producer = self._clients["producer"]
         producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
-        if producer.publish_queues("producer", self._topic) != self._queues:
-            raise ClientError(f"the producer's route of {self._topic} does not have {self._queues} queues")
+        producer.wait_for_route("producer", self._topic, self._queues)
         producer.start_schedule(
             ScheduleSpec(
                 name=SCHEDULE,
