@@ -8,9 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -252,11 +252,9 @@ def test_many_threads_share_the_leases(state_dir: Path) -> None:
                 leases.spawn(SLEEP, name="client", until_s=60)
             leases.spawn(SLEEP, name="victim", until_s=60).kill()
 
-        threads = [threading.Thread(target=trial) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(6) as pool:
+            for result in [pool.submit(trial) for _ in range(6)]:
+                result.result()
         assert len(leases_in(state_dir)) == 24
         assert leases.healer_pid == healer_pid
         assert len(leases.close()) == 24
