@@ -1,0 +1,36 @@
+# verify and test set everything up by themselves; they need Python 3.11+ with venv, git and make.
+VENV := .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
+
+.PHONY: verify test lint bench picture setup clean
+
+verify: setup
+	$(BIN)/mqlab verify
+
+test: setup
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
+
+picture:
+	tools/picture.sh $(RUN)/report.html docs/report.png
+
+setup: $(VENV)/.complete
+
+$(VENV)/.complete: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	[ ! -x $(BIN)/mqlab ] || $(BIN)/mqlab clean
+	rm -rf $(VENV) build ./*.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
