@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from analysis.run_directory import RunDirectory
-from analysis.schema import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY
+from analysis.schema import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
 
 ANALYSIS_FOLDER = "analysis"
 
@@ -84,7 +84,7 @@ def _parsed(spark: SparkSession, files: Sequence[Path], schema: StructType, *, l
         path: Column = F.col("_metadata.file_path")
         table = read.json([str(file) for file in files]).select("*", path.alias("path"))
     else:
-        table = spark.createDataFrame([], schema).withColumn("path", F.lit(""))
+        table = frame_of(spark, [], schema).withColumn("path", F.lit(""))
     whole = F.col(CORRUPT_COLUMN).isNull() & F.col("type").isNotNull()
     return table.select(
         F.when(whole, F.col("type")).otherwise(F.lit(DAMAGED)).alias("type"),

@@ -164,9 +164,7 @@ def mean(sample: Sample, *, seed: int) -> Estimate:
         return Estimate(estimate=0.0, low=0.0, high=_zero_rate_high(sample.units), units=sample.units)
     point = float(sample.values.mean())
     low, high = _percentile_interval(_resampled_means(sample, seed))
-    return Estimate(
-        estimate=point, low=low, high=float("inf") if sample.censored.any() else high, units=sample.units
-    )
+    return Estimate(estimate=point, low=low, high=float("inf") if sample.censored.any() else high, units=sample.units)
 
 
 def _zero_rate_high(units: int) -> float:

@@ -126,8 +126,10 @@ def _from_events(events: DataFrame) -> DataFrame:
     fault_ns = F.coalesce("injecting_ns", "inject_ns", "hold_from_ns")
     probed = F.filter(
         "hiccups",
-        lambda item: (item["at_ns"] >= F.col("fault_ns") - _HICCUP_LEAD_NS)
-        & (item["from_ns"] <= F.coalesce("hold_to_ns", "last_ns")),
+        lambda item: (
+            (item["at_ns"] >= F.col("fault_ns") - _HICCUP_LEAD_NS)
+            & (item["from_ns"] <= F.coalesce("hold_to_ns", "last_ns"))
+        ),
     )
     return (
         grouped.withColumn("fault_ns", fault_ns)

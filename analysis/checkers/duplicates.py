@@ -1,0 +1,38 @@
+"""Duplicates: consumptions of an offset that the group had consumed before.
+
+Judged where the drain was complete: before that, a redelivery may still be on its way. At-least-once delivery allows
+duplicates; a kill gives some, a graceful hand-over need not.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, observation, owner_unit, queue_words
+
+MEASURES: tuple[str, ...] = ("duplicate_count",)
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """``duplicate_count`` for each group and queue of the trials that were drained."""
+    drained = inputs.trials.where("drained").select("trial", "deployment")
+    queues = inputs.consumption.queues.join(drained, "trial")
+    count = F.col("consumptions") - F.col("different_offsets")
+    shown = (count > 0) & F.col("not_ahead_line").isNotNull()
+    return observation(
+        queues,
+        measure="duplicate_count",
+        value=count,
+        unit=owner_unit(),
+        file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
+        line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
+        operation=F.concat(
+            queue_words(),
+            F.lit(": "),
+            F.col("consumptions"),
+            F.lit(" consumptions of "),
+            F.col("different_offsets"),
+            F.lit(" offsets"),
+        ),
+    )

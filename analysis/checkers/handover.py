@@ -1,0 +1,79 @@
+"""Hand-over: how long the queues of a group's owner wait for the successor, and how late messages come meanwhile.
+
+Counted from the moment just before the owners are killed or shut down, for every queue that the owner had consumed from
+in the 5 s before. A queue that the successor does not reach by the end of the trial is censored there.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, events_file, observation, owner_unit, queue_words, together
+from analysis.consumption import owned_at_fault
+
+MEASURES: tuple[str, ...] = (
+    "handover_s",
+    "message_delay_p50_s",
+    "message_delay_p99_s",
+    "message_delay_max_s",
+    "delayed_over_1s_count",
+)
+
+OWNERS_END = ("kill-owners", "shut-down-owners")
+"""The faults that make queues change hands."""
+
+_SECOND_NS = 1_000_000_000
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """The hand-over of each queue, and the delays of its messages from 5 s before the fault to the end of the hold."""
+    queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"])
+    return together(_handovers(queues), *_delays(queues))
+
+
+def _handovers(queues: DataFrame) -> DataFrame:
+    changed = queues.where(F.col("fault").isin(*OWNERS_END) & owned_at_fault())
+    taken = F.col("taken_ns").isNotNull()
+    return observation(
+        changed,
+        measure="handover_s",
+        value=(F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")) / _SECOND_NS,
+        censored=~taken,
+        unit=owner_unit(),
+        file=F.when(taken, F.col("taken_file")).otherwise(F.col("owned_file")),
+        line=F.when(taken, F.col("taken_line")).otherwise(F.col("owned_line")),
+        operation=F.when(taken, F.concat(queue_words(), F.lit(": first consumption by the successor"))).otherwise(
+            F.concat(queue_words(), F.lit(": last consumption by the owner; the successor got nothing"))
+        ),
+    )
+
+
+def _delays(queues: DataFrame) -> list[DataFrame]:
+    """Delays are known for messages that were consumed; before a complete drain the largest ones are not in yet."""
+    timed = queues.where(F.size("delays_ns") > 0)
+    late = F.size(F.filter("delays_ns", lambda delay: delay > _SECOND_NS))
+    values: dict[str, Column] = {
+        "message_delay_p50_s": _nearest_rank(0.5) / _SECOND_NS,
+        "message_delay_p99_s": _nearest_rank(0.99) / _SECOND_NS,
+        "message_delay_max_s": F.element_at("delays_ns", -1) / _SECOND_NS,
+        "delayed_over_1s_count": late,
+    }
+    return [
+        observation(
+            timed,
+            measure=measure,
+            value=value,
+            censored=~F.coalesce("drained", F.lit(False)),
+            unit=owner_unit(),
+            file=F.coalesce("delay_max_file", events_file()),
+            line=F.coalesce("delay_max_line", "fault_line"),
+            operation=F.concat(queue_words(), F.lit(": the latest of "), F.size("delays_ns"), F.lit(" messages")),
+        )
+        for measure, value in values.items()
+    ]
+
+
+def _nearest_rank(share: float) -> Column:
+    rank = F.greatest(F.lit(1), F.ceil(F.size("delays_ns") * share)).cast("int")
+    return F.element_at("delays_ns", rank)

@@ -1,0 +1,121 @@
+"""Validity: which trials count, and in words why the others do not.
+
+A trial counts when it was completed and not superseded, its fault bit, the machine was quiet enough while it did, the
+wall clock did not step, and its clients wrote a history. Each check that fails gives its reason; a trial may have
+several. The windows and stamps were folded by Spark (``analysis/trials.py``); what is left is one comparison a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from analysis.trials import TrialFacts
+from analysis.verdict import Doubt, TrialValidity
+from harness.model import Reason, Scenario
+
+WALL_STEP_MS_MAX = 50.0
+"""Slewing moves the clock by at most 5 ms in the 10 s between two anchors; more than this is a step."""
+
+STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE = 15.0, 0.05
+KILL_S_MAX = 2.0
+
+_Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
+
+
+def judge(facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]) -> list[TrialValidity]:
+    """The validity of every trial; one of an incident that is not among ``scenarios`` does not count."""
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    return [_judge_one(item, by_name.get(item.trial.incident)) for item in facts]
+
+
+def _judge_one(facts: TrialFacts, scenario: Scenario | None) -> TrialValidity:
+    if scenario is None:
+        doubt = Doubt(reason=Reason.NOT_EXERCISED, words=f"the incident {facts.trial.incident} is not known")
+        return TrialValidity(trial=facts.trial.trial, doubts=(doubt,), hiccup_ms_max=facts.hiccup_ms_max)
+    doubts = tuple(doubt for check in _CHECKS for doubt in check(facts, scenario))
+    return TrialValidity(
+        trial=facts.trial.trial, doubts=doubts, notes=tuple(_notes(facts)), hiccup_ms_max=facts.hiccup_ms_max
+    )
+
+
+def _notes(facts: TrialFacts) -> Iterator[str]:
+    if facts.damaged_lines:
+        yield f"{facts.damaged_lines} lines are no whole records (a kill truncates the last one) and were left out"
+    if facts.trial.groups and not facts.drained:
+        left = "no drain was recorded" if facts.drained is None else f"{facts.remaining} messages were left"
+        yield f"the drain did not finish ({left}): loss and duplicates were not judged"
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _completed(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.trial.superseded_by:
+        words = f"it was repeated as {facts.trial.superseded_by}"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+    if facts.trial.status != "complete":
+        why = f": {facts.trial.error}" if facts.trial.error else ""
+        yield Doubt(reason=Reason.NOT_EXERCISED, words=f"it is {facts.trial.status}, not complete{why}")
+
+
+def _has_history(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.records == 0:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its history is empty")
+    if facts.fault_ns is None or facts.hold_to_ns is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its events do not say when the fault was and the hold ended")
+
+
+def _one_clock(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.wall_minus_mono_us is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="no anchor ties its wall clock to the monotonic one")
+    elif facts.wall_step_ms > WALL_STEP_MS_MAX:
+        words = f"the wall clock stepped by {facts.wall_step_ms:.0f} ms (at most {WALL_STEP_MS_MAX:.0f} ms is slewing)"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+
+
+def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.hiccup_ms_max is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the hiccup probe recorded nothing around the fault")
+    elif facts.hiccup_ms_max > scenario.hiccup_ms_max:
+        words = f"the machine stalled for {facts.hiccup_ms_max:.1f} ms (at most {scenario.hiccup_ms_max:g} ms)"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+
+
+def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    kind = next((arm.fault.kind for arm in scenario.arms if arm.name == facts.trial.arm), None)
+    if kind is None:
+        yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
+    elif kind == "append-stall":
+        yield from _stalled(facts)
+    elif kind in ("kill-owners", "shut-down-owners"):
+        yield from _owners_ended(facts, kind)
+
+
+def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.appends == 0:
+        yield _not_exercised("no append was stalled")
+    asked, achieved = facts.asked_ms, facts.achieved_ms
+    if achieved is None and facts.append_entry_ns is not None and facts.append_exit_ns is not None:
+        achieved = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
+    if asked is None or achieved is None:
+        yield _not_exercised("what stall was asked or achieved was not recorded")
+        return
+    tolerance = max(STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked)
+    if abs(achieved - asked) > tolerance:
+        yield _not_exercised(f"the append stalled for {achieved:.1f} ms where {asked:g} ms were asked")
+    if "healed" not in facts.states:
+        yield _not_exercised("the fault was not healed")
+
+
+def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised("the owners did not end" if kind == "kill-owners" else "the shutdown did not return")
+    elif kind == "kill-owners" and (seconds := (facts.injected_ns - facts.injecting_ns) / 1e9) > KILL_S_MAX:
+        yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
+
+
+def _not_exercised(words: str) -> Doubt:
+    return Doubt(reason=Reason.NOT_EXERCISED, words=words)
+
+
+_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _one_clock, _quiet, _fault_bit)

@@ -1,0 +1,159 @@
+"""Every queue's consumption, in the order in which it happened, folded to what the checkers ask.
+
+The one large table of a run is its consumptions. It is sorted once, by group and queue and then by start, and folded
+twice: into *pieces* (a run of one instance, cut into chunks of 64 offsets), and those into one row per group and queue.
+All checkers of consumption work on these two small tables.
+
+A *run* is a sequence of consumptions of a queue by one instance with no start of another one in between. A consumption
+is a *step ahead* when its offset is higher than every offset that its group consumed in that queue before. Offsets are
+kept as sets of bits, 64 to a number, so that "how many different ones" and "which are missing" are exact and cheap.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.evidence import ANALYSIS_FOLDER, keep
+from analysis.run_directory import RunDirectory
+
+QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
+
+OWNER, SUCCESSOR = "owner", "successor"
+"""The client processes that hold every group's first and second member."""
+
+OWNED_BEFORE_NS = 5_000_000_000
+"""A queue is the owner's when the owner consumed from it in the 5 s before the fault; queues get ten messages a second.
+Message delays are taken from the same moment on."""
+
+_BITS = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consumption:
+    """``pieces`` has a row for each queue, run and chunk of offsets; ``queues`` one for each group and queue."""
+
+    pieces: DataFrame
+    queues: DataFrame
+
+
+def fold_consumption(spark: SparkSession, consumptions: DataFrame, trials: DataFrame, run: RunDirectory) -> Consumption:
+    """Sort and fold the consumptions; both tables are kept in ``RUN/analysis/``."""
+    folder = run.path / ANALYSIS_FOLDER
+    windows = trials.select("trial", "fault_ns", "hold_to_ns")
+    pieces = keep(spark, _pieces(_in_order(consumptions).join(windows, "trial", "left")), folder / "pieces.parquet")
+    queues = keep(spark, _queues(pieces), folder / "queues.parquet")
+    return Consumption(pieces=pieces, queues=queues)
+
+
+def _in_order(consumptions: DataFrame) -> DataFrame:
+    in_queue = Window.partitionBy(*QUEUE_KEY).orderBy("started_ns", "n")
+    before = in_queue.rowsBetween(Window.unboundedPreceding, -1)
+    ordered = consumptions.select(
+        *QUEUE_KEY,
+        "file",
+        "n",
+        "process",
+        "instance",
+        "offset",
+        "intended_ns",
+        "started_ns",
+        "finished_ns",
+        F.max("offset").over(before).alias("highest_before"),
+        F.lag("instance").over(in_queue).alias("instance_before"),
+    )
+    taken_over = (F.col("instance_before") != F.col("instance")).cast("int")
+    return ordered.withColumn("run", F.coalesce(F.sum(taken_over).over(in_queue), F.lit(0)))
+
+
+def _pieces(ordered: DataFrame) -> DataFrame:
+    ahead = F.col("highest_before").isNull() | (F.col("offset") > F.col("highest_before"))
+    after_fault = F.col("started_ns") >= F.col("fault_ns")
+    timed = (
+        ahead
+        & (F.col("intended_ns") >= F.col("fault_ns") - OWNED_BEFORE_NS)
+        & (F.col("intended_ns") <= F.col("hold_to_ns"))
+    )
+    bit = F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
+    return ordered.groupBy(
+        *QUEUE_KEY, "file", "process", "instance", "run", F.expr(f"offset div {_BITS}").alias("chunk")
+    ).agg(
+        F.count("*").alias("consumptions"),
+        F.count(F.when(ahead, 1)).alias("steps_ahead"),
+        F.bit_or(bit).alias("offsets"),
+        F.min("started_ns").alias("first_ns"),
+        F.min_by("n", "started_ns").alias("first_line"),
+        F.max("started_ns").alias("last_ns"),
+        F.max_by("n", "started_ns").alias("last_line"),
+        F.max("finished_ns").alias("finished_ns"),
+        F.max("offset").alias("offset_max"),
+        _at("n", "min", F.when(~ahead, F.col("started_ns"))).alias("not_ahead_line"),
+        F.min(F.when(~ahead, F.col("started_ns"))).alias("not_ahead_ns"),
+        F.min(F.when(after_fault, F.col("started_ns"))).alias("after_fault_ns"),
+        _at("n", "min", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
+        F.max(F.when(~after_fault, F.col("started_ns"))).alias("before_fault_ns"),
+        _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
+        F.collect_list(F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delays_ns"),
+        F.max(F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delay_ns_max"),
+        _at("n", "max", F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delay_max_line"),
+    )
+
+
+def _at(column: str, end: str, order: Column) -> Column:
+    """The value of ``column`` where ``order`` is smallest or largest; rows with a null order do not count."""
+    return F.min_by(column, order) if end == "min" else F.max_by(column, order)
+
+
+def _queues(pieces: DataFrame) -> DataFrame:
+    different = (
+        pieces.groupBy(*QUEUE_KEY, "chunk")
+        .agg(F.bit_or("offsets").alias("offsets"))
+        .groupBy(*QUEUE_KEY)
+        .agg(F.sum(F.bit_count("offsets")).alias("different_offsets"))
+    )
+    is_owner, is_successor = F.col("process") == OWNER, F.col("process") == SUCCESSOR
+    taken_ns = F.when(is_successor, F.col("after_fault_ns"))
+    owned_ns = F.when(is_owner, F.col("before_fault_ns"))
+    delays = F.array_sort(F.flatten(F.collect_list("delays_ns")))
+    folded = pieces.groupBy(*QUEUE_KEY).agg(
+        F.sum("consumptions").alias("consumptions"),
+        F.sum("steps_ahead").alias("steps_ahead"),
+        F.max("offset_max").alias("offset_max"),
+        F.max_by("file", "last_ns").alias("last_file"),
+        F.max_by("last_line", "last_ns").alias("last_line"),
+        F.min_by("file", "not_ahead_ns").alias("not_ahead_file"),
+        F.min_by("not_ahead_line", "not_ahead_ns").alias("not_ahead_line"),
+        F.min(taken_ns).alias("taken_ns"),
+        F.min_by("file", taken_ns).alias("taken_file"),
+        F.min_by("after_fault_line", taken_ns).alias("taken_line"),
+        F.max(owned_ns).alias("owned_ns"),
+        F.max_by("file", owned_ns).alias("owned_file"),
+        F.max_by("before_fault_line", owned_ns).alias("owned_line"),
+        F.max_by("instance", owned_ns).alias("owner"),
+        delays.alias("delays_ns"),
+        F.max_by("file", "delay_ns_max").alias("delay_max_file"),
+        F.max_by("delay_max_line", "delay_ns_max").alias("delay_max_line"),
+    )
+    return folded.join(different, list(QUEUE_KEY))
+
+
+def runs_of(pieces: DataFrame) -> DataFrame:
+    """One row for each run of an instance in a queue: when it began, and when its last consumption ended."""
+    return pieces.groupBy(*QUEUE_KEY, "run", "instance", "file").agg(
+        F.min("first_ns").alias("first_ns"),
+        F.min_by("first_line", "first_ns").alias("first_line"),
+        F.max("finished_ns").alias("finished_ns"),
+        F.sum("consumptions").alias("consumptions"),
+    )
+
+
+def queue_name() -> Column:
+    """``broker-a:3``, as lock requests and probes name a queue."""
+    return F.concat_ws(":", "broker", "queue")
+
+
+def owned_at_fault() -> Column:
+    """True for a queue that the owner had consumed from in the 5 s before the fault (table ``queues`` with trials)."""
+    return F.col("owned_ns") >= F.col("fault_ns") - OWNED_BEFORE_NS

@@ -1,0 +1,33 @@
+"""A Java client's log: what an ordered consumer says while it has no lock.
+
+Wordings of org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService, the same in 4.6.0, 4.9.7 and 5.3.3:
+"the message queue not locked, so consume later" and "the message queue lock expired, so consume later".
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+_NOT_LOCKED = "the message queue not locked, so consume later"
+_EXPIRED = "the message queue lock expired, so consume later"
+
+
+def wanted() -> Column:
+    """Lines of a consumer that waits for a lock."""
+    text = F.col("text")
+    return (F.col("kind") == "client") & (text.contains(_NOT_LOCKED) | text.contains(_EXPIRED))
+
+
+def parse(lines: DataFrame) -> DataFrame:
+    """One row a line: which queue waits, and whether its lock had ``expired`` at the client."""
+    return lines.where(wanted()).select(
+        "trial",
+        "file",
+        "line",
+        "wall_us",
+        F.col("text").contains(_EXPIRED).alias("expired"),
+        F.regexp_extract("text", r"topic=([^,\]]+)", 1).alias("topic"),
+        F.regexp_extract("text", r"brokerName=([^,\]]+)", 1).alias("broker"),
+        F.regexp_extract("text", r"queueId=(\d+)", 1).try_cast("int").alias("queue"),
+    )

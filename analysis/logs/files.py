@@ -1,0 +1,84 @@
+"""Which log files a run has, what kind each is, and in which zone its times are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.run_directory import RunDirectory
+
+_ROTATED = re.compile(r"^(?P<stem>.+?)(?:\.\d+)?\.log(?:\.\d+)?(?:\.gz)?$")
+
+_KINDS = {
+    "broker": "broker",
+    "store": "store",
+    "namesrv": "namesrv",
+    "rocketmq_client": "client",
+    "gc": "gc",
+    "watermark": "watermark",
+}
+
+PLAIN = "plain"
+"""A log without a parser of its own, such as remoting.log: its layout is checked, its lines are not kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogFile:
+    """``file`` is relative to the run; ``name`` is without the number of a rotation: lock.2.log is lock.log.
+
+    ``node`` is empty for a client's log, ``trial`` for a node's.
+    """
+
+    path: Path
+    file: str
+    name: str
+    kind: str
+    node: str
+    deployment: str
+    trial: str
+    zone: str
+
+
+def log_files(run: RunDirectory) -> list[LogFile]:
+    """All log files of the run's nodes and clients that have at least one byte, rotated ones included."""
+    zones = {item.deployment: item.log_zone for item in run.deployments}
+    of_trial = {item.trial: item.deployment for item in run.trials}
+    found = []
+    logs = [*run.path.glob("deployments/*/nodes/*/**/*.log*"), *run.path.glob("trials/*/clients/*/**/*.log*")]
+    for path in sorted(logs):
+        name = _name(path)
+        if name is None or path.stat().st_size == 0:
+            continue
+        parts = path.relative_to(run.path).parts
+        is_node = parts[0] == "deployments"
+        deployment = parts[1] if is_node else of_trial.get(parts[1], "")
+        kind = _KINDS.get(name.removesuffix(".log"), PLAIN)
+        found.append(
+            LogFile(
+                path=path,
+                file="/".join(parts),
+                name=name,
+                kind=kind,
+                node=parts[3] if is_node else "",
+                deployment=deployment,
+                trial="" if is_node else parts[1],
+                # The JVM writes its own zone with each line; the lab's client logging is in UTC like the brokers'.
+                zone=zones.get(deployment, "UTC"),
+            )
+        )
+    return found
+
+
+def rotated_name(name: str) -> str | None:
+    """``lock.log`` for lock.log, lock.log.1, lock.1.log and lock.3.log.gz; None for what is no log."""
+    match = _ROTATED.match(name)
+    return f"{match['stem']}.log" if match else None
+
+
+def _name(path: Path) -> str | None:
+    name = rotated_name(path.name)
+    # stdout and stderr are whatever a process printed; they have no layout that could be checked.
+    if name is None or name in {"stdout.log", "stderr.log"} or not path.is_file():
+        return None
+    return name

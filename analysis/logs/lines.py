@@ -1,0 +1,216 @@
+"""Log files as lines with their numbers, the time of each in UTC, and how many of them have no known layout.
+
+Spark splits large files and does not number lines. Its row ids grow along each piece of a file, so a line's number is
+its id less the first id of its piece, plus the lines of the pieces before. That takes two passes over the text, which
+reads at hundreds of megabytes a second; the first pass counts at the same time.
+
+A line is known when it begins with a time (RocketMQ, any of its layouts) or with a bracket (the JVM's unified log), or
+when it goes on from such a line: an exception and its frames.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from analysis.logs.files import LogFile
+from analysis.schema import LOG_FILES, frame_of
+
+SAMPLES_MAX = 3
+"""Lines of unknown layout that are shown of each file."""
+
+LINES = StructType(
+    [
+        *LOG_FILES.fields,
+        StructField("line", LongType()),
+        StructField("text", StringType()),
+        StructField("wall_us", LongType()),
+        StructField("resolution_us", LongType()),
+    ]
+)
+
+_PIECES = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("block", LongType()),
+        StructField("first_id", LongType()),
+        StructField("lines_before", LongType()),
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileCount:
+    """How many lines a file has, and how many of them have no known layout, with a few of those."""
+
+    file: str
+    lines: int
+    unmatched: int
+    sample: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """``kept`` has the lines that the parsers asked for (columns ``LINES``); ``counts`` covers every line."""
+
+    kept: DataFrame
+    counts: tuple[FileCount, ...]
+
+
+def read_lines(spark: SparkSession, files: Sequence[LogFile], wanted: Column) -> Lines:
+    """Read the files; keep the lines where ``wanted`` (of the columns ``kind`` and ``text``) is true."""
+    if not files:
+        return Lines(kept=frame_of(spark, [], LINES), counts=())
+    raw = spark.read.text([str(item.path) for item in files]).select(
+        F.col("value").alias("text"),
+        F.col("_metadata.file_path").alias("path"),
+        F.col("_metadata.file_block_start").alias("block"),
+        F.monotonically_increasing_id().alias("id"),
+    )
+    pieces = _pieces(raw)
+    table = _described(spark, raw, files, pieces)
+    kept = table.where(wanted).select(
+        *LOG_FILES.names,
+        "line",
+        "text",
+        _wall_us().alias("wall_us"),
+        F.when(_has_millis(), F.lit(1_000)).otherwise(F.lit(1_000_000)).cast("long").alias("resolution_us"),
+    )
+    return Lines(kept=kept, counts=_counts(files, pieces))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Piece:
+    path: str
+    block: int
+    first_id: int
+    lines: int
+    unmatched: int
+    first_unmatched: int | None
+    last_unmatched: int | None
+
+
+def _pieces(raw: DataFrame) -> list[_Piece]:
+    odd = ~_known_layout()
+    rows = (
+        raw.groupBy("path", "block")
+        .agg(
+            F.min("id").alias("first_id"),
+            F.count("*").alias("lines"),
+            F.count(F.when(odd, 1)).alias("unmatched"),
+            F.min(F.when(odd, F.col("id"))).alias("first_unmatched"),
+            F.max(F.when(odd, F.col("id"))).alias("last_unmatched"),
+        )
+        .collect()
+    )
+    found = [_Piece(**row.asDict()) for row in rows]
+    return sorted(found, key=lambda piece: (piece.path, piece.block))
+
+
+def _described(spark: SparkSession, raw: DataFrame, files: Sequence[LogFile], pieces: Sequence[_Piece]) -> DataFrame:
+    before: dict[str, int] = defaultdict(int)
+    numbered: list[dict[str, object]] = []
+    for piece in pieces:
+        numbered.append(
+            {
+                "path": piece.path,
+                "block": piece.block,
+                "first_id": piece.first_id,
+                "lines_before": before[piece.path],
+            }
+        )
+        before[piece.path] += piece.lines
+    about = [
+        {
+            "file": item.file,
+            "deployment": item.deployment,
+            "node": item.node,
+            "trial": item.trial,
+            "name": item.name,
+            "kind": item.kind,
+            "zone": item.zone,
+        }
+        for item in files
+    ]
+    places = frame_of(spark, numbered, _PIECES)
+    described = frame_of(spark, about, LOG_FILES)
+    # Of all files, exactly one has a path that ends in this file's place in the run.
+    place = F.regexp_extract("path", "/((?:deployments|trials)/[^/]+/(?:nodes|clients)/.*)$", 1)
+    joined = places.withColumn("file", place).join(described, "file")
+    return raw.join(F.broadcast(joined), ["path", "block"]).withColumn(
+        "line", F.col("id") - F.col("first_id") + F.col("lines_before") + 1
+    )
+
+
+def _counts(files: Sequence[LogFile], pieces: Sequence[_Piece]) -> tuple[FileCount, ...]:
+    lines: dict[str, int] = defaultdict(int)
+    unmatched: dict[str, int] = defaultdict(int)
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for piece in pieces:
+        for odd in (piece.first_unmatched, piece.last_unmatched):
+            if odd is not None:
+                numbers[piece.path].append(odd - piece.first_id + lines[piece.path] + 1)
+        lines[piece.path] += piece.lines
+        unmatched[piece.path] += piece.unmatched
+    counted = []
+    for item in files:
+        path = next((name for name in lines if name.endswith("/" + item.file)), None)
+        if path is not None:
+            shown = tuple(sorted(set(numbers[path])))[:SAMPLES_MAX]
+            counted.append(
+                FileCount(
+                    file=item.file,
+                    lines=lines[path],
+                    unmatched=unmatched[path],
+                    sample=tuple(_line_of(item.path, number) for number in shown),
+                )
+            )
+    return tuple(counted)
+
+
+def _line_of(path: Path, number: int) -> str:
+    if path.suffix == ".gz":
+        return f"(line {number})"
+    with path.open("rb") as file:
+        for index, line in enumerate(file, start=1):
+            if index == number:
+                return line.decode("utf-8", "replace").rstrip("\n")[:300]
+    return ""
+
+
+# --- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def _known_layout() -> Column:
+    text = F.col("text")
+    time = (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & (F.substring(text, 14, 1) == ":")
+    goes_on = (
+        text.startswith("\t")
+        | text.startswith(" ")
+        | text.startswith("Caused by:")
+        | (text == "")
+        | text.startswith("java.")
+        | text.startswith("org.apache.rocketmq.")
+        | text.startswith("io.netty.")
+    )
+    return time | text.startswith("[") | goes_on
+
+
+def _has_millis() -> Column:
+    return F.substring("text", 20, 1).isin(",", ".") & F.substring("text", 21, 3).rlike("^[0-9]{3}$")
+
+
+def _wall_us() -> Column:
+    """Microseconds since 1970 of a line's own time, from the zone that its log is written in; null without a time.
+
+    A layout without milliseconds gives the start of its second.
+    """
+    local = F.try_to_timestamp(F.substring("text", 1, 19), F.lit("yyyy-MM-dd HH:mm:ss"))
+    millis = F.when(_has_millis(), F.substring("text", 21, 3).cast("long")).otherwise(F.lit(0))
+    return F.unix_micros(F.to_utc_timestamp(local, F.col("zone"))) + millis * 1_000

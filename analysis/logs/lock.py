@@ -1,0 +1,84 @@
+"""The lock manager of a broker: who asked for a queue's lock and what became of it.
+
+Wordings: org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager of 4.6.0 and 4.9.7 ("tryLockBatch, message
+queue locked by other client. Group: ...") and of 5.3.3 ("RebalanceLockManager#tryLockBatch: message queue has been
+locked by other client, group=..."). The file is lock.log with the lab's logging and where 4.x says so; stock 5.3.3
+writes the lines elsewhere, so every file is searched.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+WAITING, EXPIRED, FIRST, UNLOCKED = "waiting", "expired", "first", "unlocked"
+UNLOCK_REFUSED, UNLOCK_NOTHING, FAILED = "unlock refused", "unlock of nothing", "failed"
+
+_EVENTS = (
+    # The longer wordings come before those that they contain.
+    ("unlockBatch, but mq locked by other client", UNLOCK_REFUSED),
+    ("unlockBatch: mq locked by other client", UNLOCK_REFUSED),
+    ("unlockBatch, but mq not locked", UNLOCK_NOTHING),
+    ("unlockBatch: mq not locked", UNLOCK_NOTHING),
+    ("unlockBatch, group not exist", UNLOCK_NOTHING),
+    ("unlockBatch: group not exist", UNLOCK_NOTHING),
+    ("unlockBatch, Group:", UNLOCKED),
+    ("unlockBatch: unlock mq", UNLOCKED),
+    ("locked by other client", WAITING),
+    ("lock expired, I got it", EXPIRED),
+    ("try to lock a expired message queue", EXPIRED),
+    ("not locked, I got it", FIRST),
+    ("has not been locked yet", FIRST),
+    ("unexpected error", FAILED),
+)
+
+
+def wanted() -> Column:
+    """Lines of the lock manager, in whatever file they are."""
+    text = F.col("text")
+    return text.contains("tryLock") | text.contains("unlockBatch, ") | text.contains("RebalanceLockManager#")
+
+
+def parse(lines: DataFrame) -> DataFrame:
+    """One row a line: what happened to which queue of which group.
+
+    ``client`` asked (or unlocked), ``holder`` had the lock. ``happened`` is null for a wording that is not known.
+    """
+    text = F.col("text")
+    happened = F.coalesce(*[F.when(text.contains(words), F.lit(event)) for words, event in _EVENTS])
+    # What follows the queue of a 4.x unlock line is the client's id alone.
+    after_queue = F.regexp_extract(text, r"queueId=\d+\] (\S+)$", 1)
+    client = _first_of(
+        F.regexp_extract(text, r"NewClientId: (\S+)", 1),
+        F.regexp_extract(text, r"(?:new|current) client id=([^,\s]+)", 1),
+        F.regexp_extract(text, r"(?:, |current )clientId=([^,\s]+)", 1),
+        after_queue,
+    )
+    holder = _first_of(
+        F.regexp_extract(text, r"(?:OtherClientId|OldClientId|other client): ([^,\s]+)", 1),
+        F.regexp_extract(text, r"(?:locked|old) client id=([^,\s]+)", 1),
+        F.regexp_extract(text, r"locked clientId=([^,\s]+)", 1),
+    )
+    return lines.where(wanted()).select(
+        "deployment",
+        "node",
+        "file",
+        "name",
+        "line",
+        "wall_us",
+        "resolution_us",
+        happened.alias("happened"),
+        _first_of(
+            F.regexp_extract(text, r"Group: (\S+)", 1),
+            F.regexp_extract(text, r"group=([^,\s]+)", 1),
+        ).alias("group"),
+        _first_of(F.regexp_extract(text, r"topic=([^,\]]+)", 1)).alias("topic"),
+        _first_of(F.regexp_extract(text, r"brokerName=([^,\]]+)", 1)).alias("broker"),
+        F.regexp_extract(text, r"queueId=(\d+)", 1).try_cast("int").alias("queue"),
+        client.alias("client"),
+        holder.alias("holder"),
+    )
+
+
+def _first_of(*candidates: Column) -> Column:
+    return F.coalesce(*[F.nullif(candidate, F.lit("")) for candidate in candidates])

@@ -1,0 +1,34 @@
+"""The store's log: appends that held the put lock for more than 500 ms.
+
+``[NOTIFYME]putMessage in lock cost time(ms)=N`` is written by org.apache.rocketmq.store.CommitLog of 4.6.0, 4.9.7 and
+5.3.3 after the lock is released, with ``putMessages`` for a batch. ``[PAGECACHERT]`` of StoreStatsService, each minute,
+counts appends by duration.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+_SLOW = " in lock cost time(ms)="
+_DISTRIBUTION = "[PAGECACHERT]"
+
+
+def wanted() -> Column:
+    """Slow appends in any file, the distribution in the store's."""
+    text = F.col("text")
+    return text.contains(_SLOW) | ((F.col("kind") == "store") & text.contains(_DISTRIBUTION))
+
+
+def parse(lines: DataFrame) -> DataFrame:
+    """One row for each append that was logged as slow, with ``in_lock_ms``."""
+    return lines.where(F.col("text").contains(_SLOW)).select(
+        "deployment",
+        "node",
+        "file",
+        "name",
+        "line",
+        "wall_us",
+        "resolution_us",
+        F.regexp_extract("text", r"in lock cost time\(ms\)=(\d+)", 1).try_cast("double").alias("in_lock_ms"),
+    )

@@ -1,0 +1,124 @@
+"""Runs the checkers. One that fails is written down and takes only its own measures with it.
+
+Observations are kept in ``RUN/analysis/observations.parquet``, by checker, and collected once at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from analysis.checkers import (
+    appends,
+    busy,
+    duplicates,
+    exclusivity,
+    handover,
+    latency,
+    locks,
+    logfiles,
+    loss,
+    order,
+)
+from analysis.checkers.base import Checker, Inputs
+from analysis.evidence import keep
+from analysis.observations import Observation, Source
+from analysis.run_directory import RunDirectory, Trial
+from analysis.schema import OBSERVATIONS
+from analysis.verdict import TrialValidity
+
+CHECKERS: Mapping[str, Checker] = {
+    "order": order,
+    "duplicates": duplicates,
+    "loss": loss,
+    "exclusivity": exclusivity,
+    "handover": handover,
+    "locks": locks,
+    "appends": appends,
+    "busy": busy,
+    "latency": latency,
+    "logfiles": logfiles,
+}
+
+_SIDE_BY_SIDE = 2
+"""Small jobs spend their time in planning, so two at once keep two cores busy."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """Observations of the trials that count, and for each measure of a checker that failed, its error."""
+
+    observations: tuple[Observation, ...]
+    failed: Mapping[str, str]
+
+
+def observe(
+    spark: SparkSession,
+    inputs: Inputs,
+    validity: Sequence[TrialValidity],
+    folder: Path,
+    checkers: Mapping[str, Checker] = CHECKERS,
+) -> Observed:
+    """Run every checker over all trials, keep what each gave, and return what the trials that count gave."""
+    place = folder / "observations.parquet"
+
+    def run(name: str) -> tuple[DataFrame | None, str]:
+        try:
+            return keep(spark, checkers[name].observe(inputs), place / f"checker={name}"), ""
+        # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
+        except (PySparkException, Py4JError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+            return None, f"the checker {name} failed: {_first_line(error)}"
+
+    with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
+        results = dict(zip(checkers, pool.map(run, checkers), strict=True))
+    failed = {measure: error for name, (_, error) in results.items() if error for measure in checkers[name].MEASURES}
+    done = [str(place / f"checker={name}") for name, (table, _) in results.items() if table is not None]
+    rows = spark.read.schema(OBSERVATIONS).parquet(*done).collect() if done else []
+    return Observed(observations=tuple(_observations(rows, inputs.run, validity)), failed=failed)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+
+
+def _observations(rows: Sequence[Row], run: RunDirectory, validity: Sequence[TrialValidity]) -> list[Observation]:
+    counting = {item.trial for item in validity if item.valid}
+    trials = {trial.trial: trial for trial in run.trials if trial.trial in counting}
+    by_deployment: dict[str, dict[tuple[str, str], Trial]] = defaultdict(dict)
+    for trial in trials.values():
+        by_deployment[trial.deployment].setdefault((trial.incident, trial.arm), trial)
+    found: list[Observation] = []
+    for measure, name, deployment, unit, params, value, censored, file, line, operation in rows:
+        source = Source(file=file, line=line, operation=operation or "") if file and line else None
+        extra = json.loads(params) if params and params != "{}" else {}
+        # What is true of a deployment counts for every arm that has a trial that counts in it.
+        of_deployment = list(by_deployment[deployment].values())
+        of_trial = [trials[name]] if name in trials else []
+        owners = of_deployment if name is None else of_trial
+        found.extend(
+            Observation(
+                measure=measure,
+                incident=trial.incident,
+                arm=trial.arm,
+                release=trial.release,
+                trial=trial.trial,
+                params={**trial.params, **extra} if name is not None else extra,
+                unit=unit,
+                block=deployment,
+                value=value,
+                censored=censored,
+                source=source,
+                extra=extra,
+            )
+            for trial in owners
+        )
+    return found
