@@ -6,6 +6,7 @@ happens in Java; this side only says what to do.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -237,8 +238,10 @@ class JavaClient:
                 pass
         self._process.release()
         for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
+            # Closing flushes what a dead process never read, which is of no interest any more.
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
 
     def _write(self, message: Mapping[str, object]) -> None:
         assert self._process.stdin is not None

@@ -10,10 +10,13 @@ import socket
 
 from harness.backends.base import Node, masters
 from harness.clock import mono_ns
-from harness.errors import ClientError
+from harness.errors import ClientError, WaitTimeout
 from harness.load.session import LoadSession, TrialContext
+from harness.wait import wait_until
 
 ANSWER_S_MAX = 45.0
+FIRST_APPEND_S_MAX = 10.0
+"""Byteman installs a rule when it is triggered for the first time, and only then the stall can be armed."""
 
 
 class StallByByteman:
@@ -46,13 +49,19 @@ def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
         ClientError: the broker has no rule, or no append came.
     """
     try:
-        with socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX) as connection:
+        with wait_until(
+            "the broker's first append", lambda: _connect(broker), timeout_s=FIRST_APPEND_S_MAX
+        ) as connection:
             connection.sendall(f"stall {stall_ms}\n".encode())
             answer = connection.makefile("r").readline().strip()
-    except OSError as error:
+    except (OSError, WaitTimeout) as error:
         raise ClientError(f"the stall of {broker.name} could not be armed: {error}") from error
     stamps = answer.split()
     if len(stamps) != 3 or not all(stamp.isdigit() for stamp in stamps):
         raise ClientError(f"the stall of {broker.name} did not happen: {answer or 'the broker ended'}")
     entry_ns, delay_end_ns, exit_ns = map(int, stamps)
     return entry_ns, delay_end_ns, exit_ns
+
+
+def _connect(broker: Node) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX)

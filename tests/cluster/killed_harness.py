@@ -1,0 +1,86 @@
+"""A harness that kills itself with -9 when its trial is in a given phase. Run by test_killed_harness.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import scenarios
+from harness.backends.local import start_local
+from harness.leases import Leases
+from harness.plan import Host, Wish, make_plan
+from harness.recorder import Manifest, RunDirectory
+from harness.releases import find_java
+from harness.runner import RunContext, run_plan
+
+STALL_MS = 3000
+KILL_AFTER_S = {"inject": 1.0}
+"""In inject the stall must be on: it is armed within milliseconds and lasts three seconds."""
+
+
+class KillsInPhase:
+    """An observer of the runner."""
+
+    def __init__(self, phase: str) -> None:
+        self._phase = phase
+
+    def phase(self, trial: str, phase: str) -> None:
+        """Kill this process once the trial is in the phase."""
+        if phase == self._phase:
+            threading.Timer(KILL_AFTER_S.get(phase, 0.0), os.kill, (os.getpid(), signal.SIGKILL)).start()
+            if phase not in KILL_AFTER_S:
+                threading.Event().wait()
+
+    def rate(self, trial: str, per_s: float) -> None:
+        """Not wanted."""
+
+    def ended(self, trial: str, status: str, note: str) -> None:
+        """Shown when the test fails."""
+        print(trial, status, note, file=sys.stderr)
+
+    def say(self, text: str) -> None:
+        """Likewise."""
+        print(text, file=sys.stderr)
+
+
+def main(phase: str, folder: Path) -> None:
+    """Run one stalled trial of 4.6.0 and die in ``phase``."""
+    scenario = scenarios.find("append-stall")
+    arm = dataclasses.replace(scenario.arm("incident"), cells=({"stall_ms": STALL_MS, "rate_hz": 200},))
+    short = dataclasses.replace(scenario, arms=(arm,))
+    plan = make_plan(Wish(scenarios=[short], releases=["4.6.0"], trials=1), Host(cores=2, memory_mb=8000))
+    manifest = Manifest(
+        run=f"killed-in-{phase}",
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command="mqlab verify append-stall",
+        commit="test",
+        dirty=True,
+        seed=1,
+        incidents=(scenario.name,),
+        releases=("4.6.0",),
+        client_releases={"4.6.0": "4.6.0"},
+        backend="local",
+        effort="quick",
+        rules={claim.id: claim.rule_hash() for claim in scenario.claims},
+        host={"cores": 2},
+        trials=tuple(trial.id for _, trial in plan.trials()),
+    )
+    java = find_java()
+    with Leases.open(folder / "state") as leases, RunDirectory.create(folder / "run", manifest) as run:
+        context = RunContext(
+            run=run,
+            leases=leases,
+            java=java,
+            start_cluster=lambda spec, where, until_s: start_local(spec, where, leases, java, until_s=until_s),
+            observer=KillsInPhase(phase),
+        )
+        run_plan(context, plan)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.backends.base import create_topic, namesrv_addresses, unconsumed
+from harness.backends.local import LocalCluster
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.leases import Leases
+from harness.releases import Java
+from harness.wait import wait_until
+
+SENDS = 200
+
+
+@pytest.fixture
+def client(cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path) -> Iterator[JavaClient]:
+    started = JavaClient.start(
+        leases, name="client", release=cluster.spec.release, java=java, folder=tmp_path / "logs", until_s=300
+    )
+    started.wait_started()
+    started.open_history(tmp_path / "history.jsonl")
+    yield started
+    started.stop()
+
+
+def _records(path: Path, kind: str) -> list[dict[str, object]]:
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [record["n"] for record in records] == list(range(1, len(records) + 1))
+    return [record for record in records if record["type"] == kind]
+
+
+def _send(client: JavaClient, topic: str, mode: str, route: str, cluster: LocalCluster) -> None:
+    client.start_producer(f"p-{mode}-{route}", f"g-{mode}-{route}", namesrv_addresses(cluster))
+    client.wait_for_route(f"p-{mode}-{route}", topic, 8)
+    client.start_schedule(
+        ScheduleSpec(
+            name="s",
+            instance=f"p-{mode}-{route}",
+            topic=topic,
+            rate_hz=400,
+            start_ns=mono_ns(),
+            operations=SENDS,
+            mode=mode,
+            route=route,
+            threads=2,
+            keys=16,
+        )
+    )
+    wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=60)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "oneway"])
+@pytest.mark.parametrize("route", ["normal", "selector", "fixed"])
+def test_every_kind_of_send_is_recorded_once_with_its_outcome(
+    client: JavaClient, cluster: LocalCluster, tmp_path: Path, mode: str, route: str
+) -> None:
+    topic = f"kinds-{mode}-{route}"
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    _send(client, topic, mode, route, cluster)
+    sends = _records(tmp_path / "history.jsonl", "send")
+    assert sorted(int(str(send["seq"])) for send in sends) == list(range(SENDS))
+    # A one-way send has no answer, so that nobody can say whether it arrived.
+    assert {send["outcome"] for send in sends} == ({"unknown"} if mode == "oneway" else {"ok"})
+    assert all(int(str(s["intended_ns"])) <= int(str(s["started_ns"])) <= int(str(s["finished_ns"])) for s in sends)
+    if mode != "oneway" and route != "normal":
+        queues = defaultdict(set)
+        for send in sends:
+            queues[send["key"]].add((send["broker"], send["queue"]))
+        assert {len(found) for found in queues.values()} == {1}
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_consumptions_carry_the_sends_sequence_and_intended_time(
+    client: JavaClient, cluster: LocalCluster, tmp_path: Path, ordered: bool
+) -> None:
+    topic, group = f"consume-{ordered}", f"group-{ordered}"
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    spec = ConsumerSpec(instance="c", group=group, topic=topic, ordered=ordered)
+    client_id = client.start_consumer(spec, namesrv_addresses(cluster))
+    assert client_id.startswith("127.0.0.1@c")
+    _send(client, topic, "sync", "selector", cluster)
+    wait_until("the group to commit everything", lambda: unconsumed(cluster, topic, 4, [group]) == 0, timeout_s=60)
+    sends = {record["seq"]: record for record in _records(tmp_path / "history.jsonl", "send")}
+    consumed = _records(tmp_path / "history.jsonl", "consume")
+    assert sorted(int(str(record["seq"])) for record in consumed) == list(range(SENDS))
+    for record in consumed:
+        send = sends[record["seq"]]
+        assert record["intended_ns"] == send["intended_ns"]
+        assert (record["broker"], record["queue"], record["offset"]) == (send["broker"], send["queue"], send["offset"])
+    if ordered:
+        locks = _records(tmp_path / "history.jsonl", "rpc")
+        assert {lock["code"] for lock in locks} == {41}
+        assert sum(len(lock["granted"]) for lock in locks) >= 8  # type: ignore[arg-type]
+        assert len(client.assigned_queues()["c"]) == 8
+        client.shut_down_consumers()
+        events = [record["event"] for record in _records(tmp_path / "history.jsonl", "instance")]
+        assert events == ["starting", "started", "stopping", "stopped"]
+
+
+def test_a_kill_leaves_whole_lines(client: JavaClient, cluster: LocalCluster, tmp_path: Path) -> None:
+    topic = "killed"
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    client.start_producer("p", "g", namesrv_addresses(cluster))
+    client.wait_for_route("p", topic, 8)
+    spec = ScheduleSpec(name="s", instance="p", topic=topic, rate_hz=2000, start_ns=mono_ns(), operations=100_000)
+    client.start_schedule(spec)
+    wait_until("some sends", lambda: client.schedule_state("s").ended > 500, timeout_s=60)
+    before_ns, gone_ns = client.kill()
+    assert before_ns < gone_ns
+    assert len(_records(tmp_path / "history.jsonl", "send")) > 500
+    with pytest.raises(ClientError, match="client client"):
+        client.schedule_state("s")
+
+
+def test_the_clients_own_error_reaches_the_harness(client: JavaClient, cluster: LocalCluster) -> None:
+    with pytest.raises(ClientError, match="MQClientException"):
+        client.start_producer("p", "a group with spaces", namesrv_addresses(cluster))
+    with pytest.raises(ClientError, match="setNoSuchSetting"):
+        client.start_producer("q", "group", namesrv_addresses(cluster), noSuchSetting=1)
+    assert client.is_running()

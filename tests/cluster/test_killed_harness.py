@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from analysis.analyze import analyze
+from harness.leases import leases_in
+from harness.model import VerdictKind
+from harness.releases import Java
+from harness.runner import PHASES
+from harness.wait import wait_until
+from scenarios import find
+
+ROOT = Path(__file__).parents[2]
+GONE_S_MAX = 10.0
+STARTED_AND_ENDED_S_MAX = 240
+
+
+def _processes_of(state: Path) -> list[int]:
+    """Processes whose environment names a lease of this state folder, whoever their parent is now."""
+    tokens = [path.stem.encode() for path in state.glob("**/*.json")]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environment = (entry / "environ").read_bytes()
+            except OSError:
+                continue
+            if any(token in environment for token in tokens):
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
+    phase: str, tmp_path: Path, java: Java
+) -> None:
+    script = Path(__file__).with_name("killed_harness.py")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with (tmp_path / "stderr.log").open("wb") as stderr:
+        harness = subprocess.Popen([sys.executable, script, phase, tmp_path], env=environment, stderr=stderr)
+        seen: set[int] = set()
+
+        def has_ended() -> bool:
+            seen.update(_processes_of(tmp_path / "state"))
+            return harness.poll() is not None
+
+        try:
+            wait_until("the harness to kill itself", has_ended, timeout_s=STARTED_AND_ENDED_S_MAX, poll_s=0.2)
+        finally:
+            harness.kill()
+    assert harness.returncode == -signal.SIGKILL, (tmp_path / "stderr.log").read_text()
+    # At least a name server, a broker, a client and the probe were there to be left behind.
+    assert len(seen) >= 4
+
+    def all_gone() -> bool:
+        return not any(Path(f"/proc/{pid}/stat").exists() and _is_running(pid) for pid in seen)
+
+    wait_until("every process of ours to be gone", all_gone, timeout_s=GONE_S_MAX)
+    assert not leases_in(tmp_path / "state")
+    assert not _processes_of(tmp_path / "state")
+
+    trial = next((tmp_path / "run" / "trials").iterdir())
+    events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
+    begun = [event["phase"] for event in events if event["type"] == "phase" and event["event"] == "begin"]
+    assert begun == list(PHASES[: len(begun)])
+    findings = analyze(tmp_path / "run", [find("append-stall")], java_home=java.home)
+    assert findings
+    assert {finding.verdict for finding in findings} == {VerdictKind.UNDECIDED}
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

