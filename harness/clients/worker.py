@@ -123,7 +123,12 @@ class Worker:
         consumer.subscribe(topic, "*")
         listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, work_ns)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
-        consumer.start()
+        try:
+            consumer.start()
+        except Exception:
+            # What failed to start still owns the group's name in this process; without it a second try would fail, too.
+            consumer.shutdown()
+            raise
         client_id = str(consumer.getDefaultMQPushConsumerImpl().getmQClientFactory().getClientId())
         self._history.instance(instance, group, "started", client_id)
         self._consumers[instance] = (group, consumer)

@@ -24,6 +24,7 @@ CONSUME_THREADS = 4
 LONGEST_S = 600.0
 """Bounds the schedule whatever happens to the trial."""
 POLL_S = 0.5
+START_S_MAX = 30.0
 
 
 class OrderedSession:
@@ -93,16 +94,27 @@ class OrderedSession:
         started = time.monotonic()
         for at_s, group, role in sorted(starts):
             self._trial.stay(started + at_s - time.monotonic())
-            self._clients[role].start_consumer(
-                ConsumerSpec(
-                    instance=f"{group}-{role}",
-                    group=group,
-                    topic=self._topic,
-                    ordered=True,
-                    settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
-                ),
-                namesrv_addresses(self._trial.cluster),
-            )
+            self._start_consumer(role, group)
+
+    def _start_consumer(self, role: str, group: str) -> None:
+        """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
+        spec = ConsumerSpec(
+            instance=f"{group}-{role}",
+            group=group,
+            topic=self._topic,
+            ordered=True,
+            settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
+        )
+
+        def start() -> str:
+            try:
+                return self._clients[role].start_consumer(spec, namesrv_addresses(self._trial.cluster))
+            except ClientError as error:
+                if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
+                    raise NotYet(str(error)) from error
+                raise
+
+        wait_until(f"{spec.instance} to start", start, timeout_s=START_S_MAX, cancel=self._trial.cancel)
 
     def _wait_settled(self) -> None:
         """Both members of each group hold half of the queues; the rebalance that gets there takes some of its periods."""
