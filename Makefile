@@ -19,7 +19,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 bench: setup
-	for benchmark in benchmarks/*.py; do $(BIN)/python $$benchmark || exit 1; done
+	for benchmark in benchmarks/*.py; do PYTHONPATH=. $(BIN)/python $$benchmark || exit 1; done
 
 picture:
 	tools/picture.sh $(RUN)/report.html docs/report.png

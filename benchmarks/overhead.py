@@ -1,0 +1,72 @@
+"""What the harness costs beside a running trial: its CPU against the broker's and the client's, in one run.
+
+Printed is the CPU time of harness, probe and healer while a load of 500 sends a second runs, as a share of one core, and
+its ratio to that of the broker and the client under it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
+from harness.backends.local import start_local
+from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.leases import Leases
+from harness.model import Topology
+from harness.noise import NoiseProbe
+from harness.releases import find_java
+
+
+def cpu_s(processes: list[psutil.Process]) -> float:
+    """User and system seconds of the processes so far."""
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
+
+
+def main() -> None:
+    """Print one line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--release", default="4.6.0")
+    options = parser.parse_args()
+    java = find_java()
+    with tempfile.TemporaryDirectory() as scratch, Leases.open(Path(scratch) / "state") as leases:
+        folder = Path(scratch)
+        spec = ClusterSpec(name="overhead", release=options.release, topology=Topology(name="single"))
+        cluster = start_local(spec, folder / "cluster", leases, java, until_s=300)
+        create_topic(cluster, "overhead", read_queues=8, write_queues=8)
+        probe = NoiseProbe.start(leases, folder / "hiccups.jsonl", until_s=300)
+        client = JavaClient.start(
+            leases, name="c", release=options.release, java=java, folder=folder / "c", until_s=300
+        )
+        client.wait_started()
+        client.open_history(folder / "history.jsonl")
+        client.start_producer("p", "g", namesrv_addresses(cluster))
+        client.wait_for_route("p", "overhead", 8)
+        sends = int(500 * (options.seconds + 5))
+        client.start_schedule(
+            ScheduleSpec(name="s", instance="p", topic="overhead", rate_hz=500, start_ns=mono_ns(), operations=sends)
+        )
+        time.sleep(3)
+        own = [psutil.Process(), psutil.Process(probe.pid), psutil.Process(leases.healer_pid)]
+        under_test = [psutil.Process(client.pid), *(psutil.Process(cluster.pid(node.name)) for node in cluster.nodes)]
+        before = cpu_s(own), cpu_s(under_test)
+        threading.Event().wait(options.seconds)
+        used = cpu_s(own) - before[0], cpu_s(under_test) - before[1]
+        probe.stop()
+        client.stop()
+        cluster.down()
+    share, ratio = used[0] / options.seconds, used[0] / used[1]
+    print(
+        f"harness, probe and healer: {share:.2%} of a core; cluster and client: {used[1] / options.seconds:.2%}; ratio {ratio:.3f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
