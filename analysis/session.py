@@ -27,6 +27,8 @@ _JAVA_OPTIONS = " ".join(
         "-XX:+UseParallelGC",
         "-XX:ParallelGCThreads=2",
         "-XX:-UsePerfData",
+        # The quick compiler alone would get 48 MB, which the generated code of a hundred plans fills.
+        "-XX:ReservedCodeCacheSize=192m",
         "-Xss4m",  # deep expression trees are walked by recursion
         "-Djava.net.preferIPv4Stack=true",
     ]
@@ -37,6 +39,7 @@ _INCUBATOR = "--add-modules=jdk.incubator.vector"
 
 _CONF = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "4",
     "spark.default.parallelism": "4",
     "spark.sql.session.timeZone": "UTC",

@@ -489,7 +489,6 @@ def _cancels(cancel: threading.Event, display: Display) -> Iterator[None]:
 def _judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
     from analysis.analyze import analyze
-
     from analysis.report.terminal import summary_lines, summary_table
     from analysis.report.write import exit_code, write_reports
 
