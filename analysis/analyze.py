@@ -70,7 +70,7 @@ def analyze_in(
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     say("checking")
-    inputs = Inputs(run=run, trials=trials, records=records, consumption=consumption, logs=logs)
+    inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(spark, inputs, judged, folder)
     say("deciding")
     evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)

@@ -29,6 +29,7 @@ OWNED_BEFORE_NS = 5_000_000_000
 Message delays are taken from the same moment on."""
 
 _BITS = 64
+_PARTITIONS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +50,11 @@ def fold_consumption(spark: SparkSession, consumptions: DataFrame, trials: DataF
 
 
 def _in_order(consumptions: DataFrame) -> DataFrame:
+    # Small enough partitions to be sorted in memory, two at a time.
+    spread = consumptions.repartition(_PARTITIONS, *QUEUE_KEY)
     in_queue = Window.partitionBy(*QUEUE_KEY).orderBy("started_ns", "n")
     before = in_queue.rowsBetween(Window.unboundedPreceding, -1)
-    ordered = consumptions.select(
+    ordered = spread.select(
         *QUEUE_KEY,
         "file",
         "n",

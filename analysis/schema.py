@@ -6,11 +6,9 @@ has, the others are null. The meaning of each field is in ``harness/recorder.py`
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -141,6 +139,7 @@ TRIALS = _table(
     drain_line=_LONG,
     wall_minus_mono_us=_LONG,
     wait_limit_ms=_DOUBLE,
+    sends=_LONG,
 )
 """One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""
 
@@ -167,5 +166,33 @@ LOG_FILES = _table(
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: StructType) -> DataFrame:
-    """A small table from the driver. It is a constant of the plan: no Python worker, no job to make it."""
-    return spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(list(rows))), ArrayType(schema))))
+    """A small table from the driver, written as SQL's VALUES.
+
+    That makes it a constant of the plan: no Python worker, no job to make it and none to broadcast it.
+    """
+    casts = [f"CAST(`{field.name}` AS {field.dataType.simpleString()}) AS `{field.name}`" for field in schema.fields]
+    names = ", ".join(f"`{name}`" for name in schema.names)
+    listed = [f"({', '.join(_literal(row.get(name)) for name in schema.names)})" for row in rows]
+    values = ", ".join(listed) or f"({', '.join('NULL' for _ in schema.names)})"
+    # Every part is either a name of a schema of this file or an escaped literal.
+    query = f"SELECT {', '.join(casts)} FROM VALUES {values} AS given({names})"
+    return spark.sql(query if rows else query + " WHERE false")
+
+
+def _literal(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value}L"
+        case float():
+            return f"{value!r}D"
+        case _:
+            # A Unicode escape for all but plain letters, so that no quoting rule of the parser's settings matters.
+            text = "".join(
+                c if c.isalnum() and c.isascii() else f"\\u{ord(c):04X}" if ord(c) < 0x10000 else "?"
+                for c in str(value)
+            )
+            return f"'{text}'"

@@ -5,6 +5,7 @@ One small job gives all trials; the result goes back into Spark as a constant th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -53,6 +54,7 @@ class TrialFacts:
     hiccup_ms_max: float | None
     wall_minus_mono_us: int | None
     wall_step_ms: float
+    sends: int
     records: int
     damaged_lines: int
 
@@ -155,12 +157,13 @@ def _clocks(anchors: DataFrame) -> DataFrame:
 
 
 def _history_counts(records: Records) -> DataFrame:
-    counted = records.sends.select("trial", F.lit(1).alias("whole")).unionByName(
-        records.consumptions.select("trial", F.lit(1).alias("whole"))
+    kinds = {"sends": records.sends, "consumptions": records.consumptions, "damaged_lines": records.damaged}
+    each = [table.select("trial", F.lit(name).alias("kind")) for name, table in kinds.items()]
+    return (
+        functools.reduce(DataFrame.unionByName, each)
+        .groupBy("trial")
+        .agg(*[F.count(F.when(F.col("kind") == name, 1)).alias(name) for name in kinds])
     )
-    counted = counted.groupBy("trial").agg(F.count("*").alias("records"))
-    damaged = records.damaged.groupBy("trial").agg(F.count("*").alias("damaged_lines"))
-    return counted.join(damaged, "trial", "full")
 
 
 def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
@@ -202,7 +205,8 @@ def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
         hiccup_ms_max=real("hiccup_ms_max"),
         wall_minus_mono_us=whole("wall_minus_mono_us"),
         wall_step_ms=(real("wall_step_us") or 0.0) / 1000,
-        records=whole("records") or 0,
+        sends=whole("sends") or 0,
+        records=(whole("sends") or 0) + (whole("consumptions") or 0),
         damaged_lines=whole("damaged_lines") or 0,
     )
 
@@ -231,4 +235,5 @@ def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
         "drain_line": facts.drain_line,
         "wall_minus_mono_us": facts.wall_minus_mono_us,
         "wait_limit_ms": wait_limit_ms(trial, run),
+        "sends": facts.sends,
     }

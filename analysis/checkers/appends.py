@@ -10,10 +10,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, events_file, observation, together, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
 
 MEASURES: tuple[str, ...] = ("append_in_lock_ms", "store_log_line", "in_lock_logged_ms")
 
+_STORE_LOG = "store.log"
 _TOLERANCE_MS = 50.0
 _WRITTEN_AFTER_US = 1_000_000
 
@@ -24,44 +25,31 @@ def observe(inputs: Inputs) -> DataFrame:
         "in_lock_ms", (F.col("append_exit_ns") - F.col("append_entry_ns")) / 1e6
     )
     lines = _lines_of_stalls(inputs, stalls)
-    in_store_log = F.lit("store.log")
-    always = stalls.withColumn("name", in_store_log).join(lines, ["trial", "name"], "left")
-    others = stalls.join(lines.where(F.col("name") != in_store_log), "trial")
-    return together(
-        observation(
-            stalls,
+    # store.log is asked of every stall, another file only where it names one.
+    asked = (
+        stalls.select("trial", F.lit(_STORE_LOG).alias("name")).unionByName(lines.select("trial", "name")).distinct()
+    )
+    files = stalls.join(asked, "trial").join(lines, ["trial", "name"], "left")
+    is_logged, name = F.col("logged_ms").isNotNull(), F.col("name")
+    shown = {
+        "file": F.coalesce("log_file", events_file()),
+        "line": F.coalesce("log_line", "append_line"),
+        "operation": F.when(is_logged, F.lit("the stalled append, logged")).otherwise(
+            F.concat(F.lit("stalled append without a line in "), name)
+        ),
+    }
+    return observations(
+        files,
+        trial_unit(),
+        Value(
             measure="append_in_lock_ms",
-            value=F.col("in_lock_ms"),
-            unit=trial_unit(),
+            value=F.when(name == _STORE_LOG, F.col("in_lock_ms")),
             file=events_file(),
             line=F.col("append_line"),
             operation=F.concat(F.lit("stalled append on "), F.col("append_node")),
         ),
-        *[
-            observation(
-                table,
-                measure="store_log_line",
-                value=F.col("logged_ms").isNotNull().cast("int"),
-                params={"file": F.col("name")},
-                unit=trial_unit(),
-                file=F.coalesce("log_file", events_file()),
-                line=F.coalesce("log_line", "append_line"),
-                operation=F.when(F.col("logged_ms").isNotNull(), F.lit("the stalled append, logged")).otherwise(
-                    F.concat(F.lit("stalled append without a line in "), F.col("name"))
-                ),
-            )
-            for table in (always, others)
-        ],
-        observation(
-            stalls.join(lines, "trial"),
-            measure="in_lock_logged_ms",
-            value=F.col("logged_ms"),
-            params={"file": F.col("name")},
-            unit=trial_unit(),
-            file=F.col("log_file"),
-            line=F.col("log_line"),
-            operation=F.lit("the stalled append, logged"),
-        ),
+        Value(measure="store_log_line", value=is_logged.cast("int"), params={"file": name}, **shown),
+        Value(measure="in_lock_logged_ms", value=F.col("logged_ms"), params={"file": name}, **shown),
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.consumption import Consumption
@@ -21,6 +21,7 @@ from analysis.schema import OBSERVATIONS
 class Inputs:
     """The evidence as tables; ``trials`` has ``schema.TRIALS``'s columns and is small."""
 
+    spark: SparkSession
     run: RunDirectory
     trials: DataFrame
     records: Records
@@ -38,33 +39,48 @@ class Checker(Protocol):
         ...
 
 
-def observation(
-    table: DataFrame,
-    *,
-    measure: str,
-    value: Column,
-    unit: Column,
-    file: Column,
-    line: Column,
-    operation: Column,
-    params: Mapping[str, Column] | None = None,
-    censored: Column | None = None,
-) -> DataFrame:
-    """One observation for each row of ``table``, which must have ``trial`` and ``deployment``; null values are none."""
-    given = F.to_json(F.struct(*[column.alias(name) for name, column in params.items()])) if params else F.lit("{}")
-    observed = table.select(
-        F.lit(measure).alias("measure"),
-        F.col("trial"),
-        F.col("deployment"),
-        unit.alias("unit"),
-        given.alias("params"),
-        value.cast("double").alias("value"),
-        (F.coalesce(censored, F.lit(False)) if censored is not None else F.lit(False)).alias("censored"),
-        file.alias("file"),
-        line.cast("long").alias("line"),
-        operation.alias("operation"),
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One measure's value as columns of a table. A null value is no observation.
+
+    ``file``, ``line`` and ``operation`` say where it can be looked up; ``params`` are the measure's own parameters.
+    """
+
+    measure: str
+    value: Column
+    file: Column
+    line: Column
+    operation: Column
+    params: Mapping[str, Column] = field(default_factory=dict)
+    censored: Column | None = None
+
+
+def observations(table: DataFrame, unit: Column, *values: Value) -> DataFrame:
+    """The values of every row of ``table``, which must have ``trial`` and ``deployment``.
+
+    All of a row's values are made in one pass; a union of one table for each measure would read it as many times.
+    """
+    each = F.explode(F.array(*[_struct(value) for value in values])).alias("item")
+    flat = table.select("trial", "deployment", unit.alias("unit"), each).where("item.value IS NOT NULL")
+    return flat.select(
+        *[
+            F.col(name) if name in {"trial", "deployment", "unit"} else F.col(f"item.{name}")
+            for name in OBSERVATIONS.names
+        ]
     )
-    return observed.where(F.col("value").isNotNull()).select(*OBSERVATIONS.names)
+
+
+def _struct(value: Value) -> Column:
+    given = [column.cast("string").alias(name) for name, column in value.params.items()]
+    return F.struct(
+        F.lit(value.measure).alias("measure"),
+        (F.to_json(F.struct(*given)) if given else F.lit("{}")).alias("params"),
+        value.value.cast("double").alias("value"),
+        (F.lit(False) if value.censored is None else F.coalesce(value.censored, F.lit(False))).alias("censored"),
+        value.file.alias("file"),
+        value.line.cast("long").alias("line"),
+        value.operation.alias("operation"),
+    )
 
 
 def together(*tables: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, observation, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
 
 MEASURES: tuple[str, ...] = ("duplicate_count",)
 
@@ -20,19 +20,21 @@ def observe(inputs: Inputs) -> DataFrame:
     queues = inputs.consumption.queues.join(drained, "trial")
     count = F.col("consumptions") - F.col("different_offsets")
     shown = (count > 0) & F.col("not_ahead_line").isNotNull()
-    return observation(
+    return observations(
         queues,
-        measure="duplicate_count",
-        value=count,
-        unit=owner_unit(),
-        file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
-        line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
-        operation=F.concat(
-            queue_words(),
-            F.lit(": "),
-            F.col("consumptions"),
-            F.lit(" consumptions of "),
-            F.col("different_offsets"),
-            F.lit(" offsets"),
+        owner_unit(),
+        Value(
+            measure="duplicate_count",
+            value=count,
+            file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
+            line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
+            operation=F.concat(
+                queue_words(),
+                F.lit(": "),
+                F.col("consumptions"),
+                F.lit(" consumptions of "),
+                F.col("different_offsets"),
+                F.lit(" offsets"),
+            ),
         ),
     )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, observation, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
 from analysis.consumption import QUEUE_KEY, runs_of
 
 MEASURES: tuple[str, ...] = ("overlap_ms",)
@@ -31,14 +31,16 @@ def observe(inputs: Inputs) -> DataFrame:
         F.max_by("file", "shared_ns").alias("file"),
         F.max_by("first_line", "shared_ns").alias("line"),
     )
-    return observation(
+    return observations(
         queues.join(inputs.trials.select("trial", "deployment"), "trial"),
-        measure="overlap_ms",
-        value=F.col("shared_ns") / 1e6,
-        unit=owner_unit(),
-        file=F.col("file"),
-        line=F.col("line"),
-        operation=F.concat(queue_words(), F.lit(": changed its consumer "), F.col("changes"), F.lit(" times")),
+        owner_unit(),
+        Value(
+            measure="overlap_ms",
+            value=F.col("shared_ns") / 1e6,
+            file=F.col("file"),
+            line=F.col("line"),
+            operation=F.concat(queue_words(), F.lit(": changed its consumer "), F.col("changes"), F.lit(" times")),
+        ),
     )
 
 

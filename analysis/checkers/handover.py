@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, events_file, observation, owner_unit, queue_words, together
+from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
 from analysis.consumption import owned_at_fault
 
 MEASURES: tuple[str, ...] = (
@@ -29,29 +29,25 @@ _SECOND_NS = 1_000_000_000
 def observe(inputs: Inputs) -> DataFrame:
     """The hand-over of each queue, and the delays of its messages from 5 s before the fault to the end of the hold."""
     queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"])
-    return together(_handovers(queues), *_delays(queues))
+    return observations(queues, owner_unit(), _handover(), *_delays())
 
 
-def _handovers(queues: DataFrame) -> DataFrame:
-    changed = queues.where(F.col("fault").isin(*OWNERS_END) & owned_at_fault())
+def _handover() -> Value:
+    changed = F.col("fault").isin(*OWNERS_END) & owned_at_fault()
     taken = F.col("taken_ns").isNotNull()
-    return observation(
-        changed,
+    words = F.when(taken, ": first consumption by the successor").otherwise(": the owner's last; none by the successor")
+    return Value(
         measure="handover_s",
-        value=(F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")) / _SECOND_NS,
+        value=F.when(changed, (F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")) / _SECOND_NS),
         censored=~taken,
-        unit=owner_unit(),
         file=F.when(taken, F.col("taken_file")).otherwise(F.col("owned_file")),
         line=F.when(taken, F.col("taken_line")).otherwise(F.col("owned_line")),
-        operation=F.when(taken, F.concat(queue_words(), F.lit(": first consumption by the successor"))).otherwise(
-            F.concat(queue_words(), F.lit(": last consumption by the owner; the successor got nothing"))
-        ),
+        operation=F.concat(queue_words(), words),
     )
 
 
-def _delays(queues: DataFrame) -> list[DataFrame]:
+def _delays() -> list[Value]:
     """Delays are known for messages that were consumed; before a complete drain the largest ones are not in yet."""
-    timed = queues.where(F.size("delays_ns") > 0)
     late = F.size(F.filter("delays_ns", lambda delay: delay > _SECOND_NS))
     values: dict[str, Column] = {
         "message_delay_p50_s": _nearest_rank(0.5) / _SECOND_NS,
@@ -60,12 +56,10 @@ def _delays(queues: DataFrame) -> list[DataFrame]:
         "delayed_over_1s_count": late,
     }
     return [
-        observation(
-            timed,
+        Value(
             measure=measure,
-            value=value,
+            value=F.when(F.size("delays_ns") > 0, value),
             censored=~F.coalesce("drained", F.lit(False)),
-            unit=owner_unit(),
             file=F.coalesce("delay_max_file", events_file()),
             line=F.coalesce("delay_max_line", "fault_line"),
             operation=F.concat(queue_words(), F.lit(": the latest of "), F.size("delays_ns"), F.lit(" messages")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, observation, together, trial_unit
+from analysis.checkers.base import Inputs, Value, observations, trial_unit
 
 MEASURES: tuple[str, ...] = (
     "latency_p50_ms",
@@ -51,17 +51,17 @@ def observe(inputs: Inputs) -> DataFrame:
         "failed_count": F.col("failed"),
         "unknown_count": F.col("unknown"),
     }
-    return together(
+    return observations(
+        trials,
+        trial_unit(),
         *[
-            observation(
-                trials,
+            Value(
                 measure=measure,
                 value=value,
-                unit=trial_unit(),
                 file=F.coalesce("slow_file", "file"),
                 line=F.coalesce("slow_line", "n"),
                 operation=F.lit("the slowest accepted send of the window"),
             )
             for measure, value in values.items()
-        ]
+        ],
     )

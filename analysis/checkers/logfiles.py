@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from analysis.checkers.base import Inputs, observation, together
+from analysis.checkers.base import Inputs, Value, observations
 from analysis.logs.files import rotated_name
 from analysis.run_directory import RunDirectory
 from analysis.schema import frame_of
@@ -32,40 +32,34 @@ _PLACES = StructType(
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """For each broker and each name: whether the file is there, and how many lock lines it has."""
-    places = frame_of(inputs.trials.sparkSession, _places(inputs.run), _PLACES)
+    """For each broker and each name: whether the file is there, and how many lock lines it has.
+
+    A file with lock lines that is on no list is reported as well: that is where the lines went.
+    """
+    places = frame_of(inputs.spark, _places(inputs.run), _PLACES)
     counted = inputs.logs.lock_lines.groupBy("deployment", "node", "name").agg(
         F.count("*").alias("lines"), F.min_by("file", "line").alias("lock_file"), F.min("line").alias("lock_line")
     )
-    # A file with lock lines that is on no list is reported as well: that is where the lines went.
-    other_names = counted.where(~F.col("name").isin(*NAMES)).select(
-        F.lit(None).cast("string").alias("trial"), "deployment", "node", "name", "lock_file"
-    )
-    listed = places.select("trial", "deployment", "node", "name", F.col("file").alias("place")).unionByName(
-        other_names.withColumnRenamed("lock_file", "place")
-    )
-    unit = F.concat_ws("/", "deployment", "node")
-    lines = F.coalesce("lines", F.lit(0))
-    return together(
-        observation(
-            places,
+    files = places.join(counted, ["deployment", "node", "name"], "full")
+    lines, place = F.coalesce("lines", F.lit(0)), F.concat_ws("/", "deployment", "node")
+    return observations(
+        files,
+        F.col("deployment"),
+        Value(
             measure="log_file_exists",
             value=F.col("exists"),
             params={"file": F.col("name")},
-            unit=F.col("deployment"),
             file=F.col("file"),
             line=F.lit(1),
-            operation=F.concat(unit, F.when(F.col("exists") == 1, " has ").otherwise(" has no "), F.col("name")),
+            operation=F.concat(place, F.when(F.col("exists") == 1, " has ").otherwise(" has no "), F.col("name")),
         ),
-        observation(
-            listed.join(counted, ["deployment", "node", "name"], "left"),
+        Value(
             measure="lock_lines_in_file",
             value=lines,
             params={"file": F.col("name")},
-            unit=F.col("deployment"),
-            file=F.coalesce("lock_file", "place"),
+            file=F.coalesce("lock_file", "file"),
             line=F.coalesce("lock_line", F.lit(1)),
-            operation=F.concat(unit, F.lit(": "), lines, F.lit(" lines of the lock manager in "), F.col("name")),
+            operation=F.concat(place, F.lit(": "), lines, F.lit(" lines of the lock manager in "), F.col("name")),
         ),
     )
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, events_file, observation, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
 from analysis.consumption import QUEUE_KEY
 
 MEASURES: tuple[str, ...] = ("lost_count",)
@@ -35,24 +35,26 @@ def observe(inputs: Inputs) -> DataFrame:
         F.min_by("n", "offset").alias("lost_line"),
     )
     judged = expected.join(lost, list(QUEUE_KEY), "left").withColumn("lost", F.coalesce("lost", F.lit(0)))
-    return observation(
+    return observations(
         judged,
-        measure="lost_count",
-        value=F.col("lost"),
-        unit=owner_unit(),
-        file=F.when(F.col("lost") > 0, F.col("lost_file")).otherwise(events_file()),
-        line=F.when(F.col("lost") > 0, F.col("lost_line")).otherwise(F.col("store_line")),
-        operation=F.concat(
-            queue_words(),
-            F.lit(": store holds offsets "),
-            F.col("min_offset"),
-            F.lit(" to below "),
-            F.col("max_offset"),
-            F.lit(", "),
-            F.col("lost"),
-            F.lit(" acknowledged and never consumed, "),
-            F.coalesce("absent", F.lit(0)),
-            F.lit(" of them absent from the store"),
+        owner_unit(),
+        Value(
+            measure="lost_count",
+            value=F.col("lost"),
+            file=F.when(F.col("lost") > 0, F.col("lost_file")).otherwise(events_file()),
+            line=F.when(F.col("lost") > 0, F.col("lost_line")).otherwise(F.col("store_line")),
+            operation=F.concat(
+                queue_words(),
+                F.lit(": store holds offsets "),
+                F.col("min_offset"),
+                F.lit(" to below "),
+                F.col("max_offset"),
+                F.lit(", "),
+                F.col("lost"),
+                F.lit(" acknowledged and never consumed, "),
+                F.coalesce("absent", F.lit(0)),
+                F.lit(" of them absent from the store"),
+            ),
         ),
     )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, observation, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
 
 MEASURES: tuple[str, ...] = ("out_of_order_count",)
 
@@ -24,21 +24,23 @@ def observe(inputs: Inputs) -> DataFrame:
     count = F.col("different_offsets") - F.col("steps_ahead")
     # The earliest consumption that was no step ahead; where there is none, the last of all, which was in order.
     shown = (count > 0) & F.col("not_ahead_line").isNotNull()
-    return observation(
+    return observations(
         queues,
-        measure="out_of_order_count",
-        value=count,
-        unit=owner_unit(),
-        file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
-        line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
-        operation=F.concat(
-            queue_words(),
-            F.lit(": "),
-            F.col("consumptions"),
-            F.lit(" consumptions of "),
-            F.col("different_offsets"),
-            F.lit(" offsets, "),
-            count,
-            F.lit(" out of order"),
+        owner_unit(),
+        Value(
+            measure="out_of_order_count",
+            value=count,
+            file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
+            line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
+            operation=F.concat(
+                queue_words(),
+                F.lit(": "),
+                F.col("consumptions"),
+                F.lit(" consumptions of "),
+                F.col("different_offsets"),
+                F.lit(" offsets, "),
+                count,
+                F.lit(" out of order"),
+            ),
         ),
     )
