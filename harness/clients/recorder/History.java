@@ -28,6 +28,10 @@ public final class History {
     }
 
     public synchronized void write(StringBuilder record) {
+        if (!failure.isEmpty()) {
+            // A record that was cut is the file's last line; anything behind it would be glued to it.
+            return;
+        }
         records++;
         record.append(",\"n\":").append(records).append("}\n");
         try {

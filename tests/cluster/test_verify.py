@@ -1,0 +1,102 @@
+"""The command, from end to end, on a real broker of 4.6.0."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.clients.remoting import Remoting
+from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNDECIDED
+from harness.leases import leases_in
+from harness.wait import wait_until
+
+ROOT = Path(__file__).parents[2]
+COMMAND_S_MAX = 300
+ONE_CELL_EACH = ("append-stall", "--quick", "--release", "4.6.0", "--trials", "1", "--arm", "baseline,incident")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "200"}
+
+
+def _mqlab(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness.cli", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=COMMAND_S_MAX, check=False)
+
+
+def _statuses(run: Path) -> dict[str, str]:
+    trials = (json.loads(path.read_text()) for path in (run / "trials").glob("*/trial.json"))
+    return {trial["trial"]: trial["status"] for trial in trials if not trial["superseded_by"]}
+
+
+def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "harness.cli", "verify", *ONE_CELL_EACH, "--out", str(run)]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            wait_until(
+                "two complete trials",
+                lambda: run.exists() and list(_statuses(run).values()).count("complete") >= 2,
+                timeout_s=120,
+                poll_s=0.05,
+            )
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == EXIT_INTERRUPTED, (tmp_path / "log").read_text()
+        finally:
+            process.kill()
+    said = (tmp_path / "log").read_text()
+    assert f"--resume {run}" in said
+    assert "Traceback" not in said
+    assert json.loads((run / "manifest.json").read_text())["status"] == "interrupted"
+    interrupted = _statuses(run)
+    assert "running" not in interrupted.values()
+    assert not leases_in(tmp_path / "state" / "rocketmq-incident-lab")
+
+    resumed = _mqlab(environment, "verify", "--resume", str(run))
+    assert resumed.returncode == EXIT_OK, resumed.stderr
+    assert resumed.stdout.splitlines()[-1] == str(run / "report.html")
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    complete = _statuses(run)
+    # A noisy trial is replaced by its repetition, whose name begins with the trial's.
+    for planned in manifest["trials"]:
+        assert "complete" in {status for trial, status in complete.items() if trial.startswith(planned)}, planned
+    for name in ("report.html", "ledger.json", "ledger.md", "junit.xml", "analysis/findings.json"):
+        assert (run / name).stat().st_size > 0
+
+    # One trial a cell decides little: that is said, and is not green where it is asked to be strict.
+    strict = _mqlab(environment, "analyze", str(run), "--strict", "--json")
+    assert strict.returncode == EXIT_UNDECIDED, strict.stderr
+    findings = json.loads(strict.stdout.rpartition("]")[0] + "]")
+    assert {finding["claim"] for finding in findings} >= {"BUSY-09", "BUSY-10"}
+
+
+def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
+    up = _mqlab(environment, "up", "--release", "4.6.0", "--json", "--set", "broker.flushDiskType=SYNC_FLUSH")
+    assert up.returncode == EXIT_OK, up.stderr
+    cluster = json.loads(up.stdout)
+    time.sleep(1.0)  # what would end it with its command would have done so by now
+    broker = next(node for node in cluster["nodes"] if node["kind"] == "broker")
+    with Remoting(cluster["namesrv"]) as namesrv, Remoting(broker["address"]) as connection:
+        assert namesrv.cluster_brokers() == {"broker-a": {0: broker["address"]}}
+        assert connection.broker_config()["flushDiskType"] == "SYNC_FLUSH"
+    kept = _mqlab(environment, "clean")
+    assert "are kept" in kept.stdout
+    down = _mqlab(environment, "down")
+    assert down.returncode == EXIT_OK, down.stdout
+    assert "broker-a" in down.stdout
+    for node in cluster["nodes"]:
+        with pytest.raises(Exception, match="cannot connect"):
+            Remoting(node["address"])
+    assert "no cluster is up" in _mqlab(environment, "down").stdout
