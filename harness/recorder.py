@@ -9,6 +9,7 @@ Layout::
       trials/<trial>/trial.json  events.jsonl
       trials/<trial>/history/<process>.jsonl
       trials/<trial>/clients/<process>/
+      earlier/<trial>~<n>/   attempts that a resumed run has replaced
       analysis/
 
 manifest.json (``Manifest``), trial.json (``TrialRecord``) and deployment.json (``DeploymentRecord``) are one JSON
@@ -38,6 +39,7 @@ import contextlib
 import dataclasses
 import errno
 import fcntl
+import glob
 import json
 import os
 import secrets
@@ -587,8 +589,17 @@ class RunDirectory:
                 self._write_manifest()
 
     def make_trial(self, record: TrialRecord) -> TrialDirectory:
-        """Make a trial's folders and write its trial.json. Raises DiskFullError."""
+        """Make a trial's folders and write its trial.json. Raises DiskFullError.
+
+        What an earlier attempt of the same name left, before the run was interrupted, goes to ``earlier/``: two attempts
+        must not be read as one.
+        """
         directory = self.trial(record.trial)
+        if directory.path.exists():
+            earlier = self.path / "earlier"
+            earlier.mkdir(exist_ok=True)
+            number = 1 + sum(1 for _ in earlier.glob(f"{glob.escape(record.trial)}~*"))
+            directory.path.rename(earlier / f"{record.trial}~{number}")
         (directory.path / "history").mkdir(parents=True, exist_ok=True)
         (directory.path / "clients").mkdir(exist_ok=True)
         directory.write(record)

@@ -251,3 +251,14 @@ def test_run_ids_sort_by_time_and_differ() -> None:
     assert first != second
     assert first[:15] <= second[:15]
     assert (len(first), first[8], first[15]) == (21, "T", "Z")
+
+
+def test_what_an_earlier_attempt_recorded_is_kept_apart_from_the_next(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+        for attempt in range(3):
+            directory = run.make_trial(TRIAL)
+            directory.history_path("producer").write_text(f"{attempt}\n")
+        assert directory.history_path("producer").read_text() == "2\n"
+        kept = sorted((tmp_path / "run" / "earlier").glob("*/history/producer.jsonl"))
+        assert [path.read_text() for path in kept] == ["0\n", "1\n"]
+        assert list(run.trials()) == [TRIAL.trial]
