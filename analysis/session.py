@@ -40,6 +40,8 @@ _INCUBATOR = "--add-modules=jdk.incubator.vector"
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Otherwise each of the thousands of column expressions walks Python's stack for its place in the source.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.session.timeZone": "UTC",

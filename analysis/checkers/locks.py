@@ -30,7 +30,9 @@ LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 41, 42
 """org.apache.rocketmq.common.protocol.RequestCode (remoting.protocol in 5.3.3)."""
 
 _RENEWER = "ConsumeMessageScheduledThread"
-"""The client's own lock thread, of ConsumeMessageOrderlyService; requests of other threads come from rebalancing."""
+"""The client's own lock thread, of ConsumeMessageOrderlyService. Requests of other threads come from rebalancing, which
+asks for one queue at a time; where a 5.x client's hook sees the network's thread, several queues in one request tell
+that it came from RebalanceImpl.lockAll, which the lock thread alone calls."""
 
 _SECOND_NS = 1_000_000_000
 _CHANGED_QUEUE = ("trial", "group", "lock_queue")
@@ -118,9 +120,8 @@ def _client_ids(inputs: Inputs) -> DataFrame:
 def _renewals(inputs: Inputs) -> DataFrame:
     by_address = Window.partitionBy("trial", "instance", "address").orderBy("started_ns")
     renewals = (
-        inputs.records.lock_requests.where(
-            (F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == OWNER) & F.col("thread").startswith(_RENEWER)
-        )
+        inputs.records.lock_requests.where((F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == OWNER))
+        .where(F.col("thread").startswith(_RENEWER) | (F.size("asked") > 1))
         .withColumn("before_ns", F.lag("started_ns").over(by_address))
         .join(inputs.trials.select("trial", "deployment"), "trial")
     )

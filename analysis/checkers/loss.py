@@ -14,35 +14,41 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
 from analysis.consumption import QUEUE_KEY
+from analysis.evidence import ANALYSIS_FOLDER, keep
+from analysis.schema import frame_of
 
 MEASURES: tuple[str, ...] = ("lost_count",)
 
 _QUEUE = ("trial", "topic", "broker", "queue")
 _BITS = 64
+_GROUPS = StructType([StructField("trial", StringType()), StructField("group", StringType())])
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """``lost_count`` for each group and queue of the trials that were drained and whose store was read."""
     expected = _expected(inputs)
-    missing = _missing(inputs, expected)
-    lost = missing.groupBy(*QUEUE_KEY).agg(
+    # Usually empty, and known to be so once it is written: the sends are not sorted to be joined with nothing.
+    missing = keep(inputs.spark, _missing(inputs, expected), inputs.run.path / ANALYSIS_FOLDER / "lost.parquet")
+    lines = _acknowledged(inputs).join(F.broadcast(missing), [*_QUEUE, "offset"])
+    lost = lines.groupBy(*QUEUE_KEY).agg(
         F.count("*").alias("lost"),
         F.count(F.when(F.col("absent"), 1)).alias("absent"),
         F.min_by("file", "offset").alias("lost_file"),
         F.min_by("n", "offset").alias("lost_line"),
     )
-    judged = expected.join(lost, list(QUEUE_KEY), "left").withColumn("lost", F.coalesce("lost", F.lit(0)))
+    count = F.coalesce("lost", F.lit(0))
     return observations(
-        judged,
+        expected.join(lost, list(QUEUE_KEY), "left"),
         owner_unit(),
         Value(
             measure="lost_count",
-            value=F.col("lost"),
-            file=F.when(F.col("lost") > 0, F.col("lost_file")).otherwise(events_file()),
-            line=F.when(F.col("lost") > 0, F.col("lost_line")).otherwise(F.col("store_line")),
+            value=count,
+            file=F.coalesce("lost_file", events_file()),
+            line=F.coalesce("lost_line", "store_line"),
             operation=F.concat(
                 queue_words(),
                 F.lit(": store holds offsets "),
@@ -50,7 +56,7 @@ def observe(inputs: Inputs) -> DataFrame:
                 F.lit(" to below "),
                 F.col("max_offset"),
                 F.lit(", "),
-                F.col("lost"),
+                count,
                 F.lit(" acknowledged and never consumed, "),
                 F.coalesce("absent", F.lit(0)),
                 F.lit(" of them absent from the store"),
@@ -60,53 +66,49 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _expected(inputs: Inputs) -> DataFrame:
-    """Every group and queue that can be judged, with what the store has and how far the group was seen to come."""
+    """Every group and queue that can be judged, with what the store has and how far the group was seen to come.
+
+    The groups are those of the trial, not those that consumed: one that got nothing of a queue has lost all of it.
+    """
     drained = inputs.trials.where("drained").select("trial", "deployment")
+    groups = frame_of(
+        inputs.spark,
+        [{"trial": trial.trial, "group": group} for trial in inputs.run.trials for group in trial.groups],
+        _GROUPS,
+    )
+    told = F.struct(F.col("group"), F.col("consumer_offset"))
     store = (
         inputs.records.events.where("type = 'store_max'")
-        .select(
-            "trial",
-            "topic",
-            "broker",
-            F.col("queue").cast("int").alias("queue"),
-            "group",
-            "n",
-            "min_offset",
-            "max_offset",
-            "consumer_offset",
+        .withColumn("queue", F.col("queue").cast("int"))
+        .groupBy(*_QUEUE)
+        .agg(
+            F.max("n").alias("store_line"),
+            F.max("min_offset").alias("min_offset"),
+            F.max("max_offset").alias("max_offset"),
+            F.collect_list(F.when(F.col("consumer_offset").isNotNull(), told)).alias("told"),
         )
-        .join(drained, "trial")
-    )
-    held = store.groupBy(*_QUEUE, "deployment").agg(
-        F.max("n").alias("store_line"), F.max("min_offset").alias("min_offset"), F.max("max_offset").alias("max_offset")
-    )
-    reported = (
-        store.where("group IS NOT NULL").groupBy(*QUEUE_KEY).agg(F.max("consumer_offset").alias("consumer_offset"))
-    )
-    # A group that consumed nothing of a queue has lost all of it, so the groups come from the whole trial.
-    groups = (
-        inputs.records.instances.where("group IS NOT NULL")
-        .select("trial", "group")
-        .unionByName(inputs.consumption.queues.select("trial", "group"))
-        .distinct()
     )
     seen = inputs.consumption.queues.select(*QUEUE_KEY, "offset_max")
+    of_group = F.filter("told", lambda item: item["group"] == F.col("group"))
+    reported = F.coalesce(F.array_max(F.transform(of_group, lambda item: item["consumer_offset"])), F.lit(0))
     return (
-        held.join(groups, "trial")
+        store.join(drained, "trial")
+        .join(F.broadcast(groups), "trial")
         .join(seen, list(QUEUE_KEY), "left")
-        .join(reported, list(QUEUE_KEY), "left")
-        .withColumn(
-            "seen_below",
-            F.greatest(F.coalesce(F.col("offset_max") + 1, F.lit(0)), F.coalesce("consumer_offset", F.lit(0))),
-        )
+        .withColumn("seen_below", F.greatest(F.coalesce(F.col("offset_max") + 1, F.lit(0)), reported))
+        .drop("told")
     )
+
+
+def _acknowledged(inputs: Inputs) -> DataFrame:
+    sends = inputs.records.sends.where("outcome = 'ok' AND offset IS NOT NULL")
+    return sends.select(*_QUEUE, "offset", "file", "n")
 
 
 def _missing(inputs: Inputs, expected: DataFrame) -> DataFrame:
-    """The acknowledged sends that the group should have consumed and did not, one row each."""
-    acknowledged = inputs.records.sends.where("outcome = 'ok' AND offset IS NOT NULL")
+    """The offsets that were acknowledged, that the group should have consumed, and did not; one row each."""
     chunk, bit = F.expr(f"offset div {_BITS}"), F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
-    sent = acknowledged.groupBy(*_QUEUE, chunk.alias("chunk")).agg(F.bit_or(bit).alias("sent"))
+    sent = _acknowledged(inputs).groupBy(*_QUEUE, chunk.alias("chunk")).agg(F.bit_or(bit).alias("sent"))
     consumed = inputs.consumption.pieces.groupBy(*QUEUE_KEY, "chunk").agg(F.bit_or("offsets").alias("consumed"))
     chunks = (
         sent.join(expected.select(*QUEUE_KEY, "min_offset", "max_offset", "seen_below"), list(_QUEUE))
@@ -114,18 +116,15 @@ def _missing(inputs: Inputs, expected: DataFrame) -> DataFrame:
         .withColumn("not_consumed", F.expr("sent & ~coalesce(consumed, 0L)"))
         .where("not_consumed != 0")
     )
-    positions = F.explode(F.sequence(F.lit(0), F.lit(_BITS - 1)))
-    offsets = (
-        chunks.select(
-            *QUEUE_KEY, "chunk", "not_consumed", "min_offset", "max_offset", "seen_below", positions.alias("at")
-        )
+    positions = F.explode(F.sequence(F.lit(0), F.lit(_BITS - 1))).alias("at")
+    return (
+        chunks.select("*", positions)
         .where(F.expr("shiftright(not_consumed, at) & 1L") == 1)
         .withColumn("offset", F.col("chunk") * _BITS + F.col("at"))
         .withColumn("absent", F.col("offset") >= F.col("max_offset"))
         .where(_is_lost())
+        .select(*QUEUE_KEY, "offset", "absent")
     )
-    lines = acknowledged.select(*_QUEUE, "offset", "file", "n")
-    return offsets.join(lines, [*_QUEUE, "offset"])
 
 
 def _is_lost() -> Column:
