@@ -1,0 +1,448 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from analysis import stats
+from analysis.observations import Observation, Source, matches, same_value
+from analysis.run_directory import Deployment, Manifest, RunDirectory, Trial
+from analysis.verdict import Doubt, Evidence, TrialValidity, compare, finding, findings, unit_of, without_evidence
+from harness.model import (
+    Arm,
+    Claim,
+    Effort,
+    Expectation,
+    Finding,
+    NoFault,
+    OpenLoopSends,
+    Parameters,
+    ParameterValue,
+    Part,
+    Phases,
+    Quantity,
+    Reason,
+    Scenario,
+    Statistic,
+    Topology,
+    VerdictKind,
+)
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+
+
+def _part(
+    *,
+    name: str = "waiting",
+    measure: str = "handover_s",
+    arm: str = "incident",
+    statistic: Statistic = Statistic.MEDIAN,
+    relation: str = ">=",
+    bound: float = 30.0,
+    where: Mapping[str, tuple[ParameterValue, ...]] | None = None,
+    against: Quantity | None = None,
+    slope_on: str = "",
+    unit: str = "s",
+) -> Part:
+    return Part(
+        name=name,
+        quantity=Quantity(
+            measure=measure,
+            arm=arm,
+            statistic=statistic,
+            where=where or {},
+            against=against,
+            slope_on=slope_on,
+            within=(1.0, None),
+        ),
+        relation=relation,  # type: ignore[arg-type]
+        bound=bound,
+        unit=unit,
+        why="for the test",
+    )
+
+
+def _claim(*parts: Part, truth: str = "") -> Claim:
+    return Claim(
+        id="TEST-01",
+        article="A0",
+        says="it waits",
+        reading="the median",
+        parts=parts,
+        expected={"4.6.0": Expectation(verdict=CONFIRMED, because="it says so", source="Some.java")},
+        truth=truth,
+    )
+
+
+def _scenario(claim: Claim) -> Scenario:
+    arms = tuple(
+        Arm(name=name, what="", fault=NoFault(), load=OpenLoopSends()) for name in ("baseline", "incident", "fix-it")
+    )
+    return Scenario(
+        name="test-incident",
+        title="",
+        article="A0",
+        summary="",
+        topology=Topology(name="one"),
+        arms=arms,
+        phases=Phases(steady_s=1, hold_s_min=1, hold_s_max=1, recover_s=1),
+        claims=(claim,),
+        effort=Effort(trials=1, deployments=1),
+        quick_effort=Effort(trials=1, deployments=1),
+        exclusive=True,
+        hiccup_ms_max=10,
+    )
+
+
+def _trial(name: str, *, arm: str = "incident", params: Parameters | None = None, release: str = "4.6.0") -> Trial:
+    return Trial(
+        trial=name,
+        incident="test-incident",
+        arm=arm,
+        params=params or {},
+        release=release,
+        client="java 4.6.0",
+        backend="local",
+        injection="signal",
+        deployment="d1",
+        repetition=1,
+        topic="T",
+        groups=(),
+        live_conf={},
+        status="complete",
+        error="",
+        superseded_by="",
+    )
+
+
+def _run(trials: Sequence[Trial], rules: Mapping[str, str] | None = None) -> RunDirectory:
+    manifest = Manifest(
+        run="r",
+        commit="abc",
+        seed=7,
+        incidents=("test-incident",),
+        releases=("4.6.0",),
+        backend="local",
+        effort="full",
+        status="complete",
+        trials=tuple(trial.trial for trial in trials),
+        client_releases={},
+        rules=rules or {},
+        host={"java": "17.0.15", "cores": 2},
+        document={},
+    )
+    deployment = Deployment(
+        deployment="d1",
+        incident="test-incident",
+        release="4.6.0",
+        logging="lab",
+        log_zone="UTC",
+        nodes=(),
+        conf={"mappedFileSizeCommitLog": "64m"},
+        properties={},
+    )
+    return RunDirectory(path=Path("/r"), manifest=manifest, trials=tuple(trials), deployments=(deployment,))
+
+
+def _seen(
+    trial: Trial,
+    value: float,
+    *,
+    unit: str,
+    measure: str = "handover_s",
+    extra: Parameters | None = None,
+    source: bool = True,
+) -> Observation:
+    return Observation(
+        measure=measure,
+        incident=trial.incident,
+        arm=trial.arm,
+        release=trial.release,
+        trial=trial.trial,
+        params={**trial.params, **(extra or {})},
+        unit=unit,
+        block=trial.deployment,
+        value=value,
+        source=Source(file="trials/t/history/p.jsonl", line=round(value) + 1) if source else None,
+        extra=extra or {},
+    )
+
+
+def _judge(
+    claim: Claim,
+    observed: Sequence[Observation],
+    trials: Sequence[Trial],
+    *,
+    doubts: Mapping[str, tuple[Doubt, ...]] | None = None,
+    failed: Mapping[str, str] | None = None,
+) -> Finding:
+    validity = [TrialValidity(trial=trial.trial, doubts=(doubts or {}).get(trial.trial, ())) for trial in trials]
+    evidence = Evidence.of(run=_run(trials), validity=validity, observations=observed, failed=failed)
+    return finding(claim, _scenario(claim), "4.6.0", evidence)
+
+
+def _values(trial: Trial, values: Sequence[float], **more: object) -> list[Observation]:
+    return [_seen(trial, value, unit=f"u{index}", **more) for index, value in enumerate(values)]  # type: ignore[arg-type]
+
+
+# --- one part ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "relation", "verdict"),
+    [
+        (31, 40, ">=", CONFIRMED),
+        (30, 40, ">=", CONFIRMED),
+        (29, 40, ">=", UNDECIDED),
+        (10, 29, ">=", REFUTED),
+        (10, 30, "<=", CONFIRMED),
+        (10, 31, "<=", UNDECIDED),
+        (31, 40, "<=", REFUTED),
+        (31, math.inf, ">=", CONFIRMED),
+        (31, math.inf, "<=", REFUTED),
+        (math.nan, math.nan, "<=", UNDECIDED),
+    ],
+)
+def test_a_part_is_decided_only_by_its_whole_interval(
+    low: float, high: float, relation: str, verdict: VerdictKind
+) -> None:
+    estimate = stats.Estimate(estimate=low, low=low, high=high, units=9)
+    assert compare(estimate, _part(relation=relation)) is verdict
+
+
+def test_values_beyond_the_bound_confirm_and_values_short_of_it_refute() -> None:
+    trial = _trial("t1")
+    found = _judge(_claim(_part()), _values(trial, [50, 51, 52, 53, 54, 55]), [trial])
+    assert (found.verdict, found.reason, found.trials) == (CONFIRMED, "", 1)
+    found = _judge(_claim(_part()), _values(trial, [1, 2, 3, 2, 1, 2]), [trial])
+    assert (found.verdict, found.reason) == (REFUTED, "")
+
+
+def test_an_interval_across_the_bound_is_undecided() -> None:
+    trial = _trial("t1")
+    found = _judge(_claim(_part()), _values(trial, [10, 20, 29, 31, 40, 50]), [trial])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.STRADDLES)
+
+
+def test_fewer_units_than_the_rule_asks_for_are_too_few_however_many_values_they_have() -> None:
+    trial = _trial("t1")
+    observed = [_seen(trial, 50.0, unit=f"u{index % 4}") for index in range(100)]
+    found = _judge(_claim(_part()), observed, [trial])
+    assert (found.verdict, found.reason, found.parts[0].units) == (UNDECIDED, Reason.TOO_FEW_TRIALS, 4)
+
+
+def test_a_claim_is_as_good_as_its_worst_part() -> None:
+    trial = _trial("t1")
+    observed = _values(trial, [50] * 6)
+    good, bad = _part(name="good"), _part(name="bad", bound=90)
+    open_part = _part(name="open", measure="nothing_s")
+    assert _judge(_claim(good, bad, open_part), observed, [trial]).verdict is REFUTED
+    found = _judge(_claim(good, open_part), observed, [trial])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
+    assert _judge(_claim(good), observed, [trial]).verdict is CONFIRMED
+
+
+def test_a_claim_without_a_part_is_not_measurable() -> None:
+    found = _judge(_claim(), [], [_trial("t1")])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.NOT_MEASURABLE)
+
+
+# --- why nothing can be said ------------------------------------------------------------------------------------------
+
+
+def test_no_trial_of_the_arm_is_not_exercised() -> None:
+    found = _judge(_claim(_part()), [], [_trial("t1", arm="baseline")])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.NOT_EXERCISED)
+
+
+def test_a_cell_that_was_not_run_is_not_exercised_though_its_arm_was() -> None:
+    trial = _trial("t1", params={"stall_ms": 250})
+    found = _judge(_claim(_part(where={"stall_ms": (450,)})), _values(trial, [50] * 6), [trial])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.NOT_EXERCISED)
+
+
+def test_trials_that_noise_made_not_count_are_too_noisy() -> None:
+    trial = _trial("t1")
+    noisy = {"t1": (Doubt(reason=Reason.TOO_NOISY, words="the machine stalled"),)}
+    found = _judge(_claim(_part()), [], [trial], doubts=noisy)
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.TOO_NOISY)
+    assert "t1 does not count: the machine stalled" in found.validity
+
+
+def test_a_fault_that_did_not_bite_is_not_exercised_rather_than_noisy() -> None:
+    trial = _trial("t1")
+    doubts = {"t1": (Doubt(reason=Reason.TOO_NOISY, words="n"), Doubt(reason=Reason.NOT_EXERCISED, words="e"))}
+    assert _judge(_claim(_part()), [], [trial], doubts=doubts).reason == Reason.NOT_EXERCISED
+
+
+def test_a_trial_that_counts_and_shows_nothing_is_missing_evidence() -> None:
+    found = _judge(_claim(_part()), [], [_trial("t1")])
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
+
+
+def test_a_failed_checker_takes_the_claims_that_use_its_measures_with_it() -> None:
+    trial = _trial("t1")
+    found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], failed={"handover_s": "it broke"})
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.CHECKER_FAILED)
+    assert "handover_s was not judged: it broke" in found.validity
+    other = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], failed={"overlap_ms": "it broke"})
+    assert other.verdict is CONFIRMED
+
+
+def test_nothing_is_green_or_red_without_a_line_of_evidence() -> None:
+    trial = _trial("t1")
+    for values in ([50] * 6, [1] * 6):
+        found = _judge(_claim(_part()), _values(trial, values, source=False), [trial])
+        assert (found.verdict, found.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
+        cited = _judge(_claim(_part()), _values(trial, values), [trial])
+        assert cited.verdict is not UNDECIDED
+        bare = without_evidence(cited)
+        assert (bare.verdict, bare.reason, bare.evidence) == (UNDECIDED, Reason.MISSING_EVIDENCE, ())
+
+
+# --- quantities -------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_are_compared_as_numbers_where_they_are_numbers() -> None:
+    assert same_value(450, "450")
+    assert same_value(450.0, 450)
+    assert not same_value("lock.log", "store.log")
+    assert not same_value("450ms", 450)
+    assert matches({"stall_ms": "450", "keyword": "any"}, {"stall_ms": (250, 450.0)})
+    assert not matches({"keyword": "any"}, {"stall_ms": (450,)})
+
+
+def test_only_values_of_the_named_cells_count() -> None:
+    short, long = _trial("t1", params={"stall_ms": 100}), _trial("t2", params={"stall_ms": 450.0})
+    observed = _values(short, [1] * 6) + _values(long, [50] * 6)
+    part = _part(where={"stall_ms": (450,)})
+    assert _judge(_claim(part), observed, [short, long]).verdict is CONFIRMED
+
+
+def test_only_values_of_the_named_parameter_of_the_measure_count() -> None:
+    trial = _trial("t1")
+    observed = _values(trial, [50] * 6, extra={"keyword": "any"}) + _values(
+        trial, [0] * 6, extra={"keyword": "OVERLOAD"}
+    )
+    part = _part(where={"keyword": ("any",)})
+    found = _judge(_claim(part), observed, [trial])
+    assert found.verdict is CONFIRMED
+    assert [summary.params for summary in found.measures] == [{"keyword": "any"}]
+
+
+def test_a_ratio_is_taken_against_the_other_arm() -> None:
+    fixed, broken = _trial("t1", arm="fix-it"), _trial("t2", arm="incident")
+    observed = _values(fixed, [1.0, 1.1, 0.9] * 3) + _values(broken, [10.0, 11, 9] * 3)
+    against = Quantity(measure="handover_s", arm="incident", statistic=Statistic.MEAN)
+    part = _part(arm="fix-it", statistic=Statistic.RATIO_OF_MEANS, relation="<=", bound=0.2, against=against)
+    found = _judge(_claim(part), observed, [fixed, broken])
+    assert found.verdict is CONFIRMED
+    assert found.parts[0].estimate == pytest.approx(0.1)
+    alone = _judge(_claim(part), _values(fixed, [1.0] * 6), [fixed])
+    assert (alone.verdict, alone.reason) == (UNDECIDED, Reason.NOT_EXERCISED)
+
+
+def test_a_slope_is_taken_on_a_parameter_or_on_another_measure_of_the_same_trial() -> None:
+    trials = [_trial(f"t{index}", params={"rate_hz": 100 * (1 + index % 3)}) for index in range(9)]
+    observed = [_seen(trial, float(trial.params["rate_hz"]) * 0.5, unit=trial.trial) for trial in trials]
+    beside = [
+        _seen(trial, float(trial.params["rate_hz"]) * 2, unit=trial.trial, measure="queue_depth") for trial in trials
+    ]
+    on_rate = _part(statistic=Statistic.SLOPE, slope_on="rate_hz", bound=0.4)
+    on_depth = _part(statistic=Statistic.SLOPE, slope_on="queue_depth", bound=0.2)
+    assert _judge(_claim(on_rate), observed, trials).parts[0].estimate == pytest.approx(0.5)
+    assert _judge(_claim(on_depth), observed + beside, trials).parts[0].estimate == pytest.approx(0.25)
+    nothing = _judge(_claim(on_depth), observed, trials)
+    assert (nothing.verdict, nothing.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
+
+
+# --- what goes with it ------------------------------------------------------------------------------------------------
+
+
+def test_the_truth_is_the_claims_sentence_with_the_parts_numbers() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part(name="a queue"), truth="{a queue} s, says {nobody}")
+    assert _judge(claim, _values(trial, [54.7] * 6), [trial]).truth == "54.7 (54.7–54.7) s, says {nobody}"  # noqa: RUF001
+
+
+def test_a_share_is_told_as_a_percentage() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part(name="queues", statistic=Statistic.SHARE, bound=0.3, unit="share"), truth="{queues} of them")
+    assert _judge(claim, _values(trial, [5.0] * 6), [trial]).truth.startswith("100")
+
+
+def test_without_a_sentence_of_its_own_the_decisive_part_makes_one() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part(name="good"), _part(name="bad", bound=90))
+    truth = _judge(claim, _values(trial, [50.0] * 6), [trial]).truth
+    assert truth.startswith("bad: 50")
+    assert truth.endswith("the rule asks for >= 90.")
+    assert _judge(claim, [], [trial]).truth.startswith("Undecided (missing evidence): good was not measured")
+
+
+def test_an_undecided_sentence_says_so_first() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part(name="it"), truth="It took {it} s.")
+    assert _judge(claim, _values(trial, [50.0] * 2), [trial]).truth.startswith("Undecided (too few trials): It took 50")
+
+
+def test_evidence_shows_the_middle_and_both_ends_of_the_decisive_part_first() -> None:
+    trial = _trial("t1")
+    found = _judge(_claim(_part()), _values(trial, [40.0, 45, 50, 55, 60, 65]), [trial])
+    assert [line.line for line in found.evidence] == [56, 66, 41]
+
+
+def test_a_finding_names_expectation_rule_and_how_far_it_carries() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part())
+    found = _judge(claim, _values(trial, [50] * 6), [trial])
+    assert (found.expected, found.expected_from_code) == (CONFIRMED, "it says so (Some.java)")
+    assert (found.rule_hash, found.rule_commit, found.client) == (claim.rule_hash(), "abc", "java 4.6.0")
+    assert "1 of 1 trials count" in found.validity
+    assert any("mappedFileSizeCommitLog=64m" in words for words in found.validity)
+    assert any("Java 17.0.15 on 2" in words for words in found.validity)
+
+
+def test_a_rule_that_changed_after_the_run_is_told() -> None:
+    trial = _trial("t1")
+    claim = _claim(_part())
+    evidence = Evidence.of(
+        run=_run([trial], rules={"TEST-01": "another"}),
+        validity=[TrialValidity(trial="t1")],
+        observations=_values(trial, [50] * 6),
+    )
+    found = findings([_scenario(claim)], evidence)
+    assert len(found) == 1
+    assert any("not the one that was committed" in words for words in found[0].validity)
+
+
+def test_summaries_cover_every_arm_and_cell_of_the_measure() -> None:
+    trials = [
+        _trial("t1", params={"stall_ms": 100}),
+        _trial("t2", params={"stall_ms": 450}),
+        _trial("t3", arm="baseline"),
+    ]
+    observed = [item for trial in trials for item in _values(trial, [1.0, 2, 3])]
+    found = _judge(_claim(_part()), observed, trials)
+    assert [(item.arm, item.params, item.n) for item in found.measures] == [
+        ("baseline", {}, 3),
+        ("incident", {"stall_ms": 100}, 3),
+        ("incident", {"stall_ms": 450}, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("measure", "unit"),
+    [
+        ("handover_s", "s"),
+        ("latency_p99_ms", "ms"),
+        ("throughput_per_s", "1/s"),
+        ("lost_count", ""),
+        ("bytes_per_topic", ""),
+        ("rejected_within_1s_max", ""),
+    ],
+)
+def test_the_unit_is_the_last_word_of_a_measure(measure: str, unit: str) -> None:
+    assert unit_of(measure) == unit

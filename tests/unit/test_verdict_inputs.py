@@ -1,0 +1,260 @@
+"""What verdicts are made of without Spark: the run directory's files, and which trials count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from analysis.checkers import validity
+from analysis.run_directory import Trial, read_run_directory
+from analysis.trials import TrialFacts
+from harness.errors import RunDirectoryError
+from harness.model import (
+    AppendStall,
+    Arm,
+    Effort,
+    Fault,
+    KillOwners,
+    NoFault,
+    OpenLoopSends,
+    OrderedGroups,
+    Phases,
+    Reason,
+    Scenario,
+    ShutDownOwners,
+    Topology,
+)
+
+S = 1_000_000_000
+
+MANIFEST: dict[str, object] = {
+    "schema": 1,
+    "run": "r1",
+    "created": "2026-11-21T08:15:00Z",
+    "commit": "abc",
+    "dirty": False,
+    "seed": 7,
+    "incidents": ["append-stall"],
+    "releases": ["4.6.0"],
+    "backend": "local",
+    "effort": "quick",
+    "status": "interrupted",
+    "trials": ["t1", "t2"],
+    "host": {"cores": 2, "nested": {"left": "out"}},
+    "a later writer's field": 1,
+}
+TRIAL: dict[str, object] = {
+    "schema": 1,
+    "trial": "t1",
+    "incident": "append-stall",
+    "arm": "incident",
+    "params": {"stall_ms": 450},
+    "release": "4.6.0",
+    "deployment": "d1",
+    "repetition": 1,
+    "status": "complete",
+    "live_conf": {"waitTimeMillsInSendQueue": 400},
+}
+
+
+def _write(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def test_an_interrupted_run_is_read_and_what_is_missing_is_told(tmp_path: Path) -> None:
+    _write(tmp_path / "manifest.json", MANIFEST)
+    _write(tmp_path / "trials/t1/trial.json", TRIAL)
+    _write(tmp_path / "deployments/d1/deployment.json", {"schema": 1, "release": "4.6.0", "log_zone": "GMT+8"})
+    run = read_run_directory(tmp_path)
+    assert [trial.trial for trial in run.trials] == ["t1"]
+    assert run.trials[0].live_conf == {"waitTimeMillsInSendQueue": "400"}
+    assert run.trials[0].params == {"stall_ms": 450}
+    assert (run.manifest.seed, run.manifest.host) == (7, {"cores": 2})
+    deployment = run.deployment("d1")
+    assert deployment is not None
+    assert deployment.log_zone == "GMT+8"
+    assert run.deployment("d2") is None
+    assert run.problems == ("1 of 2 planned trials left nothing: t2",)
+
+
+def test_a_half_written_trial_is_a_problem_and_no_crash(tmp_path: Path) -> None:
+    _write(tmp_path / "manifest.json", MANIFEST)
+    (tmp_path / "trials/t1").mkdir(parents=True)
+    (tmp_path / "trials/t1/trial.json").write_text('{"schema": 1, "trial": "t')
+    run = read_run_directory(tmp_path)
+    assert run.trials == ()
+    assert any("t1/trial.json cannot be read" in problem for problem in run.problems)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [
+        ({**MANIFEST, "schema": 2}, "schema 2"),
+        ({key: value for key, value in MANIFEST.items() if key != "schema"}, "schema None"),
+        ({key: value for key, value in MANIFEST.items() if key != "seed"}, "lacks 'seed'"),
+        ({**MANIFEST, "releases": "4.6.0"}, "'releases' is '4.6.0', not a list"),
+        ({**MANIFEST, "host": []}, "'host' is [], not an object"),
+        ([], "holds no JSON object"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_is_an_error_in_words(tmp_path: Path, manifest: object, words: str) -> None:
+    _write(tmp_path / "manifest.json", manifest)
+    with pytest.raises(RunDirectoryError) as caught:
+        read_run_directory(tmp_path)
+    assert words in str(caught.value)
+
+
+def test_a_folder_that_is_no_run_directory_is_an_error_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="no manifest"):
+        read_run_directory(tmp_path)
+    with pytest.raises(RunDirectoryError, match="no such folder"):
+        read_run_directory(tmp_path / "nowhere")
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(RunDirectoryError, match="cannot be read"):
+        read_run_directory(tmp_path)
+
+
+def test_empty_files_are_no_histories(tmp_path: Path) -> None:
+    _write(tmp_path / "manifest.json", MANIFEST)
+    (tmp_path / "trials/t1/history").mkdir(parents=True)
+    (tmp_path / "trials/t1/history/producer.jsonl").write_text("")
+    (tmp_path / "trials/t1/history/owner.jsonl").write_text("{}\n")
+    assert [path.name for path in read_run_directory(tmp_path).history_files()] == ["owner.jsonl"]
+
+
+# --- validity ---------------------------------------------------------------------------------------------------------
+
+
+def _scenario(fault: Fault) -> Scenario:
+    load = OpenLoopSends() if isinstance(fault, AppendStall) else OrderedGroups(groups=1)
+    return Scenario(
+        name="i",
+        title="",
+        article="",
+        summary="",
+        topology=Topology(name="one"),
+        arms=(
+            Arm(name="incident", what="", fault=fault, load=load),
+            Arm(name="baseline", what="", fault=NoFault(), load=load),
+        ),
+        phases=Phases(steady_s=1, hold_s_min=1, hold_s_max=1, recover_s=1),
+        claims=(),
+        effort=Effort(trials=1, deployments=1),
+        quick_effort=Effort(trials=1, deployments=1),
+        exclusive=True,
+        hiccup_ms_max=20,
+    )
+
+
+def _facts(
+    *, arm: str = "incident", status: str = "complete", superseded_by: str = "", incident: str = "i", **changed: object
+) -> TrialFacts:
+    trial = Trial(
+        trial="t1",
+        incident=incident,
+        arm=arm,
+        params={},
+        release="4.6.0",
+        client="",
+        backend="local",
+        injection="",
+        deployment="d1",
+        repetition=1,
+        topic="T",
+        groups=("g0",),
+        live_conf={},
+        status=status,
+        error="disk full" if status == "failed" else "",
+        superseded_by=superseded_by,
+    )
+    values: dict[str, object] = {
+        "trial": trial,
+        "fault": "kill-owners",
+        "states": frozenset({"asked", "injecting", "injected", "healing", "healed"}),
+        "injecting_ns": 10 * S,
+        "injected_ns": 10 * S + 5_000_000,
+        "asked_ms": 450.0,
+        "achieved_ms": 452.0,
+        "fault_ns": 10 * S,
+        "fault_line": 3,
+        "hold_from_ns": 10 * S,
+        "hold_to_ns": 20 * S,
+        "end_ns": 30 * S,
+        "appends": 1,
+        "append_node": "broker-a",
+        "append_entry_ns": 10 * S,
+        "append_exit_ns": 10 * S + 452_000_000,
+        "append_line": 4,
+        "drained": True,
+        "remaining": 0,
+        "drain_line": 9,
+        "hiccup_ms_max": 3.0,
+        "wall_minus_mono_us": 5,
+        "wall_step_ms": 0.2,
+        "sends": 10,
+        "records": 20,
+        "damaged_lines": 0,
+    }
+    return TrialFacts(**{**values, **changed})  # type: ignore[arg-type]
+
+
+def _reasons(facts: TrialFacts, fault: Fault) -> Mapping[Reason, str]:
+    (judged,) = validity.judge([facts], [_scenario(fault)])
+    assert judged.valid is (not judged.doubts)
+    return {doubt.reason: doubt.words for doubt in judged.doubts}
+
+
+@pytest.mark.parametrize("fault", [KillOwners(), ShutDownOwners(), AppendStall(), NoFault()])
+def test_a_clean_trial_counts(fault: Fault) -> None:
+    assert _reasons(_facts(), fault) == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault", "reason", "words"),
+    [
+        (_facts(status="failed"), KillOwners(), Reason.NOT_EXERCISED, "failed, not complete: disk full"),
+        (_facts(superseded_by="t1.a2"), KillOwners(), Reason.TOO_NOISY, "repeated as t1.a2"),
+        (_facts(incident="other"), KillOwners(), Reason.NOT_EXERCISED, "is not known"),
+        (_facts(arm="nobody's"), KillOwners(), Reason.NOT_EXERCISED, "no arm nobody's"),
+        (_facts(records=0), KillOwners(), Reason.MISSING_EVIDENCE, "history is empty"),
+        (_facts(hold_to_ns=None), KillOwners(), Reason.MISSING_EVIDENCE, "events do not say"),
+        (_facts(wall_step_ms=51.0), KillOwners(), Reason.TOO_NOISY, "stepped by 51 ms"),
+        (_facts(wall_minus_mono_us=None), KillOwners(), Reason.MISSING_EVIDENCE, "no anchor"),
+        (_facts(hiccup_ms_max=20.5), KillOwners(), Reason.TOO_NOISY, "stalled for 20.5 ms"),
+        (_facts(hiccup_ms_max=None), KillOwners(), Reason.MISSING_EVIDENCE, "probe recorded nothing"),
+        (_facts(injected_ns=None), KillOwners(), Reason.NOT_EXERCISED, "owners did not end"),
+        (_facts(injected_ns=13 * S), KillOwners(), Reason.NOT_EXERCISED, "took 3.0 s to go"),
+        (_facts(injected_ns=None), ShutDownOwners(), Reason.NOT_EXERCISED, "shutdown did not return"),
+        (_facts(appends=0), AppendStall(), Reason.NOT_EXERCISED, "no append was stalled"),
+        (_facts(achieved_ms=480.0), AppendStall(), Reason.NOT_EXERCISED, "480.0 ms where 450 ms"),
+        (_facts(asked_ms=None), AppendStall(), Reason.NOT_EXERCISED, "not recorded"),
+        (_facts(states=frozenset({"injected"})), AppendStall(), Reason.NOT_EXERCISED, "not healed"),
+    ],
+)
+def test_a_trial_does_not_count_and_says_why(facts: TrialFacts, fault: Fault, reason: Reason, words: str) -> None:
+    assert words in _reasons(facts, fault)[reason]
+
+
+def test_tolerances_are_inclusive() -> None:
+    assert _reasons(_facts(achieved_ms=472.5), AppendStall()) == {}
+    assert _reasons(_facts(asked_ms=100.0, achieved_ms=115.0), AppendStall()) == {}
+    assert _reasons(_facts(hiccup_ms_max=20.0), KillOwners()) == {}
+    assert _reasons(_facts(injected_ns=12 * S), KillOwners()) == {}
+    assert _reasons(_facts(wall_step_ms=50.0), KillOwners()) == {}
+
+
+def test_a_stall_without_a_told_length_is_taken_from_its_stamps() -> None:
+    assert _reasons(_facts(achieved_ms=None), AppendStall()) == {}
+    late = _facts(achieved_ms=None, append_exit_ns=10 * S + 500_000_000)
+    assert "500.0 ms" in _reasons(late, AppendStall())[Reason.NOT_EXERCISED]
+
+
+def test_what_could_not_be_judged_in_a_trial_that_counts_is_noted() -> None:
+    (judged,) = validity.judge([_facts(drained=False, remaining=7, damaged_lines=1)], [_scenario(KillOwners())])
+    assert judged.valid
+    assert any("7 messages were left" in note for note in judged.notes)
+    assert any("1 lines are no whole records" in note for note in judged.notes)
