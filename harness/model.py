@@ -105,7 +105,6 @@ class OrderedGroups:
     """
 
     groups: int
-    quick_groups: int = 3
     queues_per_broker: int = 8
     rate_per_queue_hz: float = 10.0
     owner_start_spread_s: float = 20.0

@@ -25,7 +25,7 @@ TRIAL_OVERHEAD_S = 0.4
 ANALYSIS_S = 25.0
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
-GROUPS_AT_ONCE_PER_CORE = 21
+GROUPS_AT_ONCE_PER_CORE = 28
 """Ordered groups of 16 queues at 10 messages a second each; more made hiccups of a second on two cores."""
 OPERATION_BYTES = 360
 
@@ -203,14 +203,7 @@ def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
     arms = [arm for arm in scenario.arms if not wish.arms or arm.name in wish.arms]
     if wish.effort == "full":
         return arms
-    return [_quick(arm, scenario.quick_cells.get(arm.name, arm.cells)) for arm in arms]
-
-
-def _quick(arm: Arm, cells: tuple[Parameters, ...]) -> Arm:
-    load = arm.load
-    if isinstance(load, OrderedGroups):
-        load = dataclasses.replace(load, groups=load.quick_groups)
-    return dataclasses.replace(arm, cells=cells, load=load)
+    return [dataclasses.replace(arm, cells=scenario.quick_cells.get(arm.name, arm.cells)) for arm in arms]
 
 
 def _by_settings(arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Arm]]]:

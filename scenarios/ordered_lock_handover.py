@@ -407,7 +407,7 @@ SCENARIO = Scenario(
     claims=(ORDER_01, ORDER_02, ORDER_03, ORDER_04, ORDER_05, ORDER_06, ORDER_07, ORDER_11),
     effort=Effort(trials=3, deployments=3),
     quick_effort=Effort(trials=1, deployments=1),
-    quick_cells={"incident-as-documented": ()},
+    quick_cells={"incident-as-documented": (), "better-short-lock-and-rebalance": ()},
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 import scenarios
-from harness.model import OrderedGroups, Scenario
+from harness.model import Scenario
 from harness.plan import Host, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
@@ -65,8 +65,6 @@ def test_a_quick_run_says_that_it_is_reduced_and_takes_less_time() -> None:
     assert "reduced number of trials" in plan.notes[0]
     assert plan.seconds < 6 * 60
     assert plan.seconds < make_plan(dataclasses.replace(wish, effort="full"), TWO_CORES).seconds / 4
-    groups = {t.arm.load.groups for _, t in plan.trials() if isinstance(t.arm.load, OrderedGroups)}
-    assert groups == {OrderedGroups(groups=7).quick_groups}
 
 
 def test_only_brokers_whose_trials_stall_carry_the_rules() -> None:
