@@ -103,7 +103,7 @@ class Timeline:
     panels: tuple[Series, ...]
     views: tuple[TimelineView, ...]
     first: int
-    """Index of the view that is shown first: the one in which the incident arm failed most."""
+    """Index of the view that is shown first: of those with the most arms beside each other, the one that failed most."""
 
     def json(self) -> Json:
         """What ``plots.js`` draws."""
@@ -131,7 +131,7 @@ def timeline(data: ReportData, incident: str, labels: CellLabels) -> Timeline | 
             chosen = tuple(_of_cell(panels, of_release, cell))
             rows = tuple(row for index in chosen for row in _phases(panels[index]))
             views.append(TimelineView(release=release, cell=labels.label(cell), panels=chosen, rows=rows))
-            weights.append(sum(_failures(panels[index]) for index in chosen))
+            weights.append((len(chosen), sum(_failures(panels[index]) for index in chosen)))
     first = max(range(len(views)), key=lambda index: weights[index])
     return Timeline(incident=incident, panels=tuple(panels), views=tuple(views), first=first)
 

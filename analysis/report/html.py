@@ -11,6 +11,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -285,7 +286,9 @@ def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[Matri
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = claims.claim_views(data, name)
     labels = figures.CellLabels.of(data, name)
-    articles = sorted({view.text.article for view in views if view.text.article}, key=natural_key)
+    articles = sorted(
+        {name for view in views for name in re.split(r"[,\s]+", view.text.article) if name}, key=natural_key
+    )
     return IncidentView(
         name=name,
         text=data.incidents.get(name, IncidentText()),
