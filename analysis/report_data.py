@@ -270,9 +270,12 @@ def _params(params: Parameters) -> Json:
 
 
 def _fault_s(facts: TrialFacts) -> Json:
-    """The stalled append itself where there is one, else from before the fault to its completion; None without one."""
+    """The time to shade: the stalled append itself, or from the owners' end to the end of the hold; None without a fault.
+
+    A killed owner stays dead; the hold ends when its successors have every queue.
+    """
     if facts.fault_ns is None or facts.injecting_ns is None or facts.fault in (None, "none"):
         return None
     start = facts.append_entry_ns or facts.injecting_ns
-    end = facts.append_exit_ns or facts.injected_ns or start
+    end = facts.append_exit_ns or facts.hold_to_ns or facts.injected_ns or start
     return [round((start - facts.fault_ns) / 1e9, 4), round((end - facts.fault_ns) / 1e9, 4)]
