@@ -1,0 +1,396 @@
+"""Locks and their log lines: both wordings, both layouts, another zone, lines that no parser knows."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from analysis.logs import broker, client, gc, lines, lock, namesrv, store, watermark
+from analysis.logs.files import LogFile, rotated_name
+from analysis.schema import frame_of
+
+pytestmark = pytest.mark.spark
+
+S, MS = 1_000_000_000, 1_000_000
+START = 1_000 * S
+FAULT = START + 6 * S
+
+
+def _clients(trial, group: str = "g0") -> tuple[str, str]:
+    return f"127.0.0.1@{trial}-{group}-owner", f"127.0.0.1@{trial}-{group}-successor"
+
+
+def _waiting_4x(trial, queue: int, *, group: str = "g0", owner: str = "", successor: str = "") -> str:
+    held, asks = _clients(trial, group)
+    return (
+        f"tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner or held} "
+        f"NewClientId: {successor or asks} MessageQueue [topic=T-{trial}, brokerName=broker-a, queueId={queue}]"
+    )
+
+
+def _waiting_5x(trial, queue: int, *, group: str = "g0") -> str:
+    held, asks = _clients(trial, group)
+    return (
+        f"RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group={group}, "
+        f"mq=MessageQueue [topic=T-{trial}, brokerName=broker-a, queueId={queue}], locked client id={held}, "
+        f"current client id={asks}"
+    )
+
+
+@pytest.fixture(scope="module")
+def run(made, analysed, tmp_path_factory):
+    def lab(at_ns: int, message: str, level: str = "WARN") -> str:
+        return f"{made.log_time(at_ns)} {level} [AdminBrokerThread_1] RocketmqRebalanceLock - {message}"
+
+    def stock(at_ns: int, message: str) -> str:
+        return f"{made.log_time(at_ns, zone_hours=8, millis=False)} WARN AdminBrokerThread_1 - {message}"
+
+    lab_lines = [
+        lab(
+            START,
+            "tryLockBatch, message queue not locked, I got it. Group: g0 NewClientId: x MessageQueue [topic=T, "
+            "brokerName=broker-a, queueId=0]",
+            "INFO",
+        ),
+        lab(FAULT - 2 * MS, _waiting_4x("lab", 0)),  # before the fault
+        lab(FAULT + S, _waiting_4x("lab", 0)),
+        lab(FAULT + 2 * S, _waiting_4x("lab", 0)),
+        lab(FAULT + S, _waiting_4x("lab", 1, owner="127.0.0.1@somebody-else")),
+        lab(FAULT + S, _waiting_4x("lab", 1, successor="127.0.0.1@somebody-else")),
+        lab(FAULT + 5 * S, _waiting_4x("lab", 1)),  # after the take-over at 8.9 s
+        lab(FAULT + S, _waiting_4x("lab", 0, group="g1")),
+        lab(FAULT + S, "tryLockBatch, a wording that no release is known for"),
+        "java.lang.IllegalStateException: goes on",
+        "\tat org.apache.rocketmq.Some.method(Some.java:1)",
+        "this line has no layout at all",
+    ]
+    shut = "shut-down"
+    owner, _ = _clients(shut)
+    shut_lines = [
+        lab(FAULT - S, f"unlockBatch, Group: g0 MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=0] {owner}"),
+        lab(
+            FAULT + 20 * MS,
+            f"unlockBatch, Group: g0 MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=0] {owner}",
+            "INFO",
+        ),
+        lab(
+            FAULT + 30 * MS,
+            f"RebalanceLockManager#unlockBatch: unlock mq, group=g0, clientId={owner}, "
+            f"mqs=MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=1]",
+            "INFO",
+        ),
+    ]
+    stock_lines = [stock(FAULT + S, _waiting_5x("stock", 0)), stock(FAULT - 3 * S, _waiting_5x("stock", 1))]
+    second = made.handover(shut, arm="fix-shutdown", fault="shut-down-owners", deployment="d2")
+    for group in ("g0", "g1"):
+        second.record(
+            "owner",
+            "rpc",
+            instance=f"{group}-owner",
+            group=group,
+            code=42,
+            thread="main",
+            address="127.0.0.1:10911",
+            started_ns=FAULT + 40 * MS,
+            finished_ns=FAULT + 41 * MS,
+            response=0,
+            asked=["broker-a:0", "broker-a:1"],
+            granted=None,
+            topic=f"T-{shut}",
+        )
+    probed = made.handover("lab")
+    probed.event("lock_probe", at_ns=FAULT - S, group="g0", queue="broker-a:0", asked_broker="broker-a", granted=False)
+    probed.event("lock_probe", at_ns=FAULT - S, group="g0", queue="broker-a:0", asked_broker="broker-b", granted=True)
+    unanswered = made.handover("unanswered", deployment="d4")
+    for record in unanswered.histories["successor"]:
+        if record["type"] == "rpc" and not record["granted"]:
+            record["finished_ns"] = None
+    made_run = made.run(
+        path=tmp_path_factory.mktemp("locks"),
+        trials=[probed, second, made.handover("stock", deployment="d3"), unanswered],
+        logs={
+            "d1/broker-a/logs/lock.log": lab_lines,
+            "d2/broker-a/logs/lock.2.log": shut_lines,
+            "d3/broker-a/logs/rocketmqlogs/filter.log": stock_lines,
+            "d3/broker-a/logs/rocketmqlogs/lock.log": [],
+            "d1/broker-a/logs/storeerror.log": [],
+        },
+        zones={"d3": "GMT+8"},
+    )
+    return analysed(made_run)
+
+
+def test_a_locks_age_is_from_the_last_renewal_to_the_successors_grant(run) -> None:
+    assert run.values("lab", "lock_age_at_takeover_s") == pytest.approx([3.9] * 4)
+    (seen, *_) = run.seen("lab", "lock_age_at_takeover_s")
+    assert run.record(seen)["granted"] == ["broker-a:0", "broker-a:1"]
+
+
+def test_refused_requests_before_the_take_over_are_counted_and_unanswered_ones_are_not(run) -> None:
+    assert run.values("lab", "refused_before_takeover") == [1, 1, 1, 1]
+    assert run.values("unanswered", "refused_before_takeover") == [0, 0, 0, 0]
+
+
+def test_the_renewal_period_is_between_requests_of_the_owners_lock_thread(run) -> None:
+    assert run.values("lab", "renewal_period_s") == pytest.approx([2.0] * 4)
+
+
+def test_waiting_lines_are_counted_by_queue_clients_and_time(run) -> None:
+    by_unit = {(seen.unit, seen.value) for seen in run.seen("lab", "lock_lines_waiting", file="lock.log")}
+    # g0's queue 0 has two lines, its queue 1 none that names both clients in time; g1's queue 0 has one.
+    assert by_unit == {("d1/lab/g0", 2), ("d1/lab/g0", 0), ("d1/lab/g1", 1), ("d1/lab/g1", 0)}
+    (two,) = [seen for seen in run.seen("lab", "lock_lines_waiting") if seen.value == 2]
+    assert (two.file, two.line) == ("deployments/d1/nodes/broker-a/logs/lock.log", 4)
+
+
+def test_lines_of_the_stock_logging_are_found_in_their_own_file_and_zone(run) -> None:
+    assert run.values("stock", "lock_lines_waiting", file="lock.log") == [0, 0, 0, 0]
+    (seen,) = run.seen("stock", "lock_lines_waiting", file="filter.log")
+    assert (seen.value, seen.line) == (1, 1)
+
+
+def test_unlocking_is_seen_in_the_log_and_otherwise_in_the_request(run) -> None:
+    assert run.values("shut-down", "unlock_lines") == [0, 0, 1, 1]
+    assert run.values("shut-down", "unlock_after_s") == pytest.approx([0.02, 0.03, 0.04, 0.04])
+    assert run.values("lab", "unlock_lines") == [0, 0, 0, 0]
+    assert run.values("lab", "unlock_after_s") == []
+
+
+def test_probes_tell_the_queues_own_broker_from_another_one(run) -> None:
+    assert run.values("lab", "foreign_lock_granted", asked="own") == [0]
+    assert run.values("lab", "foreign_lock_granted", asked="other") == [1]
+
+
+def test_log_files_are_told_by_deployment_rotated_ones_included(run) -> None:
+    exists = {(seen.unit, seen.params["file"]): seen.value for seen in run.seen(None, "log_file_exists")}
+    assert exists["d1", "storeerror.log"] == 1
+    assert exists["d1", "storeerr.log"] == 0
+    assert exists["d2", "lock.log"] == 1
+    assert exists["d3", "lock.log"] == 1
+    assert exists["d4", "lock.log"] == 0
+    lines_in = {(seen.unit, seen.params["file"]): seen.value for seen in run.seen(None, "lock_lines_in_file")}
+    assert lines_in["d3", "lock.log"] == 0
+    assert lines_in["d3", "filter.log"] == 2
+    assert lines_in["d1", "lock.log"] == 9
+    assert lines_in["d2", "lock.log"] == 3
+
+
+def test_what_no_parser_knows_is_counted_and_shown(run) -> None:
+    (unmatched,) = run.report["logs"]["unmatched"]
+    assert unmatched["file"] == "deployments/d1/nodes/broker-a/logs/lock.log"
+    assert (unmatched["lines"], unmatched["unmatched"]) == (12, 2)
+    assert any("no layout at all" in line for line in unmatched["sample"])
+    assert any("no release is known for" in line for line in unmatched["sample"])
+
+
+def test_a_finding_cites_the_log_line_itself(run) -> None:
+    excerpts = [line.excerpt for line in run.findings["HAND-03"].evidence]
+    assert any("locked by other client" in excerpt for excerpt in excerpts)
+
+
+# --- parsers ----------------------------------------------------------------------------------------------------------
+
+MQ = "MessageQueue [topic=T, brokerName=broker-a, queueId=3]"
+X = "RebalanceLockManager#"
+
+
+def _table(spark, texts, *, kind: str = "plain"):
+    rows = [{"file": "f", "kind": kind, "zone": "UTC", "line": at, "text": text} for at, text in enumerate(texts, 1)]
+    return frame_of(spark, rows, lines.LINES)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (f"tryLock, message queue not locked, I got it. Group: g NewClientId: c {MQ}", (lock.FIRST, "c", None)),
+        (
+            f"tryLockBatch, message queue lock expired, I got it. Group: g OldClientId: o NewClientId: c {MQ}",
+            (lock.EXPIRED, "c", "o"),
+        ),
+        (
+            f"tryLockBatch, message queue locked by other client. Group: g OtherClientId: o NewClientId: c {MQ}",
+            (lock.WAITING, "c", "o"),
+        ),
+        (f"unlockBatch, Group: g {MQ} c", (lock.UNLOCKED, "c", None)),
+        (f"unlockBatch, but mq locked by other client: o, Group: g {MQ} c", (lock.UNLOCK_REFUSED, "c", "o")),
+        (f"unlockBatch, but mq not locked, Group: g {MQ} c", (lock.UNLOCK_NOTHING, "c", None)),
+        (
+            f"{X}tryLockBatch: lock a message which has not been locked yet, group=g, clientId=c, mq={MQ}",
+            (lock.FIRST, "c", None),
+        ),
+        (
+            f"{X}tryLock: lock a message queue which has not been locked yet, group=g, clientId=c, mq={MQ}",
+            (lock.FIRST, "c", None),
+        ),
+        (
+            f"{X}tryLockBatch: try to lock a expired message queue, group=g, mq={MQ}, old client id=o, new client id=c",
+            (lock.EXPIRED, "c", "o"),
+        ),
+        (
+            f"{X}tryLockBatch: message queue has been locked by other client, group=g, mq={MQ}, locked client id=o, "
+            "current client id=c",
+            (lock.WAITING, "c", "o"),
+        ),
+        (f"{X}unlockBatch: unlock mq, group=g, clientId=c, mqs={MQ}", (lock.UNLOCKED, "c", None)),
+        (
+            f"{X}unlockBatch: mq locked by other client, group=g, locked clientId=o, current clientId=c, mqs={MQ}",
+            (lock.UNLOCK_REFUSED, "c", "o"),
+        ),
+        (f"{X}unlockBatch: mq not locked, group=g, clientId=c, mq={MQ}", (lock.UNLOCK_NOTHING, "c", None)),
+    ],
+)
+def test_every_wording_of_the_lock_manager_is_taken_apart(spark, message, expected) -> None:
+    (row,) = lock.parse(_table(spark, [f"2026-11-21 15:00:01 WARN t - {message}"])).collect()
+    assert (row["happened"], row["client"], row["holder"]) == expected
+    assert (row["group"], row["topic"], row["broker"], row["queue"]) == ("g", "T", "broker-a", 3)
+
+
+def test_slow_appends_single_and_batch_are_taken_apart(spark) -> None:
+    texts = [
+        "2026-11-21 15:00:01 WARN t - [NOTIFYME]putMessage in lock cost time(ms)=702, bodyLength=128 Append",
+        "2026-11-21 15:00:01 WARN t - [NOTIFYME]putMessages in lock cost time(ms)=1203, bodyLength=128 Append",
+        "2026-11-21 15:00:01 INFO t - [PAGECACHERT] TotalPut 3, PutMessageDistributeTime [<=0ms]:3",
+    ]
+    assert [row["in_lock_ms"] for row in store.parse(_table(spark, texts, kind="store")).collect()] == [702, 1203]
+
+
+def test_registrations_of_4x_and_5x_are_told_from_their_failures_and_from_unregistering(spark) -> None:
+    texts = [
+        "2026-11-21 15:00:01 INFO t - register broker[0]to name server 127.0.0.1:9876 OK",
+        "2026-11-21 15:00:01 INFO t - Registering current broker to name server completed. TargetHost=127.0.0.1:9877",
+        "2026-11-21 15:00:01 WARN t - registerBroker Exception, 127.0.0.1:9876",
+        "2026-11-21 15:00:01 WARN t - unregisterBroker Exception, 127.0.0.1:9876",
+    ]
+    rows = broker.parse(_table(spark, texts, kind="broker")).collect()
+    assert [(row["registered"], row["name_server"]) for row in rows] == [
+        (True, "127.0.0.1:9876"),
+        (True, "127.0.0.1:9877"),
+        (False, "127.0.0.1:9876"),
+    ]
+
+
+def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark) -> None:
+    texts = [
+        "2026-11-21 15:00:01 INFO t - new broker registered, 127.0.0.1:10911 HAServer: 127.0.0.1:10912",
+        "2026-11-21 15:00:01 WARN t - The broker channel expired, /127.0.0.1:10911 120000ms",
+        "2026-11-21 15:00:01 INFO t - new topic registered, T QueueData",
+    ]
+    rows = namesrv.parse(_table(spark, texts, kind="namesrv")).collect()
+    assert [(row["came"], row["broker_address"]) for row in rows] == [
+        (True, "127.0.0.1:10911"),
+        (False, "127.0.0.1:10911"),
+    ]
+
+
+def test_a_consumer_without_its_lock_is_seen_in_the_clients_log(spark) -> None:
+    texts = [
+        f"2026-11-21 15:00:01,000 WARN ... - the message queue not locked, so consume later, {MQ}",
+        f"2026-11-21 15:00:01,000 WARN ... - the message queue lock expired, so consume later, {MQ}",
+    ]
+    rows = client.parse(_table(spark, texts, kind="client")).collect()
+    assert [(row["expired"], row["queue"]) for row in rows] == [(False, 3), (True, 3)]
+
+
+def test_stops_of_the_jvm_are_read_in_milliseconds(spark) -> None:
+    texts = [
+        "[2026-11-21T08:15:00.123+0000][1.5s][info][gc      ] GC(3) Pause Young (Normal) (G1) 24M->5M(256M) 3.214ms",
+        '[1.6s][info][safepoint] Safepoint "G1Collect", Time since last: 1 ns, Reaching safepoint: 9 ns, Total:  3301234 ns',
+        "[1.7s][info][safepoint] Total time for which application threads were stopped: 0.0051 seconds, Stopping",
+        "[1.8s][info][gc,phases] GC(3)   Evacuate Collection Set: 2.1ms",
+    ]
+    rows = gc.parse(_table(spark, texts, kind="gc")).collect()
+    assert [(row["what"], round(row["stopped_ms"], 3), row["uptime_s"]) for row in rows] == [
+        (gc.GC, 3.214, 1.5),
+        (gc.SAFEPOINT, 3.301, 1.6),
+        (gc.SAFEPOINT, 5.1, 1.7),
+    ]
+    assert rows[0]["wall_us"] == 1_795_248_900_123_000
+    assert rows[1]["wall_us"] is None
+
+
+def test_only_seconds_in_which_a_send_waited_are_kept_of_the_watermarks(spark) -> None:
+    texts = [
+        "2026-11-21 15:00:01,000 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0",
+        "2026-11-21 15:00:02,000 - [WATERMARK] Send Queue Size: 83 SlowTimeMills: 205",
+        "2026-11-21 15:00:02,000 - [WATERMARK] Pull Queue Size: 5 SlowTimeMills: 5",
+    ]
+    (row,) = watermark.parse(_table(spark, texts, kind="watermark")).collect()
+    assert (row["size"], row["head_age_ms"], row["line"]) == (83, 205, 2)
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def test_times_are_converted_from_the_zone_that_the_log_is_written_in(spark, tmp_path) -> None:
+    files = []
+    for name, zone, text in (
+        ("lab", "UTC", "2026-11-21 08:15:00,123 INFO [main] RocketmqBroker - x"),
+        ("stock", "GMT+8", "2026-11-21 16:15:00 INFO main - x"),
+        ("none", "UTC", "no time"),
+    ):
+        path = tmp_path / "deployments" / name / "nodes" / "broker-a" / "broker.log"
+        path.parent.mkdir(parents=True)
+        path.write_text(text + "\n")
+        file = path.relative_to(tmp_path).as_posix()
+        files.append(
+            LogFile(
+                path=path,
+                file=file,
+                name="broker.log",
+                kind="broker",
+                node="broker-a",
+                deployment=name,
+                trial="",
+                zone=zone,
+            )
+        )
+    read = lines.read_lines(spark, files, F.lit(True))
+    found = {row["deployment"]: (row["wall_us"], row["resolution_us"]) for row in read.kept.collect()}
+    second_us = 1_795_248_900_000_000
+    assert found == {"lab": (second_us + 123_000, 1_000), "stock": (second_us, 1_000_000), "none": (None, 1_000_000)}
+    assert {item.file: item.unmatched for item in read.counts}[files[2].file] == 1
+
+
+def test_lines_are_numbered_across_the_pieces_that_spark_cuts_a_file_into(spark, tmp_path) -> None:
+    path = tmp_path / "deployments" / "d" / "nodes" / "broker-a" / "store.log"
+    path.parent.mkdir(parents=True)
+    count = 20_000
+    path.write_text(
+        "".join(f"2026-11-21 08:15:00,123 INFO [main] x - line {number}\n" for number in range(1, count + 1))
+    )
+    file = LogFile(
+        path=path,
+        file=path.relative_to(tmp_path).as_posix(),
+        name="store.log",
+        kind="store",
+        node="broker-a",
+        deployment="d",
+        trial="",
+        zone="UTC",
+    )
+    before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100k")
+    try:
+        kept = lines.read_lines(spark, [file], F.lit(True)).kept
+        wrong = kept.where(F.col("line") != F.regexp_extract("text", r"line (\d+)", 1).cast("long"))
+        assert kept.rdd.getNumPartitions() > 2
+        assert (kept.count(), wrong.count()) == (count, 0)
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", before)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("lock.log", "lock.log"),
+        ("lock.log.1", "lock.log"),
+        ("lock.1.log", "lock.log"),
+        ("lock.3.log.gz", "lock.log"),
+        ("gc.log.0", "gc.log"),
+        ("rocketmq_client.log", "rocketmq_client.log"),
+        ("checkpoint", None),
+        ("00000000000000000000", None),
+    ],
+)
+def test_a_rotations_number_is_no_part_of_a_logs_name(name: str, expected: str | None) -> None:
+    assert rotated_name(name) == expected
