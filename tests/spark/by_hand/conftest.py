@@ -1,4 +1,4 @@
-"""One Spark session for the folder, and run directories made by hand.
+"""Run directories made by hand, and their analysis in one Spark session.
 
 A hand-made trial is a frame (phases, fault, hiccups, anchors, drain) that a clean trial has, and a few records. All
 times are milliseconds after the fault, which every trial has at the same moment; ``n`` is given when the run is written,
@@ -386,6 +386,7 @@ class Run:
 
         The owner consumes the first five, 5 ms after each was due (-500, -400, ... ms). It renewed its locks 24 and 4 s
         before the fault; the successor is refused at 16 and 36 s and granted at 56 s, and consumes from 56.010 s on.
+        In the baseline the owner goes on, and the successor is never granted.
         """
         fault = {"baseline": "none", "fix-graceful-shutdown": "shut-down-owners"}.get(arm, "kill-owners")
         trial = self.trial(
@@ -398,12 +399,12 @@ class Run:
             trial.lock(OWNER, at_ms=renewed_ms, granted=True, queues=queues, thread=LOCK_THREAD)
         for refused_ms in (16_000, 36_000):
             trial.lock(SUCCESSOR, at_ms=refused_ms, granted=False, queues=queues)
-        trial.lock(SUCCESSOR, at_ms=56_000, granted=True, queues=queues)
+        trial.lock(SUCCESSOR, at_ms=56_000, granted=fault != "none", queues=queues)
         for queue in queues:
             for offset in range(12):
                 due_ms = -500 + 100 * offset
                 trial.send(100 * queue + offset, due_ms=due_ms, queue=queue, offset=offset)
-                who = OWNER if offset < 5 else SUCCESSOR
+                who = OWNER if offset < 5 or fault == "none" else SUCCESSOR
                 at_ms = due_ms + 5 if who == OWNER else 56_010 + 10 * (offset - 5)
                 trial.consume(offset, at_ms=at_ms, process=who, due_ms=due_ms, queue=queue)
             trial.store_max(12, queue=queue, group=trial.group, consumer_offset=12)
@@ -565,9 +566,17 @@ class Analysis:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """The session that is there, or a new one; only a session of its own is stopped."""
+    is_new = SparkSession.getActiveSession() is None
     session = spark_session("local[2]")
     yield session
-    session.stop()
+    if is_new:
+        session.stop()
+
+
+@pytest.fixture(scope="session", name="log_time")
+def log_time_() -> Callable[..., str]:
+    return log_time
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,161 @@
+"""The scenario append-stall from end to end: a run made by hand as the brokers behave, and what the analysis makes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from analysis.checkers import appends
+from harness.model import Expectation, VerdictKind
+from scenarios.append_stall import BUSY_10, SCENARIO
+
+if TYPE_CHECKING:
+    from tests.spark.by_hand.conftest import Analysis, Run, Trial
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
+
+# From the store.log of 4.6.0 and 5.3.3 with the releases' own logging; the append was 700 ms and 1200 ms long.
+STOCK_LINES = {
+    700: "WARN SendMessageThread_1 - [NOTIFYME]putMessage in lock cost time(ms)=700, bodyLength=128 "
+    "AppendMessageResult=AppendMessageResult{status=PUT_OK, wroteOffset=942702, wroteBytes=336, "
+    "msgId='7F00000100006CC700000000000E626E', storeTimestamp=1795250863523, logicsOffset=350, pagecacheRT=0, msgNum=1}",
+    1200: "WARN SendMessageThread_1 - [NOTIFYME]putMessage in lock cost time(ms)=1200, bodyLength=128 "
+    "AppendMessageResult=AppendMessageResult{status=PUT_OK, wroteOffset=1783863, wroteBytes=375, msgId='null', "
+    "storeTimestamp=1795251522621, logicsOffset=594, pagecacheRT=0, msgNum=1}",
+}
+
+
+def _refuse_waiting(trial: Trial, count: int, *, limit_ms: int = 200) -> None:
+    """Requests that came right after the append got stuck, refused within 10 ms after their time was up."""
+    for index in range(count):
+        due_ms = 2 + index * 0.5
+        waited = {"took_ms": limit_ms + 6, "period_ms": limit_ms + 4}
+        trial.refused(100 + index, TIMEOUT, due_ms=due_ms, size=count - index - 1, **waited)
+
+
+def _hand_made(run: Run, log_time) -> None:
+    for repetition in (1, 2, 3):
+        d = {"deployment": f"lab-{repetition}", "repetition": repetition}
+        run.stalled(f"baseline-{repetition}", stall_ms=0, **d)
+        run.stalled(f"short-{repetition}", stall_ms=100, **d)
+        for rate_hz in (200, 500, 1000):
+            _refuse_waiting(run.stalled(f"middle-{rate_hz}-{repetition}", rate_hz=rate_hz, **d), rate_hz // 10)
+        _refuse_waiting(run.stalled(f"long-{repetition}", stall_ms=700, **d), 12)
+        busy = run.stalled(f"busy-{repetition}", stall_ms=1200, **d)
+        for index in range(12):
+            # The lock was taken a little before the append that is stamped, so it is 1 s old just before 1001 ms.
+            busy.refused(200 + index, "REJECTREQUEST", due_ms=1_003 + index, took_ms=0.5)
+        wait = {"live_conf": {"waitTimeMillsInSendQueue": "400"}, **d}
+        fixed = run.stalled(f"fixed-{repetition}", arm="fix-send-queue-wait-400", **wait)
+        _refuse_waiting(fixed, 10, limit_ms=400)
+        stock = f"stock-{repetition}"
+        run.deployment(stock, incident="append-stall", logging="stock", zone="GMT+8")
+        for stall_ms in STOCK_LINES:
+            name = f"stock-{stall_ms}-{repetition}"
+            run.stalled(name, arm="incident-stock-logging", stall_ms=stall_ms, deployment=stock)
+        # Written once the lock is released; the stock layout has the time of Shanghai and no milliseconds.
+        stamped = [
+            f"{log_time(1 + stall_ms, zone_hours=8, millis=False)} {line}" for stall_ms, line in STOCK_LINES.items()
+        ]
+        run.log(stock, "rocketmqlogs/store.log", *stamped)
+
+
+@pytest.fixture(scope="module")
+def seen(new_run, analysed, log_time) -> Analysis:
+    run = new_run("append-stall", rules={claim.id: claim.rule_hash() for claim in SCENARIO.claims})
+    _hand_made(run, log_time)
+    return analysed(run, SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def again(seen: Analysis, analysed) -> Analysis:
+    """The same run, analysed a second time over what the first analysis left."""
+    return analysed(seen.path, SCENARIO)
+
+
+@pytest.fixture(scope="module")
+def broken(seen: Analysis, again: Analysis, analysed) -> Analysis:
+    """The same run once more: one checker raises, and BUSY-10 was expected to be confirmed."""
+
+    def raises(inputs: object) -> None:
+        raise RuntimeError("planted")
+
+    wrong = Expectation(verdict=CONFIRMED, because="somebody thought so", source="nowhere")
+    claims = tuple(
+        dataclasses.replace(claim, expected={"4.6.0": wrong}) if claim is BUSY_10 else claim
+        for claim in SCENARIO.claims
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(appends, "observe", raises)
+        return analysed(seen.path, dataclasses.replace(SCENARIO, claims=claims))
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("BUSY-07", CONFIRMED),
+        ("BUSY-09", CONFIRMED),
+        ("BUSY-10", REFUTED),
+        ("BUSY-11", CONFIRMED),
+        ("BUSY-12", CONFIRMED),
+        ("BUSY-14", CONFIRMED),
+    ],
+)
+def test_brokers_that_behave_as_their_code_says_give_the_expected_findings(
+    seen: Analysis, claim: str, verdict: VerdictKind
+) -> None:
+    found = seen.finding(claim)
+    assert (found.verdict, found.reason) == (verdict, "")
+    assert found.expected is verdict
+    assert all(part.verdict is not UNDECIDED for part in found.parts)
+
+
+def test_the_estimates_are_the_planted_numbers(seen: Analysis) -> None:
+    estimates = {part.name: part.estimate for found in seen.findings.values() for part in found.parts}
+    assert estimates["refused below 200 ms"] == 0
+    assert estimates["longest append behind them"] == pytest.approx(700)
+    assert estimates["first refusal past the limit"] == pytest.approx(4)
+    assert estimates["within one second"] == 50
+    assert estimates["growth with the rate"] == pytest.approx(0.1)
+    assert estimates["refusals with 400 ms over 200 ms"] == pytest.approx(10 / 50)
+    assert estimates["refused at 1200 ms"] == 12
+    assert estimates["not before"] == pytest.approx(1002.5)
+    assert estimates["stalls found in store.log"] == 1
+
+
+def test_the_evidence_of_a_logged_append_is_the_stock_line_itself(seen: Analysis) -> None:
+    cited = [line for line in seen.finding("BUSY-07").evidence if line.file.endswith("rocketmqlogs/store.log")]
+    assert cited
+    assert all(line.excerpt.split(" - ", 1)[1] in "".join(STOCK_LINES.values()) for line in cited)
+
+
+def test_analysing_twice_gives_the_same_findings(seen: Analysis, again: Analysis) -> None:
+    assert again.findings == seen.findings
+    assert sorted(map(str, again.rows)) == sorted(map(str, seen.rows))
+
+
+def test_a_checker_that_raises_leaves_its_claims_undecided_and_says_why(broken: Analysis) -> None:
+    for claim in ("BUSY-07", "BUSY-09"):
+        found = broken.finding(claim)
+        assert (found.verdict, found.reason) == (UNDECIDED, "checker failed")
+        assert any("the checker appends failed: RuntimeError: planted" in words for words in found.validity)
+
+
+def test_a_checker_that_raises_takes_no_other_claim_with_it(seen: Analysis, broken: Analysis) -> None:
+    for claim in ("BUSY-11", "BUSY-12", "BUSY-14"):
+        assert broken.finding(claim) == seen.finding(claim)
+
+
+def test_an_expectation_that_was_wrong_stays_visible(broken: Analysis) -> None:
+    found = broken.finding("BUSY-10")
+    assert (found.verdict, found.expected) == (REFUTED, CONFIRMED)
+    assert found.expected_from_code == "somebody thought so (nowhere)"
+    assert "the rule that judged is not the one that was committed before the run" in found.validity
+    written = json.loads((broken.path / "analysis" / "findings.json").read_text())["findings"]
+    assert [(item["verdict"], item["expected"]) for item in written if item["claim"] == "BUSY-10"] == [
+        ("refuted", "confirmed")
+    ]

@@ -1,0 +1,183 @@
+"""Which trials count, and what a claim comes to when none does.
+
+Each case is a release of its own with three trials, so that each has its finding and all are analysed at once. Every
+trial has a refusal 4 ms past its limit, which refutes BUSY-10 wherever the trials count.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+from harness.model import Reason, VerdictKind
+from scenarios.append_stall import BUSY_10, SCENARIO
+
+if TYPE_CHECKING:
+    from tests.spark.by_hand.conftest import Analysis, Trial
+
+TRIALS = 3
+TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
+
+
+def _set(**attributes: object) -> Callable[[Trial], None]:
+    def change(trial: Trial) -> None:
+        for name, value in attributes.items():
+            assert hasattr(trial, name)
+            setattr(trial, name, value)
+
+    return change
+
+
+def _no_append(trial: Trial) -> None:
+    trial.own_events.clear()
+
+
+def _no_history(trial: Trial) -> None:
+    trial.history.clear()
+
+
+def _empty_history(trial: Trial) -> None:
+    trial.history = {"producer": []}
+
+
+def _only_anchors(trial: Trial) -> None:
+    trial.history.clear()
+    trial.anchor("producer", at_ms=-1_000)
+    trial.anchor("producer", at_ms=1_000)
+
+
+def _client_clock_stepped(trial: Trial) -> None:
+    trial.anchor("producer", at_ms=-1_000)
+    trial.anchor("producer", at_ms=1_000, off_ms=-60)
+
+
+def _cut(trial: Trial) -> None:
+    trial.tails["producer"] = '{"type":"send","process":"producer","seq":99,"inten'
+
+
+def _nothing_refused(trial: Trial) -> None:
+    trial.without("producer", "send", outcome="failed")
+
+
+def _unknown(trial: Trial) -> None:
+    """Timeouts in the stall: they may have been stored, and are neither refusals nor failures."""
+    _nothing_refused(trial)
+    for seq in (50, 51):
+        trial.send(seq, due_ms=20 + seq, took_ms=10_000, outcome="unknown")
+
+
+COUNTING: dict[str, Callable[[Trial], None]] = {
+    "good": _set(),
+    "hiccup at the tolerance": _set(hiccup_ms=SCENARIO.hiccup_ms_max),
+    "clock slewed": _set(wall_step_ms=49.0),
+    "nearly as asked": _set(achieved_ms=465.0),
+    "cut": _cut,
+    "nothing refused": _nothing_refused,
+    "unknown": _unknown,
+}
+
+NOT_COUNTING: dict[str, tuple[Callable[[Trial], None], Reason, str]] = {
+    "hiccup": (_set(hiccup_ms=80.0), Reason.TOO_NOISY, "the machine stalled for 80.0 ms (at most 40 ms)"),
+    "clock stepped": (_set(wall_step_ms=60.0), Reason.TOO_NOISY, "the wall clock stepped by 60 ms"),
+    "clock stepped back": (_set(wall_step_ms=-60.0), Reason.TOO_NOISY, "the wall clock stepped by 60 ms"),
+    "client's clock stepped": (_client_clock_stepped, Reason.TOO_NOISY, "the wall clock stepped by 60 ms"),
+    "superseded": (_set(superseded_by="a repetition"), Reason.TOO_NOISY, "it was repeated as a repetition"),
+    "stalled too briefly": (
+        _set(achieved_ms=400.0),
+        Reason.NOT_EXERCISED,
+        "the append stalled for 400.0 ms where 450 ms were asked",
+    ),
+    "no append": (_no_append, Reason.NOT_EXERCISED, "no append was stalled"),
+    "not healed": (_set(heals=False), Reason.NOT_EXERCISED, "the fault was not healed"),
+    "failed": (_set(status="failed", error="disk full"), Reason.NOT_EXERCISED, "it is failed, not complete: disk full"),
+    "interrupted": (_set(status="interrupted"), Reason.NOT_EXERCISED, "it is interrupted, not complete"),
+    "no history": (_no_history, Reason.MISSING_EVIDENCE, "its history is empty"),
+    "empty history": (_empty_history, Reason.MISSING_EVIDENCE, "its history is empty"),
+    "only anchors": (_only_anchors, Reason.MISSING_EVIDENCE, "its history is empty"),
+}
+
+
+def _name(case: str, index: int) -> str:
+    return f"{case.replace(' ', '-')}-{index}"
+
+
+@pytest.fixture(scope="module")
+def seen(new_run, analysed) -> Analysis:
+    changes = {**COUNTING, **{case: change for case, (change, _, _) in NOT_COUNTING.items()}}
+    run = new_run("append-stall", releases=(*changes, "too few", "no trial"))
+    for case, change in changes.items():
+        for index in range(TRIALS):
+            trial = run.stalled(_name(case, index), release=case)
+            trial.refused(20, TIMEOUT, due_ms=2, period_ms=204, size=9)
+            change(trial)
+    for index in range(2):
+        run.stalled(_name("too few", index), release="too few").refused(20, TIMEOUT, due_ms=2, period_ms=204, size=9)
+    run.planned.append("never-begun")
+    return analysed(run, dataclasses.replace(SCENARIO, claims=(BUSY_10,)))
+
+
+@pytest.mark.parametrize("case", NOT_COUNTING)
+def test_a_trial_does_not_count_and_says_why_in_words(seen: Analysis, case: str) -> None:
+    _, _, words = NOT_COUNTING[case]
+    for index in range(TRIALS):
+        shown = seen.trial(_name(case, index))
+        assert shown["valid"] is False
+        assert any(words in reason for reason in shown["reasons"])
+
+
+@pytest.mark.parametrize("case", NOT_COUNTING)
+def test_a_claim_without_a_trial_that_counts_is_undecided_with_its_reason(seen: Analysis, case: str) -> None:
+    found = seen.finding("BUSY-10", case)
+    assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, NOT_COUNTING[case][1])
+    assert found.trials == 0
+    assert found.evidence == ()
+
+
+@pytest.mark.parametrize("case", ["good", "hiccup at the tolerance", "clock slewed", "nearly as asked", "cut"])
+def test_trials_within_the_tolerances_count_and_decide(seen: Analysis, case: str) -> None:
+    found = seen.finding("BUSY-10", case)
+    assert (found.verdict, found.reason) == (VerdictKind.REFUTED, "")
+    assert found.trials == TRIALS
+    assert found.parts[0].estimate == pytest.approx(4)
+
+
+def test_fewer_trials_than_the_rule_asks_for_decide_nothing(seen: Analysis) -> None:
+    found = seen.finding("BUSY-10", "too few")
+    assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.TOO_FEW_TRIALS)
+    assert found.trials == 2
+
+
+def test_a_release_without_any_trial_was_not_exercised(seen: Analysis) -> None:
+    found = seen.finding("BUSY-10", "no trial")
+    assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.NOT_EXERCISED)
+
+
+@pytest.mark.parametrize("case", ["nothing refused", "unknown"])
+def test_trials_that_count_and_show_nothing_are_missing_evidence(seen: Analysis, case: str) -> None:
+    found = seen.finding("BUSY-10", case)
+    assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.MISSING_EVIDENCE)
+    assert found.trials == TRIALS
+
+
+def test_a_truncated_last_line_is_left_out_and_told(seen: Analysis) -> None:
+    shown = seen.trial(_name("cut", 0))
+    assert shown["valid"] is True
+    assert any("1 lines are no whole records" in reason for reason in shown["reasons"])
+    assert seen.trial(_name("good", 0))["reasons"] == []
+    assert seen.one("failed_count", _name("cut", 0)) == seen.one("failed_count", _name("good", 0)) == 1
+
+
+def test_sends_of_unknown_outcome_are_counted_apart(seen: Analysis) -> None:
+    trial = _name("unknown", 0)
+    assert seen.one("unknown_count", trial) == 2
+    assert seen.one("failed_count", trial) == 0
+    assert seen.one("rejected_count", trial, keyword="any") == 0
+    assert seen.one("latency_max_ms", trial) == pytest.approx(12)  # of the accepted ones, not of the timeouts
+
+
+def test_a_planned_trial_that_never_began_is_told(seen: Analysis) -> None:
+    notes = seen.report["manifest"]["notes"]
+    assert any("never-begun" in note and "left nothing" in note for note in notes)
