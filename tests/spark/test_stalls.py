@@ -184,5 +184,5 @@ def test_the_series_of_a_stall_has_its_window_and_bins_of_100_ms(run) -> None:
 
 def test_the_verdict_is_made_of_the_trials_that_count(run) -> None:
     found = run.findings["STALL-01"]
-    assert (found.verdict, found.trials) == ("undecided", 7)
+    assert (found.verdict, found.trials) == ("confirmed", 7)
     assert found.parts[0].estimate == pytest.approx((30 + 30 + 5 + 30 * 3 + 0) / 7)
