@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from analysis.checkers import (
@@ -74,7 +72,7 @@ def observe(
         try:
             return keep(spark, checkers[name].observe(inputs), place / f"checker={name}"), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
-        except (PySparkException, Py4JError, ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
+        except Exception as error:
             return None, f"the checker {name} failed: {_first_line(error)}"
 
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
