@@ -591,11 +591,13 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
 
 @pytest.fixture(scope="session")
 def analysed(spark: SparkSession) -> Callable[..., Analysis]:
-    """Save a run (or take one that was saved) and analyse it with the given scenarios."""
+    """Save a run (or take one that was saved) and analyse it with the given scenarios, or let ``by`` do that."""
 
-    def analyse(run: Run | Path, *scenarios: Scenario) -> Analysis:
+    def analyse(
+        run: Run | Path, *scenarios: Scenario, by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None
+    ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
-        findings = analyze_in(spark, read_run_directory(path), scenarios)
+        findings = by(path, scenarios) if by else analyze_in(spark, read_run_directory(path), scenarios)
         return Analysis(
             path=path,
             findings={(found.claim, found.release): found for found in findings},

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
+from analysis.analyze import analyze
 from analysis.checkers import appends
-from harness.model import Expectation, VerdictKind
+from harness.model import Expectation, Finding, Scenario, VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
 
 if TYPE_CHECKING:
@@ -72,9 +76,22 @@ def seen(new_run, analysed, log_time) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def again(seen: Analysis, analysed) -> Analysis:
-    """The same run, analysed a second time over what the first analysis left."""
-    return analysed(seen.path, SCENARIO)
+def told() -> list[str]:
+    """What the second analysis told of its progress, and that it stopped its session."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def again(seen: Analysis, analysed, told: list[str]) -> Analysis:
+    """The same run, analysed a second time over what the first analysis left, as the command does it."""
+
+    def by(path: Path, scenarios: Sequence[Scenario]) -> list[Finding]:
+        with pytest.MonkeyPatch.context() as patch:
+            # It gets the session of the tests, which must outlive it.
+            patch.setattr(SparkSession, "stop", lambda session: told.append("stopped"))
+            return analyze(path, scenarios, master="local[2]", progress=told.append)
+
+    return analysed(seen.path, SCENARIO, by=by)
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +153,13 @@ def test_the_evidence_of_a_logged_append_is_the_stock_line_itself(seen: Analysis
 def test_analysing_twice_gives_the_same_findings(seen: Analysis, again: Analysis) -> None:
     assert again.findings == seen.findings
     assert sorted(map(str, again.rows)) == sorted(map(str, seen.rows))
+
+
+def test_the_command_tells_its_steps_and_stops_its_session(again: Analysis, told: list[str]) -> None:
+    assert told[0] == "starting Spark"
+    assert "checking" in told
+    assert told[-1] == "stopped"
+    assert again.path.joinpath("analysis", "findings.json").is_file()
 
 
 def test_a_checker_that_raises_leaves_its_claims_undecided_and_says_why(broken: Analysis) -> None:
