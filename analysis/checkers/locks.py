@@ -34,6 +34,7 @@ _RENEWER = "ConsumeMessageScheduledThread"
 asks for one queue at a time; where a 5.x client's hook sees the network's thread, several queues in one request tell
 that it came from RebalanceImpl.lockAll, which the lock thread alone calls."""
 
+_RETRY = "%RETRY%"
 _SECOND_NS = 1_000_000_000
 _CHANGED_QUEUE = ("trial", "group", "lock_queue")
 _LOCK_LOG = "lock.log"
@@ -78,6 +79,8 @@ def _requests(inputs: Inputs, trials: DataFrame) -> DataFrame:
     each = (
         inputs.records.lock_requests.where("finished_ns IS NOT NULL")
         .where(F.col("code").isin(LOCK_BATCH_MQ, UNLOCK_BATCH_MQ))
+        # Queues are named without their topic, and a retry topic has a queue 0 on each broker, too.
+        .where(~(_of_one_queue() & F.col("topic").startswith(_RETRY)))
         .join(trials.select("trial", "fault_ns", "end_ns"), "trial")
         .select("*", F.explode("asked").alias("lock_queue"))
     )
@@ -85,7 +88,8 @@ def _requests(inputs: Inputs, trials: DataFrame) -> DataFrame:
     granted = F.coalesce(F.array_contains("granted", F.col("lock_queue")), F.lit(False))
     by_owner, by_successor = F.col("process") == OWNER, F.col("process") == SUCCESSOR
     started = F.col("started_ns")
-    granted_ns = F.when(locks & by_successor & after & granted, started)
+    # A successor takes over by its rebalance, a queue at a time. Its renewals name its own retry queue, too.
+    granted_ns = F.when(locks & by_successor & after & granted & _of_one_queue(), started)
     refused_ns = F.when(locks & by_successor & after & ~granted, started)
     unlock_ns = F.when(~locks & by_owner & after, started)
     folded = each.groupBy(*_CHANGED_QUEUE).agg(
@@ -105,6 +109,10 @@ def _requests(inputs: Inputs, trials: DataFrame) -> DataFrame:
     return folded.withColumn("refused", F.size(waiting)).drop("refused_ns", "until_ns")
 
 
+def _of_one_queue() -> Column:
+    return F.size("asked") == 1
+
+
 def _client_ids(inputs: Inputs) -> DataFrame:
     """The last client id that the group's instance in each process told; it has one only once it has started."""
 
@@ -118,10 +126,18 @@ def _client_ids(inputs: Inputs) -> DataFrame:
 
 
 def _renewals(inputs: Inputs) -> DataFrame:
+    """The time from one renewal to the next, of one client to one broker.
+
+    Requests that come within a second of each other are one renewal: a 5.x client has two timers for it, one of
+    ConsumeMessageOrderlyService and one of ConsumeMessagePopOrderlyService, which start together.
+    """
     by_address = Window.partitionBy("trial", "instance", "address").orderBy("started_ns")
+    since_ns = F.col("started_ns") - F.lag("started_ns").over(by_address)
     renewals = (
         inputs.records.lock_requests.where((F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == OWNER))
         .where(F.col("thread").startswith(_RENEWER) | (F.size("asked") > 1))
+        .withColumn("since_ns", since_ns)
+        .where(F.col("since_ns").isNull() | (F.col("since_ns") >= _SECOND_NS))
         .withColumn("before_ns", F.lag("started_ns").over(by_address))
         .join(inputs.trials.select("trial", "deployment"), "trial")
     )

@@ -21,6 +21,12 @@ public final class LockHook implements RPCHook {
     private static final Pattern ID = Pattern.compile("\"queueId\":(\\d+)");
     private static final Pattern TOPIC = Pattern.compile("\"topic\":\"([^\"]*)\"");
 
+    /** When and in which thread a request began; 5.x hands the response to a thread of the network's. */
+    private static final class Started {
+        final long ns = System.nanoTime();
+        final String thread = Thread.currentThread().getName();
+    }
+
     private final History history;
     private final String instance;
     private final String group;
@@ -36,32 +42,32 @@ public final class LockHook implements RPCHook {
         if (request.getCode() != LOCK_BATCH_MQ && request.getCode() != UNLOCK_BATCH_MQ) {
             return;
         }
-        long now = System.nanoTime();
+        Started started = new Started();
         if (request.isOnewayRPC()) {
-            record(remoteAddr, request, now, null);
+            record(remoteAddr, request, started, null);
         } else {
-            startedByOpaque.put(Integer.valueOf(request.getOpaque()), Long.valueOf(now));
+            startedByOpaque.put(Integer.valueOf(request.getOpaque()), started);
         }
     }
 
     public void doAfterResponse(String remoteAddr, RemotingCommand request, RemotingCommand response) {
-        Long started = (Long) startedByOpaque.remove(Integer.valueOf(request.getOpaque()));
+        Started started = (Started) startedByOpaque.remove(Integer.valueOf(request.getOpaque()));
         if (started != null) {
-            record(remoteAddr, request, started.longValue(), response);
+            record(remoteAddr, request, started, response);
         }
     }
 
-    private void record(String address, RemotingCommand request, long startedNs, RemotingCommand response) {
+    private void record(String address, RemotingCommand request, Started started, RemotingCommand response) {
         String asked = text(request.getBody());
         StringBuilder record = history.begin("rpc");
         History.text(record, "instance", instance);
         History.text(record, "group", group);
         History.number(record, "code", request.getCode());
-        History.text(record, "thread", Thread.currentThread().getName());
+        History.text(record, "thread", started.thread);
         History.text(record, "address", address);
         History.text(record, "topic", first(TOPIC, asked));
         queues(record, "asked", asked);
-        History.number(record, "started_ns", startedNs);
+        History.number(record, "started_ns", started.ns);
         if (response != null) {
             History.number(record, "response", response.getCode());
             queues(record, "granted", text(response.getBody()));
@@ -75,6 +81,9 @@ public final class LockHook implements RPCHook {
         Matcher queue = QUEUE.matcher(body);
         boolean more = false;
         while (queue.find()) {
+            if (first(TOPIC, queue.group()).startsWith("%RETRY%")) {
+                continue; // a client locks its retry queue, too, which has the number of one of the topic's
+            }
             record.append(more ? ",\"" : "\"").append(first(BROKER, queue.group())).append(':')
                 .append(first(ID, queue.group())).append('"');
             more = true;
