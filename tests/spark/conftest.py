@@ -223,13 +223,15 @@ def _message(trial: HandMade, start_ns: int, *, offset: int, queue: int, handed_
 
 
 def _locks(trial: HandMade, start_ns: int, *, changed: bool) -> None:
-    """Renewals at 1 s, 3 s and 5 s; the successor asks at 7 s in vain and at 8.9 s gets both queues."""
-    asked = [f"broker-a:{queue}" for queue in range(QUEUES)]
-    requests = [("owner", 1.0, asked), ("owner", 3.0, asked), ("owner", 5.0, asked)]
+    """Renewals at 1 s, 3 s and 5 s; the successor asks at 7 s in vain and at 8.9 s gets both queues, one by one."""
+    queues = [f"broker-a:{queue}" for queue in range(QUEUES)]
+    requests = [("owner", second, queues, queues) for second in (1.0, 3.0, 5.0)]
     if changed:
-        requests += [("successor", 7.0, []), ("successor", 8.9, asked)]
+        # A client renews all of its locks in one request, and takes over by its rebalance, a queue at a time.
+        requests += [("successor", 7.0, [queue], []) for queue in queues]
+        requests += [("successor", 8.9, [queue], [queue]) for queue in queues]
     for group in ("g0", "g1"):
-        for process, second, granted in requests:
+        for process, second, asked, granted in requests:
             trial.record(
                 process,
                 "rpc",

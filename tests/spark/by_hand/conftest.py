@@ -203,9 +203,11 @@ class Trial:
         queues: Sequence[int] = (0,),
         thread: str = REBALANCE_THREAD,
         answered: bool = True,
+        topic: str | None = None,
     ) -> None:
         asked = [f"broker-a:{queue}" for queue in queues]
-        self._rpc(process, 41, at_ms, thread, asked, granted=asked if granted else [], answered=answered)
+        answer = {"granted": asked if granted else [], "answered": answered, "topic": topic}
+        self._rpc(process, 41, at_ms, thread, asked, **answer)
 
     def unlock(self, process: str, *, at_ms: float, queues: Sequence[int] = (0,)) -> None:
         self._rpc(process, 42, at_ms, "main", [f"broker-a:{queue}" for queue in queues], granted=None, answered=True)
@@ -220,6 +222,7 @@ class Trial:
         *,
         granted: list[str] | None,
         answered: bool,
+        topic: str | None = None,
     ) -> None:
         self.write(
             process,
@@ -229,7 +232,7 @@ class Trial:
             code=code,
             thread=thread,
             address="127.0.0.1:20911",
-            topic=self.topic,
+            topic=topic or self.topic,
             asked=asked,
             granted=granted if answered else None,
             response=0 if answered else None,
@@ -397,10 +400,11 @@ class Run:
             trial.instance(process, event="started", at_ms=-29_000)
         for renewed_ms in (-24_000, -4_000):
             trial.lock(OWNER, at_ms=renewed_ms, granted=True, queues=queues, thread=LOCK_THREAD)
-        for refused_ms in (16_000, 36_000):
-            trial.lock(SUCCESSOR, at_ms=refused_ms, granted=False, queues=queues)
-        trial.lock(SUCCESSOR, at_ms=56_000, granted=fault != "none", queues=queues)
         for queue in queues:
+            # A client renews all of its locks in one request, and takes over by its rebalance, a queue at a time.
+            for asked_ms in (16_000, 36_000, 56_000):
+                is_granted = asked_ms == 56_000 and fault != "none"
+                trial.lock(SUCCESSOR, at_ms=asked_ms, granted=is_granted, queues=(queue,))
             for offset in range(12):
                 due_ms = -500 + 100 * offset
                 trial.send(100 * queue + offset, due_ms=due_ms, queue=queue, offset=offset)

@@ -148,6 +148,20 @@ def refused_renewal(trial: Trial) -> None:
 
 
 @planted
+def renewed_by_two_timers(trial: Trial) -> None:
+    """A 5.x client has two timers that start together: two requests 3 ms apart are one renewal."""
+    for renewed_ms in (-23_997, -3_997):
+        trial.lock(OWNER, at_ms=renewed_ms, granted=True, thread=LOCK_THREAD)
+
+
+@planted
+def retry_queue_taken_earlier(trial: Trial) -> None:
+    """The group's retry topic has a queue 0 on the broker as well, and its lock is none of the topic's queue 0."""
+    trial.lock(SUCCESSOR, at_ms=10_000, granted=True, topic=f"%RETRY%{trial.group}")
+    trial.lock(SUCCESSOR, at_ms=11_000, granted=False, topic=f"%RETRY%{trial.group}")
+
+
+@planted
 def probed(trial: Trial) -> None:
     trial.lock_probe(asked_broker="broker-a", granted=False)
     trial.lock_probe(asked_broker="broker-b", granted=True)
@@ -311,6 +325,22 @@ def test_any_granted_request_of_the_owner_makes_the_lock_younger(seen: Analysis)
 
 def test_only_the_clients_own_lock_thread_renews_periodically(seen: Analysis) -> None:
     assert seen.values("renewal_period_s", "renewed_by_rebalancing") == [pytest.approx(20.0)]
+
+
+def test_two_timers_of_one_client_make_one_renewal(seen: Analysis) -> None:
+    assert seen.values("renewal_period_s", "renewed_by_two_timers") == [pytest.approx(20.0)]
+
+
+def test_the_lock_of_a_retry_queue_is_no_lock_of_the_topics_queue_of_that_number(seen: Analysis) -> None:
+    assert seen.one("lock_age_at_takeover_s", "retry_queue_taken_earlier") == pytest.approx(60.0)
+    assert seen.one("refused_before_takeover", "retry_queue_taken_earlier") == 2
+
+
+def test_each_queue_is_taken_over_by_a_request_of_its_own(seen: Analysis) -> None:
+    rows = seen.found("lock_age_at_takeover_s", "two_queues")
+    assert [row.value for row in rows] == pytest.approx([60.0, 60.0])
+    assert not any(row.censored for row in rows)
+    assert seen.values("refused_before_takeover", "two_queues") == [2, 2]
 
 
 def test_an_unlocking_without_a_log_line_is_timed_by_its_request(seen: Analysis) -> None:
