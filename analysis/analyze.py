@@ -77,6 +77,7 @@ def analyze_in(
     found = with_excerpts(findings(known, evidence), run.path)
     say("writing the report's data")
     series = report_data.series_json(records, trials, facts, judged)
+    spark.catalog.clearCache()
     _write(folder, run, known, found, observed, report_data.trials_json(facts, judged), series, logs.counts)
     return found
 

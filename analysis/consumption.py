@@ -20,6 +20,7 @@ from analysis.evidence import ANALYSIS_FOLDER, keep
 from analysis.run_directory import RunDirectory
 
 QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
+_SORT_KEY = ("trial", "group", "broker", "queue")
 
 OWNER, SUCCESSOR = "owner", "successor"
 """The client processes that hold every group's first and second member."""
@@ -43,27 +44,34 @@ class Consumption:
 def fold_consumption(spark: SparkSession, consumptions: DataFrame, trials: DataFrame, run: RunDirectory) -> Consumption:
     """Sort and fold the consumptions; both tables are kept in ``RUN/analysis/``."""
     folder = run.path / ANALYSIS_FOLDER
-    windows = trials.select("trial", "fault_ns", "hold_to_ns")
-    pieces = keep(spark, _pieces(_in_order(consumptions).join(windows, "trial", "left")), folder / "pieces.parquet")
+    pieces = keep(spark, _pieces(_in_order(consumptions), trials), folder / "pieces.parquet")
     queues = keep(spark, _queues(pieces), folder / "queues.parquet")
     return Consumption(pieces=pieces, queues=queues)
 
 
 def _in_order(consumptions: DataFrame) -> DataFrame:
-    # Small enough partitions to be sorted in memory, two at a time.
-    spread = consumptions.repartition(_PARTITIONS, *QUEUE_KEY)
-    in_queue = Window.partitionBy(*QUEUE_KEY).orderBy("started_ns", "n")
-    before = in_queue.rowsBetween(Window.unboundedPreceding, -1)
-    ordered = spread.select(
-        *QUEUE_KEY,
+    """The consumptions with what came before each of them in its group and queue.
+
+    The number before the key is there to be sorted by: comparing it first is a fraction of comparing four texts that
+    begin alike, and equal numbers of different queues are told apart by the key that follows.
+    """
+    columns = consumptions.select(
+        F.xxhash64(*_SORT_KEY).alias("hash"),
+        *_SORT_KEY,
         "file",
         "n",
-        "process",
         "instance",
         "offset",
         "intended_ns",
         "started_ns",
         "finished_ns",
+    )
+    # Small enough partitions to be sorted in memory, two at a time.
+    spread = columns.repartition(_PARTITIONS, "hash")
+    in_queue = Window.partitionBy("hash", *_SORT_KEY).orderBy("started_ns", "n")
+    before = in_queue.rowsBetween(Window.unboundedPreceding, -1)
+    ordered = spread.select(
+        "*",
         F.max("offset").over(before).alias("highest_before"),
         F.lag("instance").over(in_queue).alias("instance_before"),
     )
@@ -71,7 +79,8 @@ def _in_order(consumptions: DataFrame) -> DataFrame:
     return ordered.withColumn("run", F.coalesce(F.sum(taken_over).over(in_queue), F.lit(0)))
 
 
-def _pieces(ordered: DataFrame) -> DataFrame:
+def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
+    windows = trials.select("trial", "fault_ns", "hold_to_ns")
     ahead = F.col("highest_before").isNull() | (F.col("offset") > F.col("highest_before"))
     after_fault = F.col("started_ns") >= F.col("fault_ns")
     timed = (
@@ -80,28 +89,34 @@ def _pieces(ordered: DataFrame) -> DataFrame:
         & (F.col("intended_ns") <= F.col("hold_to_ns"))
     )
     bit = F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
-    return ordered.groupBy(
-        *QUEUE_KEY, "file", "process", "instance", "run", F.expr(f"offset div {_BITS}").alias("chunk")
-    ).agg(
-        F.count("*").alias("consumptions"),
-        F.count(F.when(ahead, 1)).alias("steps_ahead"),
-        F.bit_or(bit).alias("offsets"),
-        F.min("started_ns").alias("first_ns"),
-        F.min_by("n", "started_ns").alias("first_line"),
-        F.max("started_ns").alias("last_ns"),
-        F.max_by("n", "started_ns").alias("last_line"),
-        F.max("finished_ns").alias("finished_ns"),
-        F.max("offset").alias("offset_max"),
-        _at("n", "min", F.when(~ahead, F.col("started_ns"))).alias("not_ahead_line"),
-        F.min(F.when(~ahead, F.col("started_ns"))).alias("not_ahead_ns"),
-        F.min(F.when(after_fault, F.col("started_ns"))).alias("after_fault_ns"),
-        _at("n", "min", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
-        F.max(F.when(~after_fault, F.col("started_ns"))).alias("before_fault_ns"),
-        _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
-        F.collect_list(F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delays_ns"),
-        F.max(F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delay_ns_max"),
-        _at("n", "max", F.when(timed, F.col("started_ns") - F.col("intended_ns"))).alias("delay_max_line"),
+    delay = F.when(timed, F.col("started_ns") - F.col("intended_ns"))
+    folded = (
+        ordered.join(windows, "trial", "left")
+        .groupBy("hash", *_SORT_KEY, "file", "instance", "run", F.expr(f"offset div {_BITS}").alias("chunk"))
+        .agg(
+            F.count("*").alias("consumptions"),
+            F.count(F.when(ahead, 1)).alias("steps_ahead"),
+            F.bit_or(bit).alias("offsets"),
+            F.min("started_ns").alias("first_ns"),
+            F.min_by("n", "started_ns").alias("first_line"),
+            F.max("started_ns").alias("last_ns"),
+            F.max_by("n", "started_ns").alias("last_line"),
+            F.max("finished_ns").alias("finished_ns"),
+            F.max("offset").alias("offset_max"),
+            _at("n", "min", F.when(~ahead, F.col("started_ns"))).alias("not_ahead_line"),
+            F.min(F.when(~ahead, F.col("started_ns"))).alias("not_ahead_ns"),
+            F.min(F.when(after_fault, F.col("started_ns"))).alias("after_fault_ns"),
+            _at("n", "min", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
+            F.max(F.when(~after_fault, F.col("started_ns"))).alias("before_fault_ns"),
+            _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
+            F.collect_list(delay).alias("delays_ns"),
+            F.max(delay).alias("delay_ns_max"),
+            _at("n", "max", delay).alias("delay_max_line"),
+        )
     )
+    # A trial has one topic, and a history is named for its process: both are known without carrying them along.
+    process = F.substring_index(F.substring_index("file", "/", -1), ".", 1)
+    return folded.drop("hash").join(trials.select("trial", "topic"), "trial").withColumn("process", process)
 
 
 def _at(column: str, end: str, order: Column) -> Column:

@@ -1,10 +1,11 @@
 """Runs the checkers. One that fails is written down and takes only its own measures with it.
 
-Observations are kept in ``RUN/analysis/observations.parquet``, by checker, and collected once at the end.
+Observations are kept in ``RUN/analysis/observations.parquet``, each with the name of its checker.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers import (
     appends,
@@ -30,7 +32,6 @@ from analysis.checkers.base import Checker, Inputs
 from analysis.evidence import keep
 from analysis.observations import Observation, Source
 from analysis.run_directory import RunDirectory, Trial
-from analysis.schema import OBSERVATIONS
 from analysis.verdict import TrialValidity
 
 CHECKERS: Mapping[str, Checker] = {
@@ -66,20 +67,22 @@ def observe(
     checkers: Mapping[str, Checker] = CHECKERS,
 ) -> Observed:
     """Run every checker over all trials, keep what each gave, and return what the trials that count gave."""
-    place = folder / "observations.parquet"
 
-    def run(name: str) -> tuple[DataFrame | None, str]:
+    def run(name: str) -> tuple[DataFrame | None, list[Row], str]:
         try:
-            return keep(spark, checkers[name].observe(inputs), place / f"checker={name}"), ""
+            table = checkers[name].observe(inputs).persist()
+            return table, table.collect(), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
         except Exception as error:
-            return None, f"the checker {name} failed: {_first_line(error)}"
+            return None, [], f"the checker {name} failed: {_first_line(error)}"
 
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
         results = dict(zip(checkers, pool.map(run, checkers), strict=True))
-    failed = {measure: error for name, (_, error) in results.items() if error for measure in checkers[name].MEASURES}
-    done = [str(place / f"checker={name}") for name, (table, _) in results.items() if table is not None]
-    rows = spark.read.schema(OBSERVATIONS).parquet(*done).collect() if done else []
+    failed = {measure: error for name, (_, _, error) in results.items() if error for measure in checkers[name].MEASURES}
+    tables = [table.withColumn("checker", F.lit(name)) for name, (table, _, _) in results.items() if table is not None]
+    if tables:
+        keep(spark, functools.reduce(DataFrame.unionByName, tables).coalesce(1), folder / "observations.parquet")
+    rows = [row for _, rows, _ in results.values() for row in rows]
     return Observed(observations=tuple(_observations(rows, inputs.run, validity)), failed=failed)
 
 

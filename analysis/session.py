@@ -62,7 +62,8 @@ _CONF = {
     "spark.sql.sources.useV1SourceList": "json,parquet,text,csv,orc,avro",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.hadoop.parquet.summary.metadata.level": "NONE",
-    "spark.cleaner.referenceTracking": "false",
+    # Without Hadoop's native library every file and folder costs a process (chmod), and a checksum file as many again.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.shuffle.compress": "true",
 }
 

@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
-from analysis.evidence import ANALYSIS_FOLDER, keep
 
 MEASURES: tuple[str, ...] = (
     "rejected_count",
@@ -36,7 +35,7 @@ _BEFORE_NS, _AFTER_NS, _SECOND_NS = 1_000_000_000, 2_000_000_000, 1_000_000_000
 def observe(inputs: Inputs) -> DataFrame:
     """Refusals by keyword, for the trials of open-loop sends."""
     trials = inputs.trials.where("NOT grouped AND sends > 0")
-    refused = keep(inputs.spark, _refused(inputs, trials), inputs.run.path / ANALYSIS_FOLDER / "refusals.parquet")
+    refused = _refused(inputs, trials).persist()
     return together(_by_keyword(trials, refused), _by_trial(trials, refused), _each(refused))
 
 

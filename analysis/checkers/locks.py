@@ -13,7 +13,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words, together
 from analysis.checkers.handover import OWNERS_END
 from analysis.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
-from analysis.evidence import ANALYSIS_FOLDER, keep
 from analysis.logs import lock
 
 MEASURES: tuple[str, ...] = (
@@ -42,9 +41,8 @@ _LOCK_LOG = "lock.log"
 
 def observe(inputs: Inputs) -> DataFrame:
     """Everything about locks, for the queues that changed hands; renewals for all owners, probes where there are any."""
-    folder = inputs.run.path / ANALYSIS_FOLDER
-    changed = keep(inputs.spark, _changed_queues(inputs), folder / "lock_handovers.parquet")
-    lines = keep(inputs.spark, _lines_of_queues(inputs, changed), folder / "lock_lines_of_queues.parquet")
+    changed = _changed_queues(inputs).persist()
+    lines = _lines_of_queues(inputs, changed).persist()
     return together(
         _of_queues(changed, lines),
         _in_other_files(changed, lines),

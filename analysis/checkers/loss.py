@@ -18,7 +18,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
 from analysis.consumption import QUEUE_KEY
-from analysis.evidence import ANALYSIS_FOLDER, keep
 from analysis.schema import frame_of
 
 MEASURES: tuple[str, ...] = ("lost_count",)
@@ -31,9 +30,8 @@ _GROUPS = StructType([StructField("trial", StringType()), StructField("group", S
 def observe(inputs: Inputs) -> DataFrame:
     """``lost_count`` for each group and queue of the trials that were drained and whose store was read."""
     expected = _expected(inputs)
-    # Usually empty, and known to be so once it is written: the sends are not sorted to be joined with nothing.
-    missing = keep(inputs.spark, _missing(inputs, expected), inputs.run.path / ANALYSIS_FOLDER / "lost.parquet")
-    lines = _acknowledged(inputs).join(F.broadcast(missing), [*_QUEUE, "offset"])
+    # There are few or none, so the sends are not sorted to be joined with them.
+    lines = _acknowledged(inputs).join(F.broadcast(_missing(inputs, expected)), [*_QUEUE, "offset"])
     lost = lines.groupBy(*QUEUE_KEY).agg(
         F.count("*").alias("lost"),
         F.count(F.when(F.col("absent"), 1)).alias("absent"),
