@@ -54,7 +54,7 @@ def main() -> None:
             ScheduleSpec(name="s", instance="p", topic="overhead", rate_hz=500, start_ns=mono_ns(), operations=sends)
         )
         time.sleep(3)
-        own = [psutil.Process(), psutil.Process(probe.pid), psutil.Process(leases.healer_pid)]
+        own = [psutil.Process(), psutil.Process(probe.process.pid), psutil.Process(leases.healer_pid)]
         under_test = [psutil.Process(client.pid), *(psutil.Process(cluster.pid(node.name)) for node in cluster.nodes)]
         before = cpu_s(own), cpu_s(under_test)
         threading.Event().wait(options.seconds)

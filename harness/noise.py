@@ -125,11 +125,6 @@ class NoiseProbe:
         )
         return cls(process, path)
 
-    @property
-    def pid(self) -> int:
-        """The probe's process id."""
-        return self._process.pid
-
     def hiccups(self, from_ns: int, to_ns: int, *, timeout_s: float = 3.0) -> list[Hiccup]:
         """The windows that overlap the time, once the probe has written past ``to_ns``.
 
