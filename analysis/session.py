@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,20 @@ _JAVA_OPTIONS = " ".join(
 _INCUBATOR = "--add-modules=jdk.incubator.vector"
 """Spark 4's launcher asks for this module at every start; it only speeds up machine learning's linear algebra."""
 
+_LOGGING = """\
+status = off
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{5}
+"""
+"""Spark's own default prints how it logs, and warns that Hadoop has no native library here."""
+
 _CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -55,7 +70,6 @@ _CONF = {
     "spark.sql.files.maxPartitionBytes": "64m",
     "spark.sql.parquet.compression.codec": "snappy",
     "spark.sql.codegen.cache.maxEntries": "200",
-    "spark.log.level": "ERROR",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.ansi.enabled": "false",
@@ -80,14 +94,18 @@ def spark_session(master: str | None = None, java_home: Path | None = None) -> S
     for key, value in _CONF.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.driver.memory", DRIVER_MEMORY)
-    builder = builder.config("spark.driver.extraJavaOptions", _JAVA_OPTIONS)
     scratch = tempfile.mkdtemp(prefix="mqlab-spark-")
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    logging = Path(scratch) / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    options = f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={logging.as_uri()}"
+    builder = builder.config("spark.driver.extraJavaOptions", options)
     builder = builder.config("spark.local.dir", scratch)
     builder = builder.config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
-    with _environment(_launch_environment(java_home, Path(scratch))):
+    with _environment(_launch_environment(java_home, Path(scratch))), warnings.catch_warnings():
+        # PySpark asks which pandas is there although nothing here uses it.
+        warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
     return session
 
 
@@ -99,22 +117,24 @@ def _launch_environment(java_home: Path | None, scratch: Path) -> dict[str, str]
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_HOSTNAME": "localhost",
     }
-    home = java_home or (Path(os.environ["JAVA_HOME"]) if os.environ.get("JAVA_HOME") else None)
+    home = java_home or _default_java_home()
     if home is not None:
-        environment["JAVA_HOME"] = str(home if _has_incubator(home) else _shim(home, scratch))
+        environment["JAVA_HOME"] = str(_shim(home, scratch))
     return environment
 
 
-def _has_incubator(java_home: Path) -> bool:
-    release = java_home / "release"
-    if not release.is_file():
-        return True
-    modules = [line for line in release.read_text(errors="replace").splitlines() if line.startswith("MODULES=")]
-    return not modules or "jdk.incubator.vector" in modules[0]
+def _default_java_home() -> Path | None:
+    if os.environ.get("JAVA_HOME"):
+        return Path(os.environ["JAVA_HOME"])
+    java = shutil.which("java")
+    return Path(java).resolve().parent.parent if java else None
 
 
 def _shim(java_home: Path, scratch: Path) -> Path:
-    """A folder whose ``bin/java`` starts the real one without the option that it does not know."""
+    """A folder whose ``bin/java`` starts the real one without the module, which not every Java has.
+
+    Where it is there, Java warns about it at each start, and nothing here gains by it.
+    """
     folder = scratch / "java-home" / "bin"
     folder.mkdir(parents=True)
     java = folder / "java"
