@@ -105,8 +105,7 @@ def spark_session(master: str | None = None, java_home: Path | None = None) -> S
     with _environment(_launch_environment(java_home, Path(scratch))), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-        session = builder.getOrCreate()
-    return session
+        return builder.getOrCreate()
 
 
 def _launch_environment(java_home: Path | None, scratch: Path) -> dict[str, str]:
