@@ -285,10 +285,14 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much of a scenario is run: trials a cell, and over how many deployments they are spread."""
+    """How much of a scenario is run: trials a cell, and over how many deployments they are spread.
+
+    ``load`` are fields of the arms' loads that it changes, for a run that has to be light.
+    """
 
     trials: int
     deployments: int
+    load: Mapping[str, int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -172,6 +172,7 @@ def _notes(wish: Wish) -> tuple[str, ...]:
         f"{scenario.name}: {wish.trials or scenario.quick_effort.trials} trials a cell in "
         f"{scenario.quick_effort.deployments} deployment(s) instead of {scenario.effort.trials} in "
         f"{scenario.effort.deployments}, and fewer cells"
+        + "".join(f", {name} {value:g}" for name, value in scenario.quick_effort.load.items())
         for scenario in wish.scenarios
     ]
     return (
@@ -203,7 +204,15 @@ def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
     arms = [arm for arm in scenario.arms if not wish.arms or arm.name in wish.arms]
     if wish.effort == "full":
         return arms
-    return [dataclasses.replace(arm, cells=scenario.quick_cells.get(arm.name, arm.cells)) for arm in arms]
+    return [
+        dataclasses.replace(
+            arm,
+            cells=scenario.quick_cells.get(arm.name, arm.cells),
+            # The fields are the scenario's own; a name that its load does not have raises TypeError.
+            load=dataclasses.replace(arm.load, **scenario.quick_effort.load),  # type: ignore[arg-type]
+        )
+        for arm in arms
+    ]
 
 
 def _by_settings(arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Arm]]]:

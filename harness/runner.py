@@ -78,7 +78,7 @@ class RunContext:
     client_releases: Mapping[str, str] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
-    """Clusters that boot at once: more than there are cores only make each other late."""
+    """Clusters, and the clients of a trial, that boot at once: more than there are cores only make each other late."""
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -283,6 +283,7 @@ class _Deployment:
                     java=context.java,
                     until_s=DEPLOYMENT_S_MAX,
                     cancel=context.cancel,
+                    boots=context.boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                 )
                 worst = self._phases(ready, trial)

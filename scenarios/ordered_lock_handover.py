@@ -30,6 +30,8 @@ from harness.model import (
 
 GROUPS = 7
 """Owners of an arm in one deployment: three deployments make 21 independent ones, each with 8 of 16 queues."""
+QUICK_LOAD = {"groups": 5, "rate_per_queue_hz": 5.0}
+"""Every message is a pull of its own for each group, so that eight trials at once are what fills two cores."""
 
 LOAD = OrderedGroups(groups=GROUPS)
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
@@ -406,7 +408,7 @@ SCENARIO = Scenario(
     phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=110.0, recover_s=3.0),
     claims=(ORDER_01, ORDER_02, ORDER_03, ORDER_04, ORDER_05, ORDER_06, ORDER_07, ORDER_11),
     effort=Effort(trials=3, deployments=3),
-    quick_effort=Effort(trials=1, deployments=1),
+    quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={"incident-as-documented": (), "better-short-lock-and-rebalance": ()},
     exclusive=False,
     schedule="side by side",

@@ -52,11 +52,12 @@ class OrderedSession:
             "owner": self._load.owner_properties,
             "successor": self._load.successor_properties,
         }
-        for name, values in properties.items():
-            self._clients[name] = self._trial.client(name, values)
-        for name, client in self._clients.items():
-            client.wait_started()
-            client.open_history(self._trial.directory.history_path(name))
+        with self._trial.boots:
+            for name, values in properties.items():
+                self._clients[name] = self._trial.client(name, values)
+            for name, client in self._clients.items():
+                client.wait_started()
+                client.open_history(self._trial.directory.history_path(name))
         self._start_sends()
         self._start_consumers()
         self._wait_settled()

@@ -31,6 +31,8 @@ class TrialContext:
     java: Java
     until_s: float
     cancel: threading.Event
+    boots: threading.Semaphore
+    """Taken while processes boot, so that they are not more at once than the cores can carry."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
 
