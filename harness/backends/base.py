@@ -12,6 +12,7 @@ from harness.clients.remoting import Remoting, Route
 from harness.errors import ClientError
 from harness.model import BrokerSettings, Topology
 from harness.recorder import EventLog
+from harness.targets import check_allowed
 from harness.wait import NotYet, wait_until
 
 READY_S_MAX = 180.0
@@ -87,7 +88,11 @@ def wait_registered(cluster: Cluster) -> None:
     ``availableNamesrvAddrMap``), which a scan of its own fills at about the same moment; when the scan is later, that
     registration reaches nobody and the next one comes ten seconds after (BrokerController.start). Writing the
     broker's own permission back makes it register at once, in all three releases.
+
+    Raises:
+        TargetNotAllowedError: a name server lists a broker that is not on loopback; nothing is sent to it.
     """
+    check_allowed(node.address for node in cluster.nodes)
     brokers = [node for node in cluster.nodes if node.kind == "broker"]
     for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
         for broker in brokers:
@@ -110,6 +115,7 @@ def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
     cluster.check_running()
     with _patience(), ask(namesrv) as connection:
         listed = connection.cluster_brokers()
+    check_allowed(address for addresses in listed.values() for address in addresses.values())
     if broker.broker_id in listed.get(broker.broker_name, {}):
         return True
     with _patience(), ask(broker) as connection:
@@ -151,6 +157,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
 def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, int]) -> bool:
     with _patience(), ask(namesrv) as connection:
         route = connection.route(topic) or Route()
+    check_allowed(address for addresses in route.addresses.values() for address in addresses.values())
     if dict(route.write_queues) != dict(wanted):
         raise NotYet(f"it lists {dict(route.write_queues)}")
     return True

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
+from harness.backends import base
+from harness.clients.remoting import Route
 from harness.errors import ConfigurationError, TargetNotAllowedError, UsageError
 from harness.targets import check_allowed, parse_networks
 
@@ -29,3 +33,28 @@ def test_a_malformed_network_or_address_is_named() -> None:
         parse_networks(["10.1.0.0/99"])
     with pytest.raises(ConfigurationError, match="HOST:PORT"):
         check_allowed(["127.0.0.1"])
+
+
+class _NameServerThatPointsElsewhere:
+    """Stands for any node: it takes the topic, and its route names a broker that is not on this machine."""
+
+    def __enter__(self) -> _NameServerThatPointsElsewhere:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def create_topic(self, topic: str, *, read_queues: int, write_queues: int) -> None: ...
+
+    def route(self, topic: str) -> Route:
+        return Route(addresses={"broker-a": {0: "192.168.1.9:10911"}}, write_queues={"broker-a": 8})
+
+
+def test_a_route_that_leads_elsewhere_ends_the_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "ask", lambda node: _NameServerThatPointsElsewhere())
+    nodes = [
+        base.Node(name="namesrv-1", kind="namesrv", address="127.0.0.1:9876"),
+        base.Node(name="broker-a", kind="broker", address="127.0.0.1:10911", broker_name="broker-a"),
+    ]
+    cluster = mock.create_autospec(base.Cluster, instance=True, nodes=nodes)
+    with pytest.raises(TargetNotAllowedError, match=r"192\.168\.1\.9"):
+        base.create_topic(cluster, "T", read_queues=8, write_queues=8)
