@@ -259,7 +259,7 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
 
 def _takeover_values() -> list[Value]:
     granted = F.col("granted_ns").isNotNull()
-    refused = F.coalesce("refused", F.lit(0))
+    refused = F.col("refused")  # null where no request about the queue was recorded at all: that is no zero
     return [
         Value(
             measure="lock_age_at_takeover_s",
