@@ -43,6 +43,7 @@ from typing import IO, ClassVar, Protocol
 
 from harness import proc
 from harness.errors import LeaseError
+from harness.kernel_leases import KERNEL_KINDS
 from harness.proc import TOKEN_VARIABLE, ProcessId
 
 LEASE_SCHEMA = 1
@@ -257,6 +258,7 @@ class _StoppedProcess:
 HEALABLE: Mapping[str, Healable] = {
     PROCESS: _Process(),
     STOPPED_PROCESS: _StoppedProcess(),
+    **KERNEL_KINDS,
 }
 """Kind to implementation; the one place to add a kind. The healer runs without site-packages: standard library only."""
 

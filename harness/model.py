@@ -79,18 +79,27 @@ class Topology:
         return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
 
 
+Store = Literal["folder", "loop-ext4", "loop-xfs"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerSettings:
     """What a broker is started with beyond the lab's own settings.
 
     ``conf`` goes into broker.conf, ``properties`` become ``-D`` options of its JVM, ``environment`` its environment
     variables. ``logging`` is ``lab`` (milliseconds, UTC, bounded files) or ``stock`` (what the release ships).
+    ``jvm`` are further options of its JVM, which win over the lab's. ``store`` says where its store lies: in a folder, or
+    on a file system of its own (``store_mb`` mebibytes in an image file, by a loop device), which faults of the kernel
+    need and which only root can mount.
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     logging: Literal["lab", "stock"] = "lab"
+    jvm: tuple[str, ...] = ()
+    store: Store = "folder"
+    store_mb: int = 1024
 
 
 # --- load and faults: what is asked; harness/load and harness/faults do it ----------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
+from harness.backends.store import StoreMount
 from harness.clients.remoting import Remoting, Route
 from harness.errors import ClientError
 from harness.model import BrokerSettings, Topology
@@ -31,6 +32,8 @@ class Node:
     broker_id: int = 0
     stall_port: int = 0
     """Where the append stall is armed; 0 when the broker was started without it."""
+    store: StoreMount | None = None
+    """The file system of its own that its store lies on, where it has one."""
 
 
 @dataclass(frozen=True, kw_only=True)

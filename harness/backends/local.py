@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.backends.base import ClusterSpec, Node, wait_registered
 from harness.backends.logback import write_node_logging
+from harness.backends.store import LeasedStore, mount_store
 from harness.clients.compile import STALL_SOURCES, compiled_classes
 from harness.clients.java import gc_log_option
 from harness.clients.remoting import split_address
@@ -103,6 +104,7 @@ class LocalCluster:
         self._until_s = until_s
         self._jars = ensure_jars(spec.release)
         self._processes: dict[str, LeasedProcess] = {}
+        self._stores: list[LeasedStore] = []
 
     def start_name_server(self, name: str, port: int) -> None:
         """Start one name server."""
@@ -142,6 +144,8 @@ class LocalCluster:
         self._note_overrides(conf)
         self._write_conf(home, "broker.conf", conf)
         settings = self.spec.settings
+        store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
+        self._stores += [store] if store else []
         stock = settings.logging == "stock"
         stall_port = free_port() if self.spec.can_stall else 0
         agent, classes = self._stall_agent(stall_port) if stall_port else ((), ())
@@ -150,6 +154,7 @@ class LocalCluster:
             *agent,
             *write_node_logging(self.spec.release, home=home, logs=home / "logs", stock=stock),
             *(f"-D{key}={value}" for key, value in settings.properties.items()),
+            *settings.jvm,
         )
         main = "org.apache.rocketmq.broker.BrokerStartup"
         self._spawn(name, home, main, "broker.conf", options, settings.environment, classes)
@@ -161,6 +166,7 @@ class LocalCluster:
             broker_name=broker_name,
             broker_id=broker_id,
             stall_port=stall_port,
+            store=store.mount if store else None,
         )
         self.nodes = (*self.nodes, broker)
 
@@ -204,6 +210,8 @@ class LocalCluster:
         """Let the cluster outlive this process."""
         for process in self._processes.values():
             process.keep()
+        for store in self._stores:
+            store.lease.keep()
 
     def down(self) -> None:
         """End every node and remove its store; conf and logs stay.
@@ -218,6 +226,8 @@ class LocalCluster:
         for thread in threads:
             thread.join()
         self._processes.clear()
+        while self._stores:
+            self._stores.pop().unmount()
         for node in self.nodes:
             shutil.rmtree(self._home(node.name) / "store", ignore_errors=True)
 

@@ -1,0 +1,103 @@
+"""A broker's store on a file system of its own, so that a fault of the kernel meets this store and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import kernel
+from harness.errors import LeaseError
+from harness.kernel_leases import MOUNT, tool
+from harness.leases import Lease, LeaseData, Leases
+from harness.model import BrokerSettings
+
+MAKE_S_MAX = 60.0
+
+_MAKE_OPTIONS = {
+    # No reserve for root and a small journal: the file system is small, and what freezes has to write the journal out.
+    "ext4": ("-q", "-F", "-L", "mqlab-store", "-m", "0", "-J", "size=8", "-E", "lazy_itable_init=0", "-U"),
+    "xfs": ("-q", "-f", "-L", "mqlab-store", "-m"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreMount:
+    """A mounted file system of ours. It is ours by its place, its image and the UUID in its superblock together."""
+
+    mountpoint: Path
+    image: Path
+    uuid: str
+    kind: str
+
+    def identity(self) -> LeaseData:
+        """The data of a lease about it, or about something that is done to it."""
+        return {
+            "mountpoint": str(self.mountpoint),
+            "image": str(self.image),
+            "uuid": self.uuid,
+            "kind": self.kind,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeasedStore:
+    """A mount and the lease that ends it."""
+
+    mount: StoreMount
+    lease: Lease
+
+    def unmount(self) -> None:
+        """Unmount it and remove its image. Raises LeaseError when something keeps it."""
+        healed = self.lease.heal()
+        if not healed.complete:
+            raise LeaseError(f"{healed.what} could not be ended: {healed.action}")
+
+
+def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until_s: float) -> LeasedStore | None:
+    """Mount what ``settings`` ask for at ``folder``, with its image beside it; None where that is a plain folder.
+
+    Raises LeaseError when the file system cannot be made or mounted; nothing of it is left then.
+    """
+    if settings.store == "folder":
+        return None
+    kind = settings.store.removeprefix("loop-")
+    folder.mkdir(parents=True, exist_ok=True)
+    # The kernel tells a loop device's file by its real path.
+    mountpoint = folder.resolve()
+    mount = StoreMount(
+        mountpoint=mountpoint,
+        image=mountpoint.with_name(f"{mountpoint.name}.{kind}.img"),
+        uuid=str(uuid.uuid4()),
+        kind=kind,
+    )
+    leased = LeasedStore(mount=mount, lease=leases.hold(MOUNT, mount.identity(), until_s=until_s))
+    try:
+        with mount.image.open("xb") as file:
+            file.truncate(settings.store_mb * 2**20)
+        _make_file_system(mount)
+        kernel.mount_image(mount.image, mountpoint, kind)
+    except (OSError, LeaseError) as error:
+        leased.unmount()
+        raise LeaseError(
+            f"no {kind} file system of {settings.store_mb} MiB could be mounted at {mountpoint}: {error}",
+            advice="It needs root, loop devices and room for its image; `mqlab doctor` says what is missing.",
+        ) from error
+    return leased
+
+
+def _make_file_system(mount: StoreMount) -> None:
+    command = tool(f"mkfs.{mount.kind}")
+    if command is None:
+        raise LeaseError(f"mkfs.{mount.kind} is not installed")
+    name = f"uuid={mount.uuid}" if mount.kind == "xfs" else mount.uuid
+    made = subprocess.run(
+        [command, *_MAKE_OPTIONS[mount.kind], name, str(mount.image)],
+        capture_output=True,
+        text=True,
+        timeout=MAKE_S_MAX,
+        check=False,
+    )
+    if made.returncode != 0:
+        raise LeaseError(f"mkfs.{mount.kind}: {made.stderr.strip()}")
