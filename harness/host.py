@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.abilities import cgroup_version
 from harness.cores import usable_cores
 from harness.errors import JavaNotFoundError
 from harness.plan import Host
@@ -21,13 +22,6 @@ from harness.releases import Java, cache_home, find_java, known_releases
 def host_of_plan() -> Host:
     """What a plan must fit."""
     return Host(cores=usable_cores(), memory_mb=psutil.virtual_memory().available // 2**20)
-
-
-def cgroup_version() -> str:
-    """``v2``, ``v1`` or ``none``."""
-    if Path("/sys/fs/cgroup/cgroup.controllers").exists():
-        return "v2"
-    return "v1" if Path("/sys/fs/cgroup/memory").exists() else "none"
 
 
 def manifest_facts(java: Java) -> dict[str, JsonValue]:

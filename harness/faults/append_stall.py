@@ -1,16 +1,20 @@
 """One append to the commit log takes as long as asked, inside the put lock: a Byteman rule in the broker's own JVM.
 
 The rule is loaded when the broker starts and armed over a loopback connection (``byteman/StallHelper.java``). It ends by
-itself and dies with the broker, so that there is nothing that could be left behind.
+itself and dies with the broker, so that there is nothing that could be left behind. The same rule can only watch, which
+is how a stall of another making is measured at the same place.
 """
 
 from __future__ import annotations
 
+import contextlib
 import socket
+from collections.abc import Iterator
 
 from harness.backends.base import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError, WaitTimeout
+from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
 from harness.wait import wait_until
 
@@ -19,7 +23,7 @@ FIRST_APPEND_S_MAX = 10.0
 """Byteman installs a rule when it is triggered for the first time, and only then the stall can be armed."""
 
 
-class StallByByteman:
+class StallByByteman(NeedsNothing):
     """Stalls the next append of the first master."""
 
     way = "byteman"
@@ -48,20 +52,66 @@ def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
     Raises:
         ClientError: the broker has no rule, or no append came.
     """
+    with _rule_of(broker) as connection:
+        connection.sendall(f"stall {stall_ms}\n".encode())
+        entry_ns, delay_end_ns, exit_ns = _stamps(connection, broker, 3)
+    return entry_ns, delay_end_ns, exit_ns
+
+
+class AppendWatch:
+    """The broker stamps every append since the watch began; see ``watch_appends``."""
+
+    def __init__(self, broker: Node, connection: socket.socket) -> None:
+        self._broker = broker
+        self._connection = connection
+
+    def longest(self) -> tuple[int, int]:
+        """End the watch: entry and exit of the longest append, in monotonic nanoseconds.
+
+        One that is under way is waited for. Raises ClientError when there was none.
+        """
+        try:
+            self._connection.sendall(b"end\n")
+        except OSError as error:
+            raise ClientError(f"the appends of {self._broker.name} are not watched any more: {error}") from error
+        entry_ns, exit_ns = _stamps(self._connection, self._broker, 2)
+        return entry_ns, exit_ns
+
+
+@contextlib.contextmanager
+def watch_appends(broker: Node) -> Iterator[AppendWatch]:
+    """Let the broker's rule stamp appends without delaying them. Raises ClientError when it has no rule."""
+    with _rule_of(broker) as connection:
+        connection.sendall(b"watch\n")
+        _answer(connection, broker, "watching")
+        yield AppendWatch(broker, connection)
+
+
+@contextlib.contextmanager
+def _rule_of(broker: Node) -> Iterator[socket.socket]:
     try:
         with wait_until(
             "the broker's first append", lambda: _connect(broker), timeout_s=FIRST_APPEND_S_MAX
         ) as connection:
-            connection.sendall(f"stall {stall_ms}\n".encode())
-            answer = connection.makefile("r").readline().strip()
+            yield connection
     except (OSError, WaitTimeout) as error:
-        raise ClientError(f"the stall of {broker.name} could not be armed: {error}") from error
-    stamps = answer.split()
-    if len(stamps) != 3 or not all(stamp.isdigit() for stamp in stamps):
-        raise ClientError(f"the stall of {broker.name} did not happen: {answer or 'the broker ended'}")
-    entry_ns, delay_end_ns, exit_ns = map(int, stamps)
-    return entry_ns, delay_end_ns, exit_ns
+        raise ClientError(f"the rule of {broker.name} could not be armed: {error}") from error
 
 
 def _connect(broker: Node) -> socket.socket:
     return socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX)
+
+
+def _stamps(connection: socket.socket, broker: Node, count: int) -> list[int]:
+    words = _answer(connection, broker).split()
+    if len(words) != count or not all(word.isdigit() for word in words):
+        raise ClientError(f"no append of {broker.name} was stalled: {' '.join(words)}")
+    return [int(word) for word in words]
+
+
+def _answer(connection: socket.socket, broker: Node, expected: str = "") -> str:
+    with connection.makefile("r") as lines:
+        answer = lines.readline().strip()
+    if not answer or (expected and answer != expected):
+        raise ClientError(f"the rule of {broker.name} did not answer: {answer or 'the broker ended'}")
+    return answer

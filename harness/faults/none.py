@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
 
 
-class NothingHappens:
+class NothingHappens(NeedsNothing):
     """Stamps a fault window in which nothing is done."""
 
     way = "none"

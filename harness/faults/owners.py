@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.clients.java import JavaClient
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
 
 
@@ -15,7 +16,7 @@ def _owners(load: LoadSession) -> JavaClient:
     return owners
 
 
-class KillOwnersBySignal:
+class KillOwnersBySignal(NeedsNothing):
     """SIGKILL; nothing is left to heal, since the trial goes on without them."""
 
     way = "signal"
@@ -35,7 +36,7 @@ class KillOwnersBySignal:
         """The owners stay dead."""
 
 
-class ShutDownOwnersByCall:
+class ShutDownOwnersByCall(NeedsNothing):
     """``consumer.shutdown()`` on every owner, all at once."""
 
     way = "client call"

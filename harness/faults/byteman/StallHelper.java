@@ -13,12 +13,14 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What the Byteman rules call inside a broker: one append, once armed, sleeps under the put lock and is stamped.
+ * What the Byteman rules call inside a broker: one append, once armed, sleeps under the put lock and is stamped; or
+ * appends are stamped and nothing else, while something outside of the broker stalls them.
  *
  * <p>A stall is armed over a loopback connection: "stall MILLISECONDS\n" in, "ENTRY DELAY_END EXIT\n" out, all three
- * System.nanoTime() of this JVM, which on Linux is the host's monotonic clock. The rules are loaded once, at the
- * broker's start, so that arming does not retransform a class in the middle of a trial. A connection that closes before
- * the append has come disarms it. One at a time. Not final, since Byteman extends its helpers.
+ * System.nanoTime() of this JVM, which on Linux is the host's monotonic clock. "watch\n" in, "watching\n" out begins a
+ * watch; "end\n" in, "ENTRY EXIT\n" out ends it with the longest append. The rules are loaded once, at the broker's
+ * start, so that arming does not retransform a class in the middle of a trial. One at a time; a watch whose connection
+ * closes is over. Not final, since Byteman extends its helpers.
  */
 public class StallHelper {
     /** An armed stall that no append meets is given up after this time. */
@@ -26,6 +28,7 @@ public class StallHelper {
 
     private static final AtomicReference ARMED = new AtomicReference();
     private static final AtomicReference STALLED = new AtomicReference();
+    private static final AtomicReference WATCH = new AtomicReference();
 
     private static final class Stall {
         final long nanos;
@@ -37,6 +40,41 @@ public class StallHelper {
 
         Stall(long nanos) {
             this.nanos = nanos;
+        }
+    }
+
+    /** Appends run under one lock, so at most one is under way. */
+    private static final class Watch {
+        private Thread thread;
+        private long entryNs;
+        private long longestEntryNs;
+        private long longestExitNs;
+
+        synchronized void entered() {
+            thread = Thread.currentThread();
+            entryNs = System.nanoTime();
+        }
+
+        synchronized boolean isMine() {
+            return thread == Thread.currentThread();
+        }
+
+        synchronized void exited() {
+            long exitNs = System.nanoTime();
+            thread = null;
+            if (exitNs - entryNs > longestExitNs - longestEntryNs) {
+                longestEntryNs = entryNs;
+                longestExitNs = exitNs;
+            }
+            notifyAll();
+        }
+
+        synchronized String longest(long limitNs) throws InterruptedException {
+            long end = System.nanoTime() + limitNs;
+            while (thread != null && System.nanoTime() < end) {
+                wait(10);
+            }
+            return longestExitNs == 0 ? "no append ended\n" : longestEntryNs + " " + longestExitNs + "\n";
         }
     }
 
@@ -64,32 +102,59 @@ public class StallHelper {
             BufferedReader in =
                 new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.US_ASCII));
             String line = in.readLine();
-            if (line == null || !line.startsWith("stall ")) {
-                return;
+            if ("watch".equals(line)) {
+                watch(in, socket);
+            } else if (line != null && line.startsWith("stall ")) {
+                say(socket, stallNext(Double.parseDouble(line.substring(6))));
             }
-            Stall stall = new Stall((long) (Double.parseDouble(line.substring(6)) * 1e6));
-            ARMED.set(stall);
-            String answer = "no append came\n";
-            long limit = APPEND_WAIT_S_MAX * 1000000000L + stall.nanos;
-            if (stall.done.await(limit, TimeUnit.NANOSECONDS)) {
-                answer = stall.entryNs + " " + stall.delayEndNs + " " + stall.exitNs + "\n";
-            }
-            ARMED.compareAndSet(stall, null);
-            OutputStream out = socket.getOutputStream();
-            out.write(answer.getBytes(StandardCharsets.US_ASCII));
-            out.flush();
         } finally {
             socket.close();
         }
     }
 
+    private static String stallNext(double millis) throws Exception {
+        Stall stall = new Stall((long) (millis * 1e6));
+        ARMED.set(stall);
+        try {
+            long limit = APPEND_WAIT_S_MAX * 1000000000L + stall.nanos;
+            boolean ended = stall.done.await(limit, TimeUnit.NANOSECONDS);
+            return ended ? stall.entryNs + " " + stall.delayEndNs + " " + stall.exitNs + "\n" : "no append came\n";
+        } finally {
+            ARMED.compareAndSet(stall, null);
+        }
+    }
+
+    private static void watch(BufferedReader in, Socket socket) throws Exception {
+        Watch watch = new Watch();
+        WATCH.set(watch);
+        try {
+            say(socket, "watching\n");
+            String line = in.readLine();
+            if ("end".equals(line)) {
+                say(socket, watch.longest(APPEND_WAIT_S_MAX * 1000000000L));
+            }
+        } finally {
+            WATCH.set(null);
+        }
+    }
+
+    private static void say(Socket socket, String answer) throws Exception {
+        OutputStream out = socket.getOutputStream();
+        out.write(answer.getBytes(StandardCharsets.US_ASCII));
+        out.flush();
+    }
+
     /** Condition of the rule at the append's entry. */
     public boolean armed() {
-        return ARMED.get() != null;
+        return ARMED.get() != null || WATCH.get() != null;
     }
 
     /** Action of the rule at the append's entry. */
     public void stall() {
+        Watch watch = (Watch) WATCH.get();
+        if (watch != null) {
+            watch.entered();
+        }
         Stall stall = (Stall) ARMED.getAndSet(null);
         if (stall == null) {
             return;
@@ -108,14 +173,28 @@ public class StallHelper {
 
     /** Condition of the rule at the append's exit. */
     public boolean stalled() {
-        Stall stall = (Stall) STALLED.get();
+        return isMine((Watch) WATCH.get()) || isMine((Stall) STALLED.get());
+    }
+
+    private static boolean isMine(Watch watch) {
+        return watch != null && watch.isMine();
+    }
+
+    private static boolean isMine(Stall stall) {
         return stall != null && stall.thread == Thread.currentThread();
     }
 
     /** Action of the rule at the append's exit. */
     public void exited() {
-        Stall stall = (Stall) STALLED.getAndSet(null);
-        stall.exitNs = System.nanoTime();
-        stall.done.countDown();
+        Watch watch = (Watch) WATCH.get();
+        if (isMine(watch)) {
+            watch.exited();
+        }
+        Stall stall = (Stall) STALLED.get();
+        if (isMine(stall)) {
+            STALLED.set(null);
+            stall.exitNs = System.nanoTime();
+            stall.done.countDown();
+        }
     }
 }

@@ -1,0 +1,190 @@
+"""The store's file system stands still for an exact time, by the kernel's own freeze.
+
+A freeze write-protects the mapped pages of the commit log, so the append that touches one next waits, inside the put
+lock, until the thaw. It is asked for by a process of its own (``harness/freezer.py``) under a lease, whose healer thaws
+within milliseconds when this program dies. The time counts from the moment at which the freeze call has returned.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import select
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.abilities import Abilities
+from harness.backends.base import masters
+from harness.backends.store import StoreMount
+from harness.errors import ClientError, LeaseError
+from harness.faults.append_stall import watch_appends
+from harness.kernel_leases import FREEZE
+from harness.leases import LeasedProcess, Leases
+from harness.load.session import LoadSession, TrialContext
+from harness.model import BrokerSettings
+
+START_S_MAX = 20.0
+GRACE_S = 10.0
+"""A freeze that is not over so long after its time is thawed by the healer."""
+
+FREEZE_JVM = (
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:GuaranteedSafepointInterval=0",
+    "-Xms768m",
+    "-Xmx896m",
+    "-Xmn512m",
+)
+"""A thread that waits in a page fault reaches no safepoint, so that any safepoint during the freeze would stop the whole
+broker with it. These make one rare: none for its own sake, and a young generation that lasts for minutes."""
+
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.freezer import main; main(sys.argv[2:])"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FreezeStamps:
+    """CLOCK_MONOTONIC in nanoseconds: the freeze was asked for, engaged, the thaw asked for, and everything released."""
+
+    asked_ns: int
+    engaged_ns: int
+    thawing_ns: int
+    released_ns: int
+
+    @property
+    def achieved_ms(self) -> float:
+        """From engaged to released."""
+        return (self.released_ns - self.engaged_ns) / 1e6
+
+
+class Freezer:
+    """A freezer process, ready to freeze one mount of ours.
+
+    ::
+
+        with Freezer.start(leases, mount, until_s=60) as freezer:
+            stamps = freezer.freeze(300)
+    """
+
+    def __init__(self, leases: Leases, mount: StoreMount, process: LeasedProcess) -> None:
+        self._leases = leases
+        self._mount = mount
+        self._process = process
+        self.realtime = False
+        """Whether it has a real-time priority."""
+
+    @classmethod
+    def start(cls, leases: Leases, mount: StoreMount, *, until_s: float) -> Freezer:
+        """Start the process and wait until it is ready. Raises ClientError."""
+        root = str(Path(__file__).resolve().parents[2])
+        process = leases.spawn(
+            [sys.executable, "-I", "-S", "-c", _BOOT, root, str(mount.mountpoint)],
+            name=f"freezer of {mount.mountpoint}",
+            until_s=until_s,
+            env={"LC_ALL": "C.UTF-8"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        freezer = cls(leases, mount, process)
+        try:
+            freezer.realtime = freezer._answer(START_S_MAX) == ["ready", "1"]
+        except BaseException:
+            freezer.close()
+            raise
+        return freezer
+
+    def __enter__(self) -> Freezer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def freeze(self, freeze_ms: float) -> FreezeStamps:
+        """Freeze for so long and return when it is over. Raises ClientError when it was not achieved; it is thawed then."""
+        until_s = freeze_ms / 1000 + GRACE_S
+        # The lease is younger than the freezer's own, so that the healer thaws before it looks at any process.
+        lease = self._leases.hold(FREEZE, {**self._mount.identity(), **self._process.identity()}, until_s=until_s)
+        try:
+            self._ask(f"freeze {int(freeze_ms * 1e6)}\n")
+            words = self._answer(until_s)
+            if len(words) != 4 or not all(word.isdigit() for word in words):
+                raise ClientError(f"{self._mount.mountpoint} could not be frozen: {' '.join(words)}")
+        except BaseException:
+            lease.heal()
+            raise
+        lease.release()
+        asked_ns, engaged_ns, thawing_ns, released_ns = map(int, words)
+        return FreezeStamps(asked_ns=asked_ns, engaged_ns=engaged_ns, thawing_ns=thawing_ns, released_ns=released_ns)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.release()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def _ask(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ClientError(f"the freezer is gone: {error}") from error
+
+    def _answer(self, timeout_s: float) -> list[str]:
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], timeout_s)
+        line = self._process.stdout.readline().decode() if readable else ""
+        if not line:
+            raise ClientError("the freezer ended" if readable else f"the freezer did not answer in {timeout_s:.0f} s")
+        return line.split()
+
+
+class StallByFreeze:
+    """Freezes the first master's store; the broker's rule only stamps the append that this stalls."""
+
+    way = "freeze"
+
+    def can(self, host: Abilities) -> str | None:
+        """It needs a store on a file system of its own."""
+        return host.why_no_loop_mount()
+
+    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
+        """A store of its own, and a JVM that hardly ever needs a safepoint."""
+        return dataclasses.replace(settings, store="loop-ext4", jvm=(*settings.jvm, *FREEZE_JVM))
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Freeze for the cell's time; returns when the append that it stalled has ended."""
+        broker = masters(trial.cluster)[0]
+        if broker.store is None:
+            raise LeaseError(f"{broker.name} has no store on a file system of its own that could be frozen")
+        asked_ms = float(trial.params["stall_ms"])
+        trial.events.fault("append-stall", "asked", target=broker.name, asked_ms=asked_ms)
+        with (
+            Freezer.start(trial.leases, broker.store, until_s=trial.until_s) as freezer,
+            watch_appends(broker) as appends,
+        ):
+            stamps = freezer.freeze(asked_ms)
+            entry_ns, exit_ns = appends.longest()
+        detail = f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms"
+        for state, at_ns in (
+            ("injecting", stamps.asked_ns),
+            ("injected", stamps.engaged_ns),
+            ("healing", stamps.thawing_ns),
+            ("healed", stamps.released_ns),
+        ):
+            trial.events.fault(
+                "append-stall",
+                state,  # type: ignore[arg-type]
+                target=broker.name,
+                asked_ms=asked_ms,
+                achieved_ms=stamps.achieved_ms,
+                detail=detail,
+                at_ns=at_ns,
+            )
+        trial.events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns)
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """It is thawed already."""
