@@ -110,13 +110,15 @@ class OrderedGroups:
     """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
 
     The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
-    Owners start one after another over ``owner_start_spread_s``, so that the phases of their lock renewals are spread.
+    Owners start one after another over ``owner_start_spread_s``, so that the phases of their lock renewals are spread,
+    and are at least ``owner_age_s_min`` old when the fault comes.
     """
 
     groups: int
     queues_per_broker: int = 8
     rate_per_queue_hz: float = 10.0
     owner_start_spread_s: float = 20.0
+    owner_age_s_min: float = 0.0
     owner_properties: Mapping[str, str] = field(default_factory=dict)
     successor_properties: Mapping[str, str] = field(default_factory=dict)
     body_bytes: int = 128

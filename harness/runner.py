@@ -78,7 +78,9 @@ class RunContext:
     client_releases: Mapping[str, str] = field(default_factory=dict)
     cancel: threading.Event = field(default_factory=threading.Event)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
-    """Clusters, and the clients of a trial, that boot at once: more than there are cores only make each other late."""
+    """Clusters that boot at once: more than there are cores only make each other late."""
+    client_boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
+    """Trials whose clients boot at once, for the same reason; apart, so that no cluster waits for clients."""
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -283,7 +285,7 @@ class _Deployment:
                     java=context.java,
                     until_s=DEPLOYMENT_S_MAX,
                     cancel=context.cancel,
-                    boots=context.boots,
+                    boots=context.client_boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                 )
                 worst = self._phases(ready, trial)

@@ -30,10 +30,11 @@ from harness.model import (
 
 GROUPS = 7
 """Owners of an arm in one deployment: three deployments make 21 independent ones, each with 8 of 16 queues."""
-QUICK_LOAD = {"groups": 5, "rate_per_queue_hz": 5.0}
+QUICK_LOAD = {"rate_per_queue_hz": 5.0}
 """Every message is a pull of its own for each group, so that eight trials at once are what fills two cores."""
 
-LOAD = OrderedGroups(groups=GROUPS)
+LOAD = OrderedGroups(groups=GROUPS, owner_age_s_min=42.0)
+"""Two renewals, of which the first comes a period after the start: the least that shows a period of 20 s."""
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
 LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
 CLIENT_LOCK_LIFE = "rocketmq.client.rebalance.lockMaxLiveTime"

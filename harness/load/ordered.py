@@ -38,6 +38,7 @@ class OrderedSession:
         self._queues = load.queues_per_broker * len(masters(trial.cluster))
         self._rate_hz = load.rate_per_queue_hz * self._queues
         self._clients: dict[str, JavaClient] = {}
+        self._owners_started = 0.0
 
     def up(self) -> None:
         """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer."""
@@ -96,6 +97,8 @@ class OrderedSession:
         for at_s, group, role in sorted(starts):
             self._trial.stay(started + at_s - time.monotonic())
             self._start_consumer(role, group)
+            if role == "owner":
+                self._owners_started = time.monotonic()
 
     def _start_consumer(self, role: str, group: str) -> None:
         """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
@@ -137,10 +140,11 @@ class OrderedSession:
         )
 
     def steady(self) -> None:
-        """A window of plain load, in which locks are also asked for by a stranger."""
+        """A window of plain load, in which locks are also asked for by a stranger, until the owners are old enough."""
         self._trial.on_rate(self._rate_hz)
         self._probe_locks()
-        self._trial.stay(self._trial.phases.steady_s)
+        age_s = time.monotonic() - self._owners_started
+        self._trial.stay(max(self._trial.phases.steady_s, self._load.owner_age_s_min - age_s))
         state = self._clients["producer"].schedule_state(SCHEDULE)
         if not state.sending:
             raise ClientError("the producer stopped sending by itself")
