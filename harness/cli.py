@@ -21,12 +21,23 @@ from rich.console import Console
 
 import scenarios
 from harness import host
+from harness.abilities import Abilities
 from harness.backends.base import ClusterSpec, namesrv_addresses
 from harness.backends.local import start_local
 from harness.brokerconf import ignored_keys, parse_sets, read_broker_conf
 from harness.clients.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_classes
 from harness.display import Display, duration
-from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, Interrupted, LabError, UsageError
+from harness.errors import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    ConfigurationError,
+    Interrupted,
+    LabError,
+    UsageError,
+)
+from harness.faults import DEFAULT_WAY, injections_of
 from harness.leases import Healed, Leases, clean, leases_in, state_home
 from harness.model import Scenario, Topology
 from harness.plan import EffortName, Plan, Wish, make_plan
@@ -136,6 +147,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_releases(command, "all known; a quick run without incidents: the oldest and the newest")
     command.add_argument("--trials", type=int, metavar="N", help="trials a cell instead of the scenario's own number")
+    command.add_argument(
+        "--injection",
+        default="",
+        metavar="WAY,WAY",
+        help="how appends are stalled: byteman (in the broker's JVM), freeze (of the store's file system; needs root); "
+        "default: byteman, and in a full run freeze where this host can",
+    )
     command.add_argument("--seed", type=int, default=1, help="draws orders and phases; default: 1")
     command.add_argument(
         "--out", type=Path, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
@@ -339,15 +357,17 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
     releases = _releases(options.release, default)
     arms = _arms(options.arm, chosen)
+    ways, way_notes = _ways(options, chosen, effort)
     if options.trials is not None and options.trials < 1:
         raise UsageError("--trials must be at least 1", advice="Leave it out for the scenario's own number.")
     prepare(java, releases, console)
     user_conf = _user_conf(options, releases, console)
     wish = Wish(
         scenarios=chosen, releases=releases, effort=effort, trials=options.trials, seed=options.seed, arms=arms,
-        user_conf=user_conf,
+        user_conf=user_conf, ways=ways,
     )  # fmt: skip
     plan = make_plan(wish, host.host_of_plan())
+    plan = dataclasses.replace(plan, notes=(*plan.notes, *way_notes))
     _print_plan(plan, wish, console)
     if options.plan:
         return EXIT_OK
@@ -372,6 +392,31 @@ def _arms(text: str, chosen: Sequence[Scenario]) -> tuple[str, ...]:
     return names
 
 
+def _ways(
+    options: argparse.Namespace, chosen: Sequence[Scenario], effort: EffortName
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ways of injection, and a note for each that a full run would have taken and that this host cannot."""
+    offered = {way: injection for scenario in chosen for way, injection in injections_of(scenario).items()}
+    asked = tuple(dict.fromkeys(part.strip() for part in options.injection.split(",") if part.strip()))
+    for way in asked:
+        if way not in offered:
+            raise UsageError.unknown("way of injection", way, offered)
+    wanted = asked or (tuple(offered) if effort == "full" else (DEFAULT_WAY,))
+    obstacles = {
+        way: reason
+        for way in wanted
+        if way in offered and (reason := offered[way].can(Abilities.of_this_host())) is not None
+    }
+    if asked and obstacles:
+        way, reason = next(iter(obstacles.items()))
+        raise ConfigurationError(f"--injection {way} cannot be done here: {reason}", advice="See `mqlab doctor`.")
+    ways = tuple(way for way in wanted if way not in obstacles)
+    if offered:
+        # A resumed run makes the trials that it planned, whatever this host can by then.
+        options.injection = ",".join(ways)
+    return ways, tuple(f"appends were not stalled by {way}: {reason}" for way, reason in obstacles.items())
+
+
 def _print_plan(plan: Plan, wish: Wish, console: Console) -> None:
     for scenario in wish.scenarios:
         trials = [trial for deployment, trial in plan.trials() if deployment.scenario is scenario]
@@ -389,7 +434,7 @@ def _print_plan(plan: Plan, wish: Wish, console: Console) -> None:
     )
 
 
-_REMEMBERED = ("incidents", "all", "quick", "arm", "release", "trials", "seed", "broker_conf", "set")
+_REMEMBERED = ("incidents", "all", "quick", "arm", "release", "injection", "trials", "seed", "broker_conf", "set")
 """Options that decide what a run is; a resumed run takes them from its manifest."""
 
 
@@ -406,7 +451,7 @@ def _command_line(options: argparse.Namespace) -> str:
     words = ["mqlab", "verify", *options.incidents]
     for name in ("all", "quick"):
         words += [f"--{name}"] if getattr(options, name) else []
-    for name in ("arm", "release", "trials", "seed"):
+    for name in ("arm", "release", "injection", "trials", "seed"):
         value = getattr(options, name)
         words += [f"--{name}", str(value)] if value not in (None, "") else []
     words += ["--broker-conf", str(options.broker_conf.absolute())] if options.broker_conf else []

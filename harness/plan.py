@@ -7,12 +7,13 @@ run side by side in one *wave*; a deployment whose trials measure milliseconds h
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.faults import injection_of
+from harness.faults import DEFAULT_WAY, injection_of, injections_of
 from harness.model import AppendStall, Arm, BrokerSettings, OrderedGroups, Parameters, Scenario
 
 EffortName = Literal["quick", "full"]
@@ -51,6 +52,8 @@ class PlannedDeployment:
     settings: BrokerSettings
     index: int
     trials: tuple[PlannedTrial, ...]
+    way: str = ""
+    """In which of the ways that its faults offer they are made; empty where they offer one only."""
 
     @property
     def can_stall(self) -> bool:
@@ -152,6 +155,8 @@ class Wish:
     seed: int = 1
     arms: Sequence[str] = ()
     user_conf: Mapping[str, str] = field(default_factory=dict)
+    ways: Sequence[str] = (DEFAULT_WAY,)
+    """Ways of injection, for the incidents whose faults can be made in more than one."""
 
 
 def make_plan(wish: Wish, host: Host) -> Plan:
@@ -187,17 +192,33 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
     found = []
     for index in range(1, deployments_total + 1):
         repetitions = range(index, trials_total + 1, deployments_total)
-        for release in wish.releases:
+        for release, way in itertools.product(wish.releases, _ways(scenario, wish)):
+            mark = "" if way == DEFAULT_WAY else way
             for label, settings, arms in _by_settings(_arms(scenario, wish)):
-                name = f"{scenario.name}.{release}.{label}.d{index}"
-                trials = _trials(scenario, release, arms, repetitions, wish.seed)
+                trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
+                for arm in arms:
+                    settings = injection_of(arm.fault, way).brokers(settings)
                 if trials:
                     found.append(
                         PlannedDeployment(
-                            id=name, scenario=scenario, release=release, settings=settings, index=index, trials=trials
+                            id=_name(scenario.name, release, mark, label, f"d{index}"),
+                            scenario=scenario,
+                            release=release,
+                            settings=settings,
+                            index=index,
+                            trials=trials,
+                            way=way,
                         )
                     )
     return found
+
+
+def _ways(scenario: Scenario, wish: Wish) -> tuple[str, ...]:
+    return tuple(way for way in wish.ways if way in injections_of(scenario)) or ("",)
+
+
+def _name(*parts: str) -> str:
+    return ".".join(filter(None, parts))
 
 
 def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
@@ -229,7 +250,7 @@ def _by_settings(arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Ar
 
 
 def _trials(
-    scenario: Scenario, release: str, arms: Sequence[Arm], repetitions: range, seed: int
+    scenario: Scenario, release: str, mark: str, arms: Sequence[Arm], repetitions: range, seed: int
 ) -> tuple[PlannedTrial, ...]:
     """Every cell of the arms once a repetition; the order within a repetition is drawn, so that drift hits all alike."""
     planned: list[PlannedTrial] = []
@@ -237,7 +258,7 @@ def _trials(
         draw = random.Random(f"{seed} {scenario.name} {release} {repetition}")
         once = [
             PlannedTrial(
-                id=".".join(filter(None, (scenario.name, release, arm.name, _cell_name(params), f"r{repetition}"))),
+                id=_name(scenario.name, release, mark, arm.name, _cell_name(params), f"r{repetition}"),
                 arm=arm,
                 params=params,
                 repetition=repetition,
@@ -275,8 +296,3 @@ def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
     if current:
         waves.append(Wave(deployments=tuple(current)))
     return waves
-
-
-def injections(plan: Plan) -> set[str]:
-    """The ways of injection that the plan uses."""
-    return {injection_of(trial.arm.fault).way for _, trial in plan.trials()}

@@ -97,7 +97,11 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One cell, one release, one repetition, one seed. A noisy trial that was repeated names its repetition."""
+    """One cell, one release, one repetition, one seed. A noisy trial that was repeated names its repetition.
+
+    ``injection`` is how its fault was made, ``none`` where it has none. ``way`` is how those of its deployment are, where
+    its incident offers several ways: a baseline belongs to the trials of its own way.
+    """
 
     trial: str
     incident: str
@@ -117,6 +121,7 @@ class TrialRecord:
     error: str = ""
     attempt: int = 1
     superseded_by: str = ""
+    way: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +149,8 @@ class DeploymentRecord:
     nodes: tuple[NodeRecord, ...] = ()
     settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     overrides: tuple[str, ...] = ()
+    store: str = "folder"
+    jvm: tuple[str, ...] = ()
 
 
 def read_manifest(run_path: Path) -> Manifest:

@@ -193,6 +193,8 @@ def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecor
             "properties": dict(settings.properties),
             "environment": dict(settings.environment),
         },
+        store=settings.store,
+        jvm=settings.jvm,
     )
 
 
@@ -219,7 +221,8 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         release=planned.release,
         client=f"java {client_release}",
         backend=context.backend,
-        injection=injection_of(trial.arm.fault).way,
+        injection=injection_of(trial.arm.fault, planned.way).way,
+        way=planned.way,
         deployment=deployment,
         repetition=trial.repetition,
         seed=trial.seed,
@@ -309,7 +312,7 @@ class _Deployment:
 
     def _phases(self, trial: TrialContext, planned: PlannedTrial) -> float:
         events, observer = trial.events, self.context.observer
-        injection = injection_of(planned.arm.fault)
+        injection = injection_of(planned.arm.fault, self.planned.way)
         session: LoadSession | None = None
 
         def enter(phase: Phase, act: Callable[[], None]) -> None:

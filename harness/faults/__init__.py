@@ -9,7 +9,7 @@ from harness.faults.base import Injection
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.store_freeze import StallByFreeze
-from harness.model import AppendStall, Fault, KillOwners, NoFault, ShutDownOwners
+from harness.model import AppendStall, Fault, KillOwners, NoFault, Scenario, ShutDownOwners
 
 INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     NoFault: (NothingHappens(),),
@@ -19,6 +19,9 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""
 
+DEFAULT_WAY = "byteman"
+"""Taken where nothing is said; ids do not name it."""
+
 
 def injection_of(fault: Fault, way: str = "") -> Injection:
     """Who makes the fault in the way that is asked for; in its first one where it has no such way."""
@@ -26,7 +29,11 @@ def injection_of(fault: Fault, way: str = "") -> Injection:
     return next((injection for injection in ways if injection.way == way), ways[0])
 
 
-def ways_of(fault: Fault) -> tuple[str, ...]:
-    """The ways in which a fault can be made, of which one is chosen; empty where there is no choice."""
-    ways = INJECTIONS[type(fault)]
-    return tuple(injection.way for injection in ways) if len(ways) > 1 else ()
+def injections_of(scenario: Scenario) -> Mapping[str, Injection]:
+    """The ways between which a run of the scenario can choose; empty where each of its faults has one way only."""
+    return {
+        injection.way: injection
+        for arm in scenario.arms
+        for injection in INJECTIONS[type(arm.fault)]
+        if len(INJECTIONS[type(arm.fault)]) > 1
+    }

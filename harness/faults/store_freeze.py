@@ -153,7 +153,7 @@ class StallByFreeze:
 
     def brokers(self, settings: BrokerSettings) -> BrokerSettings:
         """A store of its own, and a JVM that hardly ever needs a safepoint."""
-        return dataclasses.replace(settings, store="loop-ext4", jvm=(*settings.jvm, *FREEZE_JVM))
+        return dataclasses.replace(settings, store="loop-ext4", jvm=tuple(dict.fromkeys((*settings.jvm, *FREEZE_JVM))))
 
     def inject(self, trial: TrialContext, load: LoadSession) -> None:
         """Freeze for the cell's time; returns when the append that it stalled has ended."""
