@@ -39,18 +39,13 @@ from harness.errors import (
 )
 from harness.faults import DEFAULT_WAY, injections_of
 from harness.leases import Healed, Leases, clean, leases_in, state_home
-from harness.model import Scenario, Topology
+from harness.model import Scenario
 from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases import TOOLS, Java, cache_home, ensure_jars, find_java, known_releases
 from harness.runner import RunContext, run_plan
+from harness.topologies import TOPOLOGIES
 
-TOPOLOGIES = {
-    "single": Topology(name="single"),
-    "two-masters": Topology(name="two-masters", masters=2),
-    "three-masters": Topology(name="three-masters", masters=3),
-    "article": Topology(name="article", name_servers=3, masters=2, slaves_per_master=1),
-}
 DEFAULT_RUNS = Path("runs")
 UP_HOURS = 8.0
 

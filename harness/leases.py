@@ -569,6 +569,10 @@ class LeasedProcess:
         """The exit code, or None while it runs."""
         return self._popen.poll()
 
+    def is_stopped(self) -> bool:
+        """True while a stop signal holds it."""
+        return self._process.is_stopped()
+
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
         if self._popen.returncode is None and timeout is not None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.backends.store import StoreMount
-from harness.clients.remoting import Remoting, Route
+from harness.clients.process import ClientHost
+from harness.clients.remoting import Remoting, Route, split_address
 from harness.errors import ClientError
 from harness.model import BrokerSettings, Topology
 from harness.recorder import EventLog
 from harness.targets import check_allowed
 from harness.wait import NotYet, wait_until
 
+LISTEN_S_MAX = 120.0
 READY_S_MAX = 180.0
 NUDGE_AFTER_S = 0.3
 
@@ -54,19 +57,46 @@ class Cluster(Protocol):
     """A cluster that is up."""
 
     spec: ClusterSpec
-    nodes: Sequence[Node]
     folder: Path
-    overrides: Mapping[str, str]
-    """What of the user's own settings the lab had to change, as ``old -> new`` by key."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, name servers first."""
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """What of the user's own settings the lab had to change, as ``old -> new`` by key."""
+
+    @property
+    def client_host(self) -> ClientHost:
+        """Where the clients of its trials run."""
 
     def pid(self, name: str) -> int | None:
-        """A node's process id, where it is a process of this host."""
-
-    def down(self) -> None:
-        """End every node and remove its store; logs stay."""
+        """A node's process id on this host, None while it is down."""
 
     def check_running(self) -> None:
         """Raises NodeStartError, with the last lines that it wrote, when a node ended although nobody asked it to."""
+
+    def kill_node(self, name: str) -> tuple[int, int]:
+        """SIGKILL; monotonic nanoseconds just before it was asked for and when the process was gone."""
+
+    def stop_node(self, name: str, *, grace_s: float) -> bool:
+        """SIGTERM, and SIGKILL after ``grace_s``; True when it ended by itself."""
+
+    def restart_node(self, name: str) -> None:
+        """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
+
+    def pause_node(self, name: str, *, until_s: float) -> None:
+        """Let a node stand still, every thread of it, until it is resumed or ``until_s`` seconds are over."""
+
+    def resume_node(self, name: str) -> None:
+        """Let a paused node go on."""
+
+    def keep(self) -> None:
+        """Let the cluster outlive this process."""
+
+    def down(self) -> None:
+        """End every node and remove its store; logs stay."""
 
 
 def namesrv_addresses(cluster: Cluster) -> str:
@@ -84,8 +114,26 @@ def ask(node: Node, *, timeout_s: float = 5.0) -> Remoting:
     return Remoting(node.address, timeout_s=timeout_s)
 
 
+def wait_listening(cluster: Cluster, nodes: Sequence[Node]) -> None:
+    """Wait until the nodes accept connections.
+
+    Raises:
+        NodeStartError: a node ended, with the last lines that it wrote.
+    """
+    for node in nodes:
+        wait_until(f"{node.name} listening", lambda node=node: _listens(cluster, node), timeout_s=LISTEN_S_MAX)  # type: ignore[misc]
+
+
+def _listens(cluster: Cluster, node: Node) -> bool:
+    cluster.check_running()
+    with socket.create_connection(split_address(node.address), timeout=1.0):
+        return True
+
+
 def wait_registered(cluster: Cluster) -> None:
     """Wait until every name server lists every broker, and every slave has what its master has.
+
+    Nodes that are down on purpose are left out.
 
     5.x registers at start with the name servers that its client has found *reachable* so far (NettyRemotingClient,
     ``availableNamesrvAddrMap``), which a scan of its own fills at about the same moment; when the scan is later, that
@@ -96,8 +144,9 @@ def wait_registered(cluster: Cluster) -> None:
         TargetNotAllowedError: a name server lists a broker that is not on loopback; nothing is sent to it.
     """
     check_allowed(node.address for node in cluster.nodes)
-    brokers = [node for node in cluster.nodes if node.kind == "broker"]
-    for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
+    running = [node for node in cluster.nodes if cluster.pid(node.name) is not None]
+    brokers = [node for node in running if node.kind == "broker"]
+    for namesrv in (node for node in running if node.kind == "namesrv"):
         for broker in brokers:
             wait_until(
                 f"{broker.name} in the list of {namesrv.name}",
@@ -105,13 +154,14 @@ def wait_registered(cluster: Cluster) -> None:
                 timeout_s=READY_S_MAX,
                 poll_s=NUDGE_AFTER_S,
             )
+    by_id = {(node.broker_name, node.broker_id): node for node in brokers}
     for slave in (node for node in brokers if node.broker_id != 0):
-        master = next(node for node in masters(cluster) if node.broker_name == slave.broker_name)
-        wait_until(
-            f"{slave.name} in sync with {master.name}",
-            lambda master=master, slave=slave: _is_in_sync(master, slave),  # type: ignore[misc]
-            timeout_s=READY_S_MAX,
-        )
+        if (master := by_id.get((slave.broker_name, 0))) is not None:
+            wait_until(
+                f"{slave.name} in sync with {master.name}",
+                lambda master=master, slave=slave: _is_in_sync(master, slave),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+            )
 
 
 def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:

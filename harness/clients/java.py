@@ -18,9 +18,9 @@ from pathlib import Path
 
 from harness.backends.logback import client_logging_options
 from harness.clients.compile import RECORDER_SOURCES, compiled_classes
+from harness.clients.process import ClientHost, ClientProcess
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.leases import LeasedProcess, Leases
 from harness.releases import MODULE_FLAGS, Java, ensure_jars
 from harness.wait import NotYet, wait_until
 
@@ -94,7 +94,7 @@ class JavaClient:
         ClientError: the process ended, did not answer in time, or the client library refused.
     """
 
-    def __init__(self, process: LeasedProcess, name: str, release: str, logs: Path) -> None:
+    def __init__(self, process: ClientProcess, name: str, release: str, logs: Path) -> None:
         self._process = process
         self._logs = logs
         self.name = name
@@ -103,7 +103,7 @@ class JavaClient:
     @classmethod
     def start(
         cls,
-        leases: Leases,
+        host: ClientHost,
         *,
         name: str,
         release: str,
@@ -131,7 +131,7 @@ class JavaClient:
             ],
         }
         with (folder / "stderr.log").open("ab") as stderr:
-            process = leases.spawn(
+            process = host.spawn(
                 [sys.executable, "-m", "harness.clients.worker"],
                 name=f"client {name}",
                 until_s=until_s,

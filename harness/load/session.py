@@ -44,7 +44,7 @@ class TrialContext:
     def client(self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None) -> JavaClient:
         """Start a client process of this trial's client release."""
         return JavaClient.start(
-            self.leases,
+            self.cluster.client_host,
             name=name,
             release=self.record.client.split()[-1],
             java=self.java,

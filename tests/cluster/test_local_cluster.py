@@ -14,7 +14,8 @@ from harness.backends.base import (
     masters,
     namesrv_addresses,
 )
-from harness.backends.local import LocalCluster, free_port, start_local, take_port
+from harness.backends.local import LocalCluster, start_local
+from harness.backends.ports import free_port, take_port
 from harness.clients.remoting import split_address
 from harness.errors import ClientError, NodeStartError, PortTakenError
 from harness.faults.append_stall import stall_next_append

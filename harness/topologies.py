@@ -1,0 +1,17 @@
+"""The shapes of a cluster that can be asked for by name. Each has a file of that name in ``compose/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model import Topology
+
+TOPOLOGIES: Mapping[str, Topology] = {
+    topology.name: topology
+    for topology in (
+        Topology(name="single"),
+        Topology(name="two-masters", masters=2),
+        Topology(name="three-masters", masters=3),
+        Topology(name="article", name_servers=3, masters=2, slaves_per_master=1),
+    )
+}
