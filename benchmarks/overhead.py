@@ -16,6 +16,7 @@ import psutil
 
 from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import start_local
+from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.leases import Leases
@@ -51,7 +52,14 @@ def main() -> None:
         client.wait_for_route("p", "overhead", 8)
         sends = int(500 * (options.seconds + 5))
         client.start_schedule(
-            ScheduleSpec(name="s", instance="p", topic="overhead", rate_hz=500, start_ns=mono_ns(), operations=sends)
+            ScheduleSpec(
+                name="s",
+                instance="p",
+                rate_hz=500,
+                start_ns=mono_ns(),
+                operations=sends,
+                sends=SendSettings(topic="overhead"),
+            )
         )
         time.sleep(3)
         own = [psutil.Process(), psutil.Process(probe.process.pid), psutil.Process(leases.healer_pid)]

@@ -17,8 +17,9 @@ object each, ``"schema": 1`` and the fields of the dataclass of that name; they 
 sees the old or the new one. A reader ignores fields that it does not know and refuses another schema.
 
 A ``*.jsonl`` file holds one flat JSON object a line, appended by one process with one write a record. ``n`` is the
-record's number in its file, from 1, which is its line number. A kill can truncate the last line and nothing else. All
-``*_ns`` are CLOCK_MONOTONIC of the host. events.jsonl (``EventLog``)::
+record's number in its file, from 1, which is its line number. A kill can damage the last line and nothing else; behind
+it, a killed Java client leaves empty lines, which are no records. All ``*_ns`` are CLOCK_MONOTONIC of the host.
+events.jsonl (``EventLog``)::
 
     {"type":"phase","n","phase":"up|steady|inject|hold|heal|recover|drain|collect|down","event":"begin|end","at_ns"}
     {"type":"fault","n","fault","state":"asked|injecting|injected|healing|healed","at_ns","target","asked_ms",
@@ -419,6 +420,8 @@ def parse_records(data: bytes) -> Records:
     records: list[Record] = []
     damaged: list[int] = []
     for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
         try:
             record = json.loads(line)
         except ValueError:

@@ -12,7 +12,7 @@ import json
 import re
 import socket
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -23,17 +23,28 @@ FRAME_BYTES_MAX = 64 * 1024 * 1024
 SUCCESS = 0
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
+CONSUMER_NOT_ONLINE = 206
 
 UPDATE_AND_CREATE_TOPIC = 17
+GET_ALL_TOPIC_CONFIG = 21
 UPDATE_BROKER_CONFIG = 25
 GET_BROKER_CONFIG = 26
 GET_BROKER_RUNTIME_INFO = 28
 GET_MAX_OFFSET = 30
 GET_MIN_OFFSET = 31
 QUERY_CONSUMER_OFFSET = 14
+HEART_BEAT = 34
+UNREGISTER_CLIENT = 35
 LOCK_BATCH_MQ = 41
 GET_ROUTEINFO_BY_TOPIC = 105
 GET_BROKER_CLUSTER_INFO = 106
+GET_CONSUMER_CONNECTION_LIST = 203
+GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
+DELETE_TOPIC_IN_BROKER = 215
+DELETE_TOPIC_IN_NAMESRV = 216
+
+ASKED_AT_ONCE = 256
+"""Requests that are sent before their answers are read: enough to keep the other side busy, few enough to fit buffers."""
 
 _INTEGER_KEY = re.compile(rb"([{,]\s*)(\d+)(\s*:)")
 """fastjson writes integer keys without quotes (``{0:"127.0.0.1:10911"}``), which is no JSON."""
@@ -50,7 +61,32 @@ class Answer:
 
     def json(self) -> object:
         """The body, which fastjson wrote."""
-        return json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body)) if self.body else {}
+        if not self.body:
+            return {}
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicConfig:
+    """A topic as its broker has it."""
+
+    name: str
+    read_queues: int
+    write_queues: int
+    perm: int = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTable:
+    """A broker's topics. ``json_bytes`` is how long its own listing of them is, which it also registers with."""
+
+    topics: tuple[TopicConfig, ...]
+    json_bytes: int
+    has_attributes: bool = False
+    """Whether its topics have attributes, which came with 5.0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +108,44 @@ def split_address(address: str) -> tuple[str, int]:
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigurationError(f"{address!r} is not HOST:PORT", advice="Write it like 127.0.0.1:9876.")
     return host, int(port)
+
+
+def _frame(opaque: int, code: int, fields: Mapping[str, str | int], body: bytes) -> bytes:
+    header = json.dumps(
+        {
+            "code": code,
+            "language": "PYTHON",
+            "version": 0,
+            "opaque": opaque,
+            "flag": 0,
+            "remark": None,
+            "extFields": {name: str(value) for name, value in fields.items()},
+            "serializeTypeCurrentRPC": "JSON",
+        }
+    ).encode()
+    return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body
+
+
+def read_route(answer: Answer) -> Route | None:
+    """The route of an answer to ``GET_ROUTEINFO_BY_TOPIC``, None when the name server knows none.
+
+    Raises:
+        ClientError: it refused.
+    """
+    if answer.code == TOPIC_NOT_EXIST:
+        return None
+    if answer.code != SUCCESS:
+        raise ClientError(f"no route: {answer.code} {answer.remark}")
+    data = answer.json()
+    assert isinstance(data, dict)
+    return Route(
+        addresses={
+            broker["brokerName"]: {int(key): value for key, value in broker["brokerAddrs"].items()}
+            for broker in data.get("brokerDatas", ())
+        },
+        read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
+        write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
+    )
 
 
 class Remoting:
@@ -100,24 +174,29 @@ class Remoting:
 
     def ask(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
         """One request and its answer, whatever its code."""
-        opaque = next(self._opaque)
-        header = json.dumps(
-            {
-                "code": code,
-                "language": "PYTHON",
-                "version": 0,
-                "opaque": opaque,
-                "flag": 0,
-                "remark": None,
-                "extFields": {name: str(value) for name, value in (fields or {}).items()},
-                "serializeTypeCurrentRPC": "JSON",
-            }
-        ).encode()
         try:
-            self._socket.sendall(struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body)
-            return self._read_answer()
+            self._socket.sendall(_frame(next(self._opaque), code, fields or {}, body))
+            return self._read_answer()[1]
         except OSError as error:
             raise ClientError(f"{self.address} did not answer request {code}: {error}") from error
+
+    def ask_many(self, code: int, fields: Iterable[Mapping[str, str | int]]) -> Iterator[Answer]:
+        """The answers to many requests of one kind, in their order, asked ``ASKED_AT_ONCE`` at a time."""
+        rest = iter(fields)
+        while chunk := list(itertools.islice(rest, ASKED_AT_ONCE)):
+            numbers = [next(self._opaque) for _ in chunk]
+            try:
+                self._socket.sendall(
+                    b"".join(_frame(one[0], code, one[1], b"") for one in zip(numbers, chunk, strict=True))
+                )
+                # Threads of the other side overtake each other.
+                answers = dict(self._read_answer() for _ in chunk)
+            except OSError as error:
+                raise ClientError(f"{self.address} did not answer request {code}: {error}") from error
+            for number in numbers:
+                if number not in answers:
+                    raise ClientError(f"{self.address} answered a request {code} that nobody asked")
+                yield answers[number]
 
     def call(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
         """One request that must succeed."""
@@ -126,19 +205,21 @@ class Remoting:
             raise ClientError(f"{self.address} answered request {code} with code {answer.code}: {answer.remark}")
         return answer
 
-    def _read_answer(self) -> Answer:
+    def _read_answer(self) -> tuple[int, Answer]:
+        """The number of the request that is answered, and the answer."""
         (length,) = struct.unpack(">I", self._read_exactly(4))
         if not 4 <= length <= FRAME_BYTES_MAX:
             raise ClientError(f"{self.address} answered with a frame of {length} bytes: not a RocketMQ node?")
         frame = self._read_exactly(length)
         header_length = struct.unpack(">I", frame[:4])[0] & 0xFFFFFF
         header = json.loads(frame[4 : 4 + header_length])
-        return Answer(
+        answer = Answer(
             code=int(header.get("code", -1)),
             remark=str(header.get("remark") or ""),
             fields=header.get("extFields") or {},
             body=frame[4 + header_length :],
         )
+        return int(header.get("opaque", -1)), answer
 
     def _read_exactly(self, count: int) -> bytes:
         parts = bytearray()
@@ -154,20 +235,7 @@ class Remoting:
     def route(self, topic: str) -> Route | None:
         """A topic's route as this name server sees it, or None when it knows none."""
         answer = self.ask(GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
-        if answer.code == TOPIC_NOT_EXIST:
-            return None
-        if answer.code != SUCCESS:
-            raise ClientError(f"{self.address} gave no route for {topic}: {answer.code} {answer.remark}")
-        data = answer.json()
-        assert isinstance(data, dict)
-        return Route(
-            addresses={
-                broker["brokerName"]: {int(key): value for key, value in broker["brokerAddrs"].items()}
-                for broker in data.get("brokerDatas", ())
-            },
-            read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
-            write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
-        )
+        return read_route(answer)
 
     def cluster_brokers(self) -> dict[str, dict[int, str]]:
         """Address by broker name and broker id of every broker that is registered."""
@@ -177,6 +245,16 @@ class Remoting:
             name: {int(key): value for key, value in broker["brokerAddrs"].items()}
             for name, broker in data.get("brokerAddrTable", {}).items()
         }
+
+    def listed_topics(self) -> frozenset[str]:
+        """Every topic that this name server has a route of."""
+        data = self.call(GET_ALL_TOPIC_LIST_FROM_NAMESERVER).json()
+        assert isinstance(data, dict)
+        return frozenset(data.get("topicList") or ())
+
+    def delete_route(self, topic: str) -> None:
+        """Forget the topic on this name server, for every broker; the brokers' next registration brings theirs back."""
+        self.call(DELETE_TOPIC_IN_NAMESRV, {"topic": topic})
 
     # --- broker -----------------------------------------------------------------------------------------------------
 
@@ -195,6 +273,62 @@ class Remoting:
                 "order": "false",
             },
         )
+
+    def topic_table(self) -> TopicTable:
+        """All topics of this broker, of every type."""
+        answer = self.call(GET_ALL_TOPIC_CONFIG)
+        data = answer.json()
+        assert isinstance(data, dict)
+        topics = tuple(
+            TopicConfig(
+                name=name,
+                read_queues=int(topic["readQueueNums"]),
+                write_queues=int(topic["writeQueueNums"]),
+                perm=int(topic["perm"]),
+            )
+            for name, topic in data.get("topicConfigTable", {}).items()
+        )
+        return TopicTable(topics=topics, json_bytes=len(answer.body), has_attributes=b'"attributes":' in answer.body)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic on this broker, with what it holds. Name servers may go on listing it."""
+        self.call(DELETE_TOPIC_IN_BROKER, {"topic": topic})
+
+    def online(self, groups: Iterable[str]) -> Iterator[bool]:
+        """Whether each consumer group has a connection here.
+
+        Request 203 leaves no trace on the broker; 38 would write a warning for each group that is offline.
+        """
+        for answer in self.ask_many(GET_CONSUMER_CONNECTION_LIST, ({"consumerGroup": group} for group in groups)):
+            if answer.code not in (SUCCESS, CONSUMER_NOT_ONLINE):
+                raise ClientError(f"{self.address} did not say who is online: {answer.code} {answer.remark}")
+            yield answer.code == SUCCESS
+
+    def heartbeat(self, client_id: str, groups: Iterable[str], topic: str) -> None:
+        """One heartbeat of a client with a push consumer of the topic in each group."""
+        consumers = [
+            {
+                "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+                "consumeType": "CONSUME_PASSIVELY",
+                "groupName": group,
+                "messageModel": "CLUSTERING",
+                "subscriptionDataSet": [
+                    {
+                        "classFilterMode": False,
+                        "codeSet": [],
+                        "expressionType": "TAG",
+                        "subString": "*",
+                        "subVersion": 1,
+                        "tagsSet": [],
+                        "topic": topic,
+                    }
+                ],
+                "unitMode": False,
+            }
+            for group in groups
+        ]
+        body = {"clientID": client_id, "consumerDataSet": consumers, "producerDataSet": []}
+        self.call(HEART_BEAT, body=json.dumps(body).encode())
 
     def broker_config(self) -> dict[str, str]:
         """The broker's whole configuration as it runs."""

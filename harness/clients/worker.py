@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TextIO
@@ -18,6 +19,8 @@ from typing import Any, TextIO
 import jpype
 
 ANCHOR_PERIOD_S = 10.0
+END_S_MAX = 4.0
+"""More than a send's usual timeout, less than what the harness waits for a client's end."""
 
 
 class Worker:
@@ -28,9 +31,11 @@ class Worker:
         self._process = str(spec["process"])
         self._client = str(spec["client"])
         self._history: Any = None
+        self._watch: Any = None
         self._producers: dict[str, Any] = {}
         self._consumers: dict[str, tuple[str, Any]] = {}
-        self._schedules: dict[str, Any] = {}
+        self._loads: dict[str, Any] = {}
+        self._guard = jpype.JClass("mqlab.Guard")(list(spec["allowed"]))
         threading.Thread(target=self._anchor_forever, daemon=True).start()
 
     def _anchor_forever(self) -> None:
@@ -48,15 +53,24 @@ class Worker:
 
     def close_history(self) -> str:
         """Returns what kept a record from being written, empty when nothing did."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
         self._history.anchor()
         self._history.close()
         failure = str(self._history.failure())
         self._history = None
         return failure
 
-    def start_producer(self, instance: str, group: str, namesrv: str, settings: Mapping[str, Any]) -> None:
-        """A started ``DefaultMQProducer``; settings are its bean properties by name."""
-        producer = jpype.JClass("org.apache.rocketmq.client.producer.DefaultMQProducer")(group)
+    def start_producer(
+        self, instance: str, group: str, namesrv: str, transactional: bool, settings: Mapping[str, Any]
+    ) -> None:
+        """A started ``DefaultMQProducer``, or one for transactions; settings are its bean properties by name."""
+        if transactional:
+            producer = jpype.JClass("org.apache.rocketmq.client.producer.TransactionMQProducer")(group, self._guard)
+            producer.setTransactionListener(jpype.JClass("mqlab.Commit")())
+        else:
+            producer = jpype.JClass("org.apache.rocketmq.client.producer.DefaultMQProducer")(group, self._guard)
         self._prepare(producer, instance, namesrv, settings)
         producer.start()
         self._producers[instance] = producer
@@ -67,31 +81,43 @@ class Worker:
 
     def start_schedule(
         self,
-        *,
         name: str,
         instance: str,
-        topic: str,
-        mode: str,
-        route: str,
         rate_hz: float,
-        threads: int,
-        keys: int,
-        body_bytes: int,
-        timeout_ms: int,
         start_ns: int,
         operations: int,
+        settings: Mapping[str, Any],
     ) -> None:
         """Start an open-loop schedule of at most ``operations`` sends, the first due at ``start_ns``."""
-        schedule = jpype.JClass("mqlab.Schedule")(
-            self._producers[instance], self._history, instance, self._client, topic, mode, route, rate_hz, threads, keys,
-            body_bytes, timeout_ms,
-        )  # fmt: skip
-        schedule.start(start_ns, operations)
-        self._schedules[name] = schedule
+        self._loads[name] = jpype.JClass("mqlab.Schedule")(
+            self._producers[instance], self._history, self._settings(instance, settings), start_ns, rate_hz, operations
+        )
+
+    def start_saturation(self, name: str, instance: str, settings: Mapping[str, Any]) -> None:
+        """Start a closed loop with nothing on its way; ``steer`` says how many messages there are to be."""
+        self._loads[name] = jpype.JClass("mqlab.Saturation")(
+            self._producers[instance], self._history, self._settings(instance, settings)
+        )
+
+    def _settings(self, instance: str, values: Mapping[str, Any]) -> Any:
+        settings = jpype.JClass("mqlab.Settings")()
+        for name, value in {"instance": instance, "client": self._client, **values}.items():
+            first, *others = name.split("_")
+            setattr(settings, first + "".join(map(str.capitalize, others)), value)
+        return settings
+
+    def steer(self, name: str, to: float) -> None:
+        """The rate of a schedule in messages a second, or the messages on their way at once of a saturation."""
+        self._loads[name].steer(to)
+
+    def take(self, name: str) -> dict[str, Any]:
+        """What has ended since this was asked last: see ``Tally.java``."""
+        taken: dict[str, Any] = json.loads(str(self._loads[name].take()))
+        return taken
 
     def schedule_state(self, name: str) -> dict[str, int | bool]:
         """How many sends were issued and how many have ended, and whether more will come."""
-        schedule = self._schedules[name]
+        schedule = self._loads[name]
         return {
             "issued": int(schedule.issued()),
             "ended": int(schedule.ended()),
@@ -100,7 +126,7 @@ class Worker:
 
     def stop_schedule(self, name: str) -> None:
         """No further send is issued; what is under way may still end."""
-        self._schedules[name].stop()
+        self._loads[name].stop()
 
     def start_consumer(
         self,
@@ -110,19 +136,23 @@ class Worker:
         namesrv: str,
         ordered: bool,
         work_ns: int,
+        run: str,
         settings: Mapping[str, Any],
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
         self._history.instance(instance, group, "starting", "")
-        hook = jpype.JClass("mqlab.LockHook")(self._history, instance, group)
+        hook = jpype.JClass("mqlab.LockHook")(self._history, self._guard, instance, group)
         strategy = jpype.JClass("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely")()
         consumer = jpype.JClass("org.apache.rocketmq.client.consumer.DefaultMQPushConsumer")(group, hook, strategy)
         self._prepare(consumer, instance, namesrv, settings)
         where = jpype.JClass("org.apache.rocketmq.common.consumer.ConsumeFromWhere")
         consumer.setConsumeFromWhere(where.CONSUME_FROM_FIRST_OFFSET)
         consumer.subscribe(topic, "*")
-        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, work_ns)
+        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
+        if ordered:
+            self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
+            self._watch.add(instance, group, consumer)
         try:
             consumer.start()
         except Exception:
@@ -160,6 +190,16 @@ class Worker:
         consumer.shutdown()
         self._history.instance(instance, group, "stopped", "")
 
+    def end(self) -> None:
+        """What is under way may still be answered and recorded; then the history is closed."""
+        for load in self._loads.values():
+            load.stop()
+        deadline = time.monotonic() + END_S_MAX
+        while any(load.issued() != load.ended() for load in self._loads.values()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if self._history is not None:
+            self.close_history()
+
     @staticmethod
     def _prepare(client: Any, instance: str, namesrv: str, settings: Mapping[str, Any]) -> None:
         client.setNamesrvAddr(namesrv)
@@ -182,6 +222,7 @@ def main() -> None:
         if command["do"] == "exit":
             break
         _reply(replies, _answer(getattr(worker, command["do"]), command["with"]))
+    worker.end()
     # Clients of 4.x leave threads that keep the JVM from ending; what had to be written is written.
     os._exit(0)
 

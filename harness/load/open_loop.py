@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from harness.backends.base import create_topic, masters, namesrv_addresses, record_queue_ends
+from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.load.session import TrialContext
@@ -48,11 +49,10 @@ class WarmProducer:
         spec = ScheduleSpec(
             name="warm-up",
             instance=INSTANCE,
-            topic=topic,
             rate_hz=WARM_UP_RATE_HZ,
             start_ns=mono_ns() + LEAD_NS,
             operations=int(WARM_UP_S * WARM_UP_RATE_HZ),
-            body_bytes=load.body_bytes,
+            sends=SendSettings(topic=topic, body_bytes=(load.body_bytes,)),
         )
         client.start_schedule(spec)
         wait_until("the warm-up", lambda: client.schedule_state("warm-up").is_through, timeout_s=60.0)
@@ -80,12 +80,15 @@ class OpenLoopSession:
             ScheduleSpec(
                 name=SCHEDULE,
                 instance=INSTANCE,
-                topic=self._producer.topic,
                 rate_hz=self._rate_hz,
                 start_ns=mono_ns() + LEAD_NS,
                 operations=int(seconds * self._rate_hz),
-                body_bytes=self._load.body_bytes,
-                timeout_ms=self._load.send_timeout_ms,
+                sends=SendSettings(
+                    topic=self._producer.topic,
+                    run=self._trial.record.trial,
+                    body_bytes=(self._load.body_bytes,),
+                    timeout_ms=self._load.send_timeout_ms,
+                ),
             )
         )
 

@@ -10,6 +10,7 @@ import random
 import time
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
@@ -71,15 +72,18 @@ class OrderedSession:
             ScheduleSpec(
                 name=SCHEDULE,
                 instance="producer",
-                topic=self._topic,
                 rate_hz=self._rate_hz,
                 start_ns=mono_ns(),
                 operations=int(LONGEST_S * self._rate_hz),
-                mode="sync",
-                route="selector",
-                threads=SENDER_THREADS,
-                keys=KEYS_PER_QUEUE * self._queues,
-                body_bytes=self._load.body_bytes,
+                sends=SendSettings(
+                    topic=self._topic,
+                    mode="sync",
+                    route="selector",
+                    run=self._trial.record.trial,
+                    threads=SENDER_THREADS,
+                    keys=KEYS_PER_QUEUE * self._queues,
+                    body_bytes=(self._load.body_bytes,),
+                ),
             )
         )
 
@@ -107,6 +111,7 @@ class OrderedSession:
             group=group,
             topic=self._topic,
             ordered=True,
+            run=self._trial.record.trial,
             settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
         )
 

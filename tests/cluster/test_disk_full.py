@@ -9,6 +9,7 @@ import pytest
 
 from harness.backends.base import create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster
+from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
@@ -42,7 +43,14 @@ def test_a_full_disk_is_said_and_what_was_recorded_before_is_whole(
     client.start_producer("p", "g", namesrv_addresses(cluster))
     client.wait_for_route("p", "disk-full", 8)
     client.start_schedule(
-        ScheduleSpec(name="s", instance="p", topic="disk-full", rate_hz=500, start_ns=mono_ns(), operations=1000)
+        ScheduleSpec(
+            name="s",
+            instance="p",
+            rate_hz=500,
+            start_ns=mono_ns(),
+            operations=1000,
+            sends=SendSettings(topic="disk-full"),
+        )
     )
     wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=60)
     with pytest.raises(ClientError, match="No space left") as caught:

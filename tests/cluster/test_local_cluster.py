@@ -97,6 +97,7 @@ def test_a_broker_that_does_not_come_up_shows_its_last_lines_and_leaves_nothing(
 def test_a_stalled_append_is_as_long_as_asked_and_reported_with_its_stamps(
     cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path
 ) -> None:
+    from harness.clients.commands import SendSettings
     from harness.clients.java import JavaClient, ScheduleSpec
     from harness.clock import mono_ns
 
@@ -110,7 +111,14 @@ def test_a_stalled_append_is_as_long_as_asked_and_reported_with_its_stamps(
     client.start_producer("p", "g", namesrv_addresses(cluster), retryTimesWhenSendAsyncFailed=0)
     client.wait_for_route("p", topic, 8)
     client.start_schedule(
-        ScheduleSpec(name="s", instance="p", topic=topic, rate_hz=200, start_ns=mono_ns(), operations=4000)
+        ScheduleSpec(
+            name="s",
+            instance="p",
+            rate_hz=200,
+            start_ns=mono_ns(),
+            operations=4000,
+            sends=SendSettings(topic=topic),
+        )
     )
     asked_ns = mono_ns()
     entry_ns, delay_end_ns, exit_ns = stall_next_append(masters(cluster)[0], 300)

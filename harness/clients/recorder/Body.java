@@ -1,47 +1,68 @@
 package mqlab;
 
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.zip.CRC32;
 
 /**
- * A message body that proves itself: sequence number and intended time of the send, padding, and a checksum of it all
- * in the last eight characters. ASCII without NUL, which the native client would cut.
+ * A message body that proves itself: run, sequence number and intended time of the send, padding, and a checksum of it
+ * all in the last eight characters. ASCII without NUL, which the native client would cut.
+ *
+ * <p>{@code harness/clients/body.py} writes and reads the same.
  */
 public final class Body {
     private static final int CHECKSUM_CHARS = 8;
+    private static final byte[] HEX = Record.ascii("0123456789abcdef");
 
     private Body() {
     }
 
-    public static byte[] make(long seq, long intendedNs, int bytes) {
-        StringBuilder text = new StringBuilder(bytes + 48).append(seq).append(' ').append(intendedNs).append(' ');
-        while (text.length() < bytes - CHECKSUM_CHARS) {
-            text.append('.');
-        }
-        byte[] payload = text.toString().getBytes(StandardCharsets.US_ASCII);
-        text.append(checksum(payload, payload.length));
-        return text.toString().getBytes(StandardCharsets.US_ASCII);
+    /** A body of {@code bytes} bytes, or as many more as its own content needs. */
+    public static byte[] make(byte[] run, long seq, long intendedNs, int bytes) {
+        byte[] head = (seq + " " + intendedNs + " ").getBytes(StandardCharsets.US_ASCII);
+        int start = run.length + 1;
+        byte[] body = new byte[Math.max(bytes, start + head.length + CHECKSUM_CHARS)];
+        System.arraycopy(run, 0, body, 0, run.length);
+        body[run.length] = ' ';
+        System.arraycopy(head, 0, body, start, head.length);
+        int end = body.length - CHECKSUM_CHARS;
+        Arrays.fill(body, start + head.length, end, (byte) '.');
+        putChecksum(body, end);
+        return body;
     }
 
-    /** {seq, intended time in nanoseconds}, or null when the body is not one of ours or was changed on its way. */
-    public static long[] read(byte[] body) {
-        if (body == null || body.length < CHECKSUM_CHARS + 4) {
+    /**
+     * {seq, intended time in nanoseconds}, or null when the body is not one of this run or was changed on its way. An
+     * empty {@code run} stands for any.
+     */
+    public static long[] read(byte[] body, byte[] run) {
+        if (body == null || body.length < CHECKSUM_CHARS + 6) {
             return null;
         }
-        String text = new String(body, StandardCharsets.US_ASCII);
-        int end = text.length() - CHECKSUM_CHARS;
+        int end = body.length - CHECKSUM_CHARS;
+        byte[] copy = Arrays.copyOf(body, body.length);
+        putChecksum(copy, end);
+        if (!Arrays.equals(copy, body)) {
+            return null;
+        }
+        String text = new String(body, 0, end, StandardCharsets.US_ASCII);
         int first = text.indexOf(' ');
         int second = text.indexOf(' ', first + 1);
-        if (first < 0 || second < 0 || !text.substring(end).equals(checksum(body, end))) {
+        int third = text.indexOf(' ', second + 1);
+        if (first < 0 || second < 0 || third < 0 || run.length > 0 && !text.startsWith(new String(run) + " ")) {
             return null;
         }
-        return new long[] {Long.parseLong(text.substring(0, first)), Long.parseLong(text.substring(first + 1, second))};
+        return new long[] {
+            Long.parseLong(text.substring(first + 1, second)), Long.parseLong(text.substring(second + 1, third))
+        };
     }
 
-    private static String checksum(byte[] bytes, int length) {
+    private static void putChecksum(byte[] body, int end) {
         CRC32 crc = new CRC32();
-        crc.update(bytes, 0, length);
-        String hex = Long.toHexString(crc.getValue());
-        return "00000000".substring(hex.length()) + hex;
+        crc.update(body, 0, end);
+        long value = crc.getValue();
+        for (int i = 0; i < CHECKSUM_CHARS; i++) {
+            body[end + i] = HEX[(int) (value >> 28 - 4 * i) & 15];
+        }
     }
 }

@@ -1,47 +1,185 @@
 package mqlab;
 
-import java.io.FileOutputStream;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
+import java.io.RandomAccessFile;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
 
 /**
- * The history of one client process: JSON lines, each written by one append-only write, so that a kill -9 leaves only
- * whole lines (the last one excepted where the disk is full).
+ * The history of one client process: JSON lines, appended through a memory-mapped window of the file.
+ *
+ * <p>What was copied into the window belongs to the kernel, so that a kill -9 loses nothing that was recorded; only the
+ * one record that is being copied at that moment may be damaged. A system call for each record would be as safe, and
+ * cost several times more than everything else that recording does. The window is filled with newlines beforehand by
+ * ordinary writes: these reserve the disk's room, so that a full disk is an error instead of a signal, and what a kill
+ * leaves behind the last record is empty lines, which every reader skips.
  *
  * <p>The source keeps to what Janino compiles: no lambdas, no diamonds, explicit casts.
  */
-public final class History {
+public final class History implements Runnable {
+    /** A window is as large as what is there already, within these bounds. */
+    private static final int WINDOW_BYTES_MIN = 1 << 12;
+    private static final int WINDOW_BYTES_FIRST = 1 << 16;
+    private static final int WINDOW_BYTES_MAX = 1 << 20;
+    private static final int NUMBER_BYTES_MAX = 27;
+    private static final byte[] NUMBER = Record.field("n");
+    private static final byte[] END = Record.ascii("}\n");
+    private static final byte[] PADDING = new byte[WINDOW_BYTES_MIN];
+    private static final ThreadLocal RECORDS = new ThreadLocal();
+
+    static {
+        java.util.Arrays.fill(PADDING, (byte) '\n');
+    }
+
     private final String process;
-    private final FileOutputStream out;
+    private final RandomAccessFile file;
+    private final Thread preparer;
+    private MappedByteBuffer window;
+    private MappedByteBuffer next;
+    private long preparedBytes;
+    private long bytes;
     private long records;
+    private boolean closed;
+    private String unprepared = "";
     private volatile String failure = "";
 
     public History(String path, String process) throws IOException {
         this.process = process;
-        this.out = new FileOutputStream(path, true);
+        this.file = new RandomAccessFile(path, "rw");
+        this.bytes = file.length();
+        this.preparedBytes = bytes;
+        this.window = prepare();
+        this.preparer = new Thread(this, "mqlab-history");
+        preparer.setDaemon(true);
+        preparer.start();
     }
 
-    /** Starts a record; the caller appends its fields and hands it to {@link #write}. */
-    public StringBuilder begin(String type) {
-        return new StringBuilder(320).append("{\"type\":\"").append(type).append("\",\"process\":\"").append(process)
-            .append('"');
+    /** The start of every record of a type. */
+    public byte[] prefix(String type) {
+        Record record = new Record();
+        record.raw(Record.ascii("{\"type\":\"" + type + "\"")).text("process", process);
+        return java.util.Arrays.copyOf(record.bytes(), record.length());
     }
 
-    public synchronized void write(StringBuilder record) {
-        if (!failure.isEmpty()) {
-            // A record that was cut is the file's last line; anything behind it would be glued to it.
-            return;
+    /** Starts a record in this thread's buffer; the caller appends its fields and hands it to {@link #write}. */
+    public static Record begin(byte[] prefix) {
+        Record record = (Record) RECORDS.get();
+        if (record == null) {
+            record = new Record();
+            RECORDS.set(record);
         }
-        records++;
-        record.append(",\"n\":").append(records).append("}\n");
+        record.clear();
+        return record.raw(prefix);
+    }
+
+    /** Appends a record. One that finds no room on the disk is dropped as a whole, and {@link #failure} says why. */
+    public void write(Record record) {
+        boolean interrupted = false;
+        synchronized (this) {
+            while (!hasRoom(record.length() + NUMBER_BYTES_MAX)) {
+                if (closed || next != null || !unprepared.isEmpty()) {
+                    refuse();
+                    return;
+                }
+                try {
+                    wait();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+            records++;
+            record.number(NUMBER, records).raw(END);
+            append(record.bytes(), record.length());
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private boolean hasRoom(int count) {
+        return !closed && failure.isEmpty()
+            && window.remaining() + (next == null ? 0 : next.remaining()) >= count;
+    }
+
+    private void refuse() {
+        if (failure.isEmpty()) {
+            failure = closed ? "a record came after the end" : next != null ? "a record is too long" : unprepared;
+        }
+    }
+
+    private void append(byte[] text, int count) {
+        int first = Math.min(window.remaining(), count);
+        window.put(text, 0, first);
+        if (first < count) {
+            release(window);
+            window = next;
+            next = null;
+            notifyAll();
+            window.put(text, first, count - first);
+        }
+        bytes += count;
+    }
+
+    /** Keeps one window ahead of the one in use, so that no sender waits for the disk. */
+    public void run() {
         try {
-            out.write(record.toString().getBytes(StandardCharsets.UTF_8));
-        } catch (IOException e) {
-            failure = String.valueOf(e.getMessage());
+            while (true) {
+                synchronized (this) {
+                    while (next != null && !closed) {
+                        wait();
+                    }
+                    if (closed) {
+                        return;
+                    }
+                }
+                MappedByteBuffer prepared = prepare();
+                synchronized (this) {
+                    next = prepared;
+                    notifyAll();
+                }
+            }
+        } catch (Exception e) {
+            synchronized (this) {
+                unprepared = String.valueOf(e.getMessage());
+                notifyAll();
+            }
         }
     }
 
-    /** The first thing that kept a record from being written, empty when nothing did. */
+    private MappedByteBuffer prepare() throws IOException {
+        int size = (int) Math.min(Math.max(Long.highestOneBit(preparedBytes | 1), WINDOW_BYTES_FIRST), WINDOW_BYTES_MAX);
+        while (true) {
+            try {
+                return prepare(size);
+            } catch (IOException e) {
+                // A disk that is nearly full may have room for a smaller one.
+                if (size == WINDOW_BYTES_MIN) {
+                    throw e;
+                }
+                size /= 2;
+            }
+        }
+    }
+
+    private MappedByteBuffer prepare(int size) throws IOException {
+        file.seek(preparedBytes);
+        try {
+            for (int written = 0; written < size; written += PADDING.length) {
+                file.write(PADDING);
+            }
+        } catch (IOException e) {
+            file.setLength(preparedBytes);
+            throw e;
+        }
+        MappedByteBuffer mapped = file.getChannel().map(FileChannel.MapMode.READ_WRITE, preparedBytes, size);
+        preparedBytes += size;
+        return mapped;
+    }
+
+    /** What kept a record from being written, empty when nothing did. */
     public String failure() {
         return failure;
     }
@@ -55,43 +193,45 @@ public final class History {
         java.time.Instant wall = java.time.Instant.now();
         long after = System.nanoTime();
         long wallMicros = wall.getEpochSecond() * 1000000L + wall.getNano() / 1000;
-        write(number(number(begin("anchor"), "mono_ns", before + (after - before) / 2), "wall_us", wallMicros));
+        write(begin(prefix("anchor")).number("mono_ns", before + (after - before) / 2).number("wall_us", wallMicros));
     }
 
     public void instance(String instance, String group, String event, String clientId) {
-        StringBuilder record = begin("instance");
-        text(record, "instance", instance);
-        text(record, "group", group);
-        text(record, "event", event);
-        text(record, "client_id", clientId);
-        write(number(record, "at_ns", System.nanoTime()));
+        write(begin(prefix("instance")).text("instance", instance).text("group", group).text("event", event)
+            .text("client_id", clientId).number("at_ns", System.nanoTime()));
     }
 
-    public synchronized void close() throws IOException {
-        out.close();
-    }
-
-    public static StringBuilder number(StringBuilder record, String name, long value) {
-        return record.append(",\"").append(name).append("\":").append(value);
-    }
-
-    public static StringBuilder text(StringBuilder record, String name, String value) {
-        record.append(",\"").append(name).append("\":");
-        if (value == null) {
-            return record.append("null");
-        }
-        record.append('"');
-        for (int i = 0; i < value.length(); i++) {
-            char c = value.charAt(i);
-            if (c == '"' || c == '\\') {
-                record.append('\\').append(c);
-            } else if (c < 0x20) {
-                String hex = Integer.toHexString(c);
-                record.append("\\u").append("0000", 0, 4 - hex.length()).append(hex);
-            } else {
-                record.append(c);
+    /** Ends the file with its last record; one that comes later is refused. */
+    public void close() throws IOException, InterruptedException {
+        synchronized (this) {
+            if (closed) {
+                return;
             }
+            closed = true;
+            notifyAll();
         }
-        return record.append('"');
+        preparer.join();
+        synchronized (this) {
+            release(window);
+            if (next != null) {
+                release(next);
+            }
+            file.setLength(bytes);
+            file.close();
+        }
+    }
+
+    /** Gives the mapping back at once; the collector would do so late, and address space would pile up until then. */
+    private static void release(ByteBuffer buffer) {
+        try {
+            Class unsafeClass = Class.forName("sun.misc.Unsafe");
+            Field instance = unsafeClass.getDeclaredField("theUnsafe");
+            instance.setAccessible(true);
+            Method clean = unsafeClass.getMethod("invokeCleaner", new Class[] {ByteBuffer.class});
+            clean.invoke(instance.get(null), new Object[] {buffer});
+        } catch (Exception e) {
+            // A runtime that does not offer it leaves the mapping to its collector.
+            return;
+        }
     }
 }

@@ -12,16 +12,33 @@ import org.apache.rocketmq.common.message.MessageQueue;
 
 /** Records each consumption of one consumer instance; the same object serves ordered and concurrent consumers. */
 public final class Listener {
+    private static final byte[] TOPIC = Record.field("topic");
+    private static final byte[] BROKER = Record.field("broker");
+    private static final byte[] QUEUE = Record.field("queue");
+    private static final byte[] OFFSET = Record.field("offset");
+    private static final byte[] KEY = Record.field("key");
+    private static final byte[] SEQ = Record.field("seq");
+    private static final byte[] INTENDED_NS = Record.field("intended_ns");
+    private static final byte[] OK = Record.ascii(",\"outcome\":\"ok\"");
+    private static final byte[] FAILED = Record.ascii(",\"outcome\":\"failed\",\"error\":\"not this run's body\"");
+    private static final byte[] STORED_MS = Record.field("stored_ms");
+    private static final byte[] RECONSUME = Record.field("reconsume");
+    private static final byte[] STARTED_NS = Record.field("started_ns");
+    private static final byte[] FINISHED_NS = Record.field("finished_ns");
+
     private final History history;
-    private final String instance;
-    private final String group;
+    private final byte[] prefix;
+    private final byte[] run;
     private final long workNs;
 
-    public Listener(History history, String instance, String group, long workNs) {
+    /** Bodies of another run than {@code run} are recorded as failed; an empty one accepts any. */
+    public Listener(History history, String instance, String group, String run, long workNs) {
         this.history = history;
-        this.instance = instance;
-        this.group = group;
+        this.run = Record.ascii(run);
         this.workNs = workNs;
+        Record start = new Record();
+        start.raw(history.prefix("consume")).text("instance", instance).text("group", group);
+        this.prefix = java.util.Arrays.copyOf(start.bytes(), start.length());
     }
 
     public MessageListenerOrderly ordered() {
@@ -46,27 +63,22 @@ public final class Listener {
         for (int i = 0; i < messages.size(); i++) {
             MessageExt message = (MessageExt) messages.get(i);
             long startedNs = System.nanoTime();
-            long[] content = Body.read(message.getBody());
+            long[] content = Body.read(message.getBody(), run);
             if (workNs > 0) {
                 java.util.concurrent.locks.LockSupport.parkNanos(workNs);
             }
-            StringBuilder record = history.begin("consume");
-            History.text(record, "instance", instance);
-            History.text(record, "group", group);
-            History.text(record, "topic", queue.getTopic());
-            History.text(record, "broker", queue.getBrokerName());
-            History.number(record, "queue", queue.getQueueId());
-            History.number(record, "offset", message.getQueueOffset());
-            History.text(record, "key", message.getKeys());
-            if (content != null) {
-                History.number(record, "seq", content[0]);
-                History.number(record, "intended_ns", content[1]);
+            Record record = History.begin(prefix);
+            record.text(TOPIC, queue.getTopic()).text(BROKER, queue.getBrokerName())
+                .number(QUEUE, queue.getQueueId()).number(OFFSET, message.getQueueOffset());
+            if (message.getKeys() != null) {
+                record.text(KEY, message.getKeys());
             }
-            History.text(record, "outcome", content == null ? "failed" : "ok");
-            History.number(record, "stored_ms", message.getStoreTimestamp());
-            History.number(record, "reconsume", message.getReconsumeTimes());
-            History.number(record, "started_ns", startedNs);
-            history.write(History.number(record, "finished_ns", System.nanoTime()));
+            if (content != null) {
+                record.number(SEQ, content[0]).number(INTENDED_NS, content[1]);
+            }
+            record.raw(content == null ? FAILED : OK).number(STORED_MS, message.getStoreTimestamp())
+                .number(RECONSUME, message.getReconsumeTimes()).number(STARTED_NS, startedNs);
+            history.write(record.number(FINISHED_NS, System.nanoTime()));
         }
     }
 }

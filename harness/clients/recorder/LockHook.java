@@ -9,11 +9,13 @@ import org.apache.rocketmq.remoting.RPCHook;
 import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 
 /**
- * Records the lock and unlock requests of one consumer instance with what was asked and granted.
+ * Records the lock and unlock requests of one consumer instance with what was asked and granted, and the first pull of
+ * each queue after its rebalance got the queue's lock: which pull ends a wait, at the cost of one record a hand-over.
  *
  * <p>The bodies are read as text, since their classes lie in other packages in 4.x and 5.x.
  */
 public final class LockHook implements RPCHook {
+    private static final int PULL_MESSAGE = 11;
     private static final int LOCK_BATCH_MQ = 41;
     private static final int UNLOCK_BATCH_MQ = 42;
     private static final Pattern QUEUE = Pattern.compile("\\{[^{}]*\"queueId\"[^{}]*\\}");
@@ -28,17 +30,27 @@ public final class LockHook implements RPCHook {
     }
 
     private final History history;
+    private final byte[] prefix;
+    private final Guard guard;
     private final String instance;
     private final String group;
     private final Map startedByOpaque = new ConcurrentHashMap();
+    private final Map brokerByAddress = new ConcurrentHashMap();
+    private final Map pulled = new ConcurrentHashMap();
 
-    public LockHook(History history, String instance, String group) {
+    public LockHook(History history, Guard guard, String instance, String group) {
         this.history = history;
+        this.prefix = history.prefix("rpc");
+        this.guard = guard;
         this.instance = instance;
         this.group = group;
     }
 
     public void doBeforeRequest(String remoteAddr, RemotingCommand request) {
+        guard.doBeforeRequest(remoteAddr, request);
+        if (request.getCode() == PULL_MESSAGE) {
+            pull(remoteAddr, request);
+        }
         if (request.getCode() != LOCK_BATCH_MQ && request.getCode() != UNLOCK_BATCH_MQ) {
             return;
         }
@@ -59,36 +71,71 @@ public final class LockHook implements RPCHook {
 
     private void record(String address, RemotingCommand request, Started started, RemotingCommand response) {
         String asked = text(request.getBody());
-        StringBuilder record = history.begin("rpc");
-        History.text(record, "instance", instance);
-        History.text(record, "group", group);
-        History.number(record, "code", request.getCode());
-        History.text(record, "thread", started.thread);
-        History.text(record, "address", address);
-        History.text(record, "topic", first(TOPIC, asked));
+        brokerByAddress.put(address, first(BROKER, asked));
+        Record record = History.begin(prefix);
+        record.text("instance", instance).text("group", group).number("code", request.getCode())
+            .text("thread", started.thread).text("address", address).text("topic", first(TOPIC, asked));
         queues(record, "asked", asked);
-        History.number(record, "started_ns", started.ns);
+        record.number("started_ns", started.ns);
         if (response != null) {
-            History.number(record, "response", response.getCode());
-            queues(record, "granted", text(response.getBody()));
-            History.number(record, "finished_ns", System.nanoTime());
+            record.number("response", response.getCode());
+            String granted = text(response.getBody());
+            queues(record, "granted", granted);
+            forget(asked, granted);
+            record.number("finished_ns", System.nanoTime());
         }
         history.write(record);
     }
 
-    private static void queues(StringBuilder record, String name, String body) {
-        record.append(",\"").append(name).append("\":[");
+    /** A pull request names no broker in 4.x; the lock request that came before it to the same address did. */
+    private void pull(String address, RemotingCommand request) {
+        String broker = (String) brokerByAddress.get(address);
+        if (broker == null) {
+            return;
+        }
+        Object header = request.readCustomHeader();
+        String topic = field(header, "getTopic");
+        String queue = broker + ":" + field(header, "getQueueId");
+        if (topic.startsWith("%RETRY%") || pulled.put(queue, queue) != null) {
+            return;
+        }
+        Started started = new Started();
+        Record record = History.begin(prefix);
+        record.text("instance", instance).text("group", group).number("code", PULL_MESSAGE)
+            .text("thread", started.thread).text("address", address).text("topic", topic);
+        record.raw(Record.field("asked")).raw(("[\"" + queue + "\"]").getBytes(StandardCharsets.UTF_8));
+        history.write(record.number("started_ns", started.ns));
+    }
+
+    private static String field(Object header, String getter) {
+        try {
+            return String.valueOf(header.getClass().getMethod(getter, new Class[0]).invoke(header, new Object[0]));
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(header.getClass().getName() + " has no " + getter, e);
+        }
+    }
+
+    /** The rebalance asks for one queue at a time; when it gets it, the next pull is the first one. */
+    private void forget(String asked, String granted) {
+        Matcher queue = QUEUE.matcher(asked);
+        if (queue.find() && !queue.find() && QUEUE.matcher(granted).find()) {
+            pulled.remove(first(BROKER, asked) + ":" + first(ID, asked));
+        }
+    }
+
+    private static void queues(Record record, String name, String body) {
+        StringBuilder list = new StringBuilder("[");
         Matcher queue = QUEUE.matcher(body);
         boolean more = false;
         while (queue.find()) {
             if (first(TOPIC, queue.group()).startsWith("%RETRY%")) {
                 continue; // a client locks its retry queue, too, which has the number of one of the topic's
             }
-            record.append(more ? ",\"" : "\"").append(first(BROKER, queue.group())).append(':')
+            list.append(more ? ",\"" : "\"").append(first(BROKER, queue.group())).append(':')
                 .append(first(ID, queue.group())).append('"');
             more = true;
         }
-        record.append(']');
+        record.raw(Record.field(name)).raw(list.append(']').toString().getBytes(StandardCharsets.UTF_8));
     }
 
     private static String first(Pattern pattern, String text) {

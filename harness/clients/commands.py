@@ -1,0 +1,187 @@
+"""A client in a process of its own, driven by one JSON command a line: the Java client and Python's own alike.
+
+Everything that is timed happens in that process; this side only says what to do. Standard library only, so that a
+load's workers can use it inside of Locust's patched processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+from harness.errors import ClientError
+
+START_S_MAX = 120.0
+COMMAND_S_MAX = 90.0
+END_S_MAX = 10.0
+
+
+class Child(Protocol):
+    """What is needed of a process here; ``subprocess.Popen`` has it, and so has one under a lease."""
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+
+    @property
+    def stdin(self) -> IO[bytes] | None:
+        """Where commands go."""
+
+    @property
+    def stdout(self) -> IO[bytes] | None:
+        """Where answers come from."""
+
+    def poll(self) -> int | None:
+        """Its exit code once it has ended."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendSettings:
+    """What a load sends and how; operation i has the same key and size in every repetition of the same seed.
+
+    ``body_bytes`` are the sizes that come, ``body_shares`` how often each does. The sequence number of operation i is
+    ``first`` + i * ``step``, so that several processes share one sequence.
+    """
+
+    topic: str
+    mode: str = "async"
+    """``sync``, ``async``, ``oneway``, ``batch`` or ``transaction``."""
+    route: str = "normal"
+    """``normal``, ``selector`` (a queue by the key) or ``fixed`` (a queue that the key was mapped to beforehand)."""
+    run: str = "-"
+    """In every body, so that a consumer can tell this run's messages from others."""
+    threads: int = 1
+    keys: int = 64
+    """0 sends without keys."""
+    key_prefix: str = "k"
+    key_distribution: str = "cycle"
+    """``cycle`` (one after another), ``uniform``, ``zipf`` or ``hot``."""
+    key_skew: float = 0.0
+    """The exponent of ``zipf``; the share of the one hot key of ``hot``."""
+    body_bytes: tuple[int, ...] = (128,)
+    body_shares: tuple[float, ...] = (1.0,)
+    batch: int = 1
+    timeout_ms: int = 3000
+    seed: int = 1
+    first: int = 0
+    step: int = 1
+
+    def to_worker(self) -> dict[str, object]:
+        """As a client process takes it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleState:
+    """Sends issued and ended so far; ``sending`` until the schedule is through or stopped."""
+
+    issued: int
+    ended: int
+    sending: bool
+
+    @classmethod
+    def of(cls, answer: object) -> ScheduleState:
+        """From a client's answer."""
+        assert isinstance(answer, dict)
+        return cls(**answer)
+
+    @property
+    def is_through(self) -> bool:
+        """Nothing more will be issued and everything issued has ended."""
+        return not self.sending and self.issued == self.ended
+
+
+class CommandedClient:
+    """The driving end of a client process, whichever client that has; ``logs`` is where its standard error goes.
+
+    Raises:
+        ClientError: the process ended, did not answer in time, or the client library refused.
+    """
+
+    def __init__(self, process: Child, name: str, logs: Path) -> None:
+        self._process = process
+        self._logs = logs
+        self._turn = threading.Lock()
+        self.name = name
+
+    def wait_started(self) -> None:
+        """Wait until it can be told what to do; several start in parallel when none is waited for before the last."""
+        self._read(START_S_MAX, "start")
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        """Whether the process is there."""
+        return self._process.poll() is None
+
+    def call(self, command: str, **arguments: object) -> object:
+        """One command by name, and its result. Commands of several threads wait for each other."""
+        with self._turn:
+            self.write({"do": command, "with": arguments})
+            return self._read(COMMAND_S_MAX, command).get("result")
+
+    def open_history(self, path: Path) -> None:
+        """Records go to ``path`` from now on."""
+        self.call("open_history", path=str(path))
+
+    def close_history(self) -> None:
+        """Close the history; what was recorded is on its way to the disk."""
+        if failure := self.call("close_history"):
+            raise ClientError(
+                f"client {self.name} could not record everything: {failure}",
+                advice="Free disk space and run again; what was recorded before is kept.",
+            )
+
+    def end(self) -> None:
+        """Let it exit by itself where it still listens, and close its pipes."""
+        if self.is_running():
+            with contextlib.suppress(ClientError, subprocess.TimeoutExpired):
+                self.write({"do": "exit"})
+                self._process.wait(END_S_MAX)
+        for pipe in (self._process.stdin, self._process.stdout):
+            # Closing flushes what a dead process never read, which is of no interest any more.
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def write(self, message: Mapping[str, object]) -> None:
+        """One line to the process; the first one is what it is started as."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ClientError(f"client {self.name} is gone ({error}){self._last_words()}") from error
+
+    def _read(self, timeout_s: float, doing: str) -> dict[str, object]:
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], timeout_s)
+        if not readable:
+            raise ClientError(f"client {self.name} did not {doing} within {timeout_s:.0f} s{self._last_words()}")
+        line = self._process.stdout.readline()
+        if not line:
+            raise ClientError(f"client {self.name} ended while it should {doing}{self._last_words()}")
+        answer: dict[str, object] = json.loads(line)
+        if not answer.get("ok"):
+            raise ClientError(f"client {self.name} could not {doing}: {answer.get('error')}: {answer.get('message')}")
+        return answer
+
+    def _last_words(self) -> str:
+        try:
+            lines = (self._logs / "stderr.log").read_text(errors="replace").splitlines()[-8:]
+        except OSError:
+            return ""
+        return "; it wrote last:\n  " + "\n  ".join(lines) if lines else ""
