@@ -37,6 +37,8 @@ class Observation:
     value: float
     censored: bool = False
     source: Source | None = None
+    way: str = ""
+    """The way of injection of the trial's deployment, where its incident offers several."""
     extra: Parameters = field(default_factory=dict)
     """The part of ``params`` that the measure added to the cell's."""
 

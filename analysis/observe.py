@@ -27,6 +27,7 @@ from analysis.checkers import (
     logfiles,
     loss,
     order,
+    parts,
 )
 from analysis.checkers.base import Checker, Inputs
 from analysis.evidence import keep
@@ -40,6 +41,7 @@ CHECKERS: Mapping[str, Checker] = {
     "loss": loss,
     "exclusivity": exclusivity,
     "handover": handover,
+    "parts": parts,
     "locks": locks,
     "appends": appends,
     "busy": busy,
@@ -118,6 +120,7 @@ def _observations(rows: Sequence[Row], run: RunDirectory, validity: Sequence[Tri
                 value=value,
                 censored=censored,
                 source=source,
+                way=trial.way,
                 extra=extra,
             )
             for trial in owners

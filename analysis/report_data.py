@@ -67,6 +67,7 @@ def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) 
             "arm": item.trial.arm,
             "params": dict(item.trial.params),
             "release": item.trial.release,
+            "way": item.trial.way,
             "deployment": item.trial.deployment,
             "valid": known[item.trial.trial].valid,
             "reasons": [
@@ -125,11 +126,12 @@ def distributions_json(observations: Sequence[Observation], scenarios: Sequence[
     cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
     for item in observations:
         if (item.incident, item.measure) in used:
-            cells[item.incident, item.release, item.arm, item.measure, cell_of(item.params)].append(item)
+            cells[item.incident, item.release, item.way, item.arm, item.measure, cell_of(item.params)].append(item)
     return [
         {
             "incident": observed[0].incident,
             "release": observed[0].release,
+            "way": observed[0].way,
             "arm": observed[0].arm,
             "params": dict(observed[0].params),
             "measure": observed[0].measure,
@@ -178,7 +180,7 @@ def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidi
     for item in facts:
         trial = item.trial
         if trial.trial in counting and item.fault_ns is not None:
-            chosen.setdefault((trial.incident, trial.release, trial.arm, cell_of(trial.params)), item)
+            chosen.setdefault((trial.incident, trial.release, trial.way, trial.arm, cell_of(trial.params)), item)
     return list(chosen.values())[:SERIES_MAX]
 
 
@@ -249,6 +251,7 @@ def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Json:
     return {
         "incident": facts.trial.incident,
         "release": facts.trial.release,
+        "way": facts.trial.way,
         "arm": facts.trial.arm,
         "params": _params(facts.trial.params),
         "trial": facts.trial.trial,

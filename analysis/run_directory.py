@@ -59,6 +59,8 @@ class Trial:
     status: str
     error: str
     superseded_by: str
+    way: str = ""
+    """In which way the faults of its deployment are made, where its incident offers several; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,8 @@ class Deployment:
     nodes: tuple[Node, ...]
     conf: Mapping[str, str]
     properties: Mapping[str, str]
+    store: str = "folder"
+    jvm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +261,7 @@ def _trial(source: _Source) -> Trial:
         status=source.text("status"),
         error=source.text("error", ""),
         superseded_by=source.text("superseded_by", ""),
+        way=source.text("way", ""),
     )
 
 
@@ -276,4 +281,6 @@ def _deployment(source: _Source) -> Deployment:
         ),
         conf=_strings(settings.mapping("conf")),
         properties=_strings(settings.mapping("properties")),
+        store=source.text("store", "folder"),
+        jvm=source.words("jvm") if "jvm" in source.values else (),
     )

@@ -134,9 +134,13 @@ TRIALS = _table(
     drain_line=_LONG,
     wall_minus_mono_us=_LONG,
     wait_limit_ms=_DOUBLE,
+    lock_life_ms=_DOUBLE,
     sends=_LONG,
 )
 """One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""
+
+FREEZES = _table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
+"""The time in which a trial's file system was frozen, on the wall clock."""
 
 OBSERVATIONS = _table(
     measure=_STRING,

@@ -5,6 +5,7 @@ One small job gives all trials; the result goes back into Spark as a constant th
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +14,18 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence import Records
+from analysis.logs.gc import SAFEPOINT
 from analysis.run_directory import RunDirectory, Trial
-from analysis.schema import TRIALS, frame_of
+from analysis.schema import FREEZES, TRIALS, frame_of
+
+FREEZE = "freeze"
+"""The way of injection that freezes the store's file system."""
 
 WAIT_LIMIT_MS = 200.0
 """``waitTimeMillsInSendQueue`` of org.apache.rocketmq.common.BrokerConfig in 4.6.0, 4.9.7 and 5.3.3."""
+
+LOCK_LIFE_MS = 60_000.0
+"""``REBALANCE_LOCK_MAX_LIVE_TIME`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager in all three."""
 
 _HICCUP_LEAD_NS = 1_000_000_000
 """The probe is looked at from this long before the fault."""
@@ -28,7 +36,8 @@ class TrialFacts:
     """What a trial's own records say about it. Nanoseconds are monotonic; None where there is no such record.
 
     ``hiccup_ms_max`` is the worst oversleep from one second before the fault to the end of the hold;
-    ``wall_step_ms`` the largest move of the wall clock between two anchors of one process.
+    ``wall_step_ms`` the largest move of the wall clock between two anchors of one process. ``stopped_ms`` is for how long
+    at most one safepoint of the stalled broker lay within a freeze; None when its log says nothing at all.
     """
 
     trial: Trial
@@ -57,10 +66,15 @@ class TrialFacts:
     sends: int
     records: int
     damaged_lines: int
+    healed_ns: int | None = None
+    stopped_ms: float | None = None
 
 
-def trial_facts(records: Records, run: RunDirectory) -> list[TrialFacts]:
-    """The facts of all trials of the run, in its order; a trial without events has facts full of None."""
+def trial_facts(records: Records, run: RunDirectory, stops: DataFrame) -> list[TrialFacts]:
+    """The facts of all trials of the run, in its order; a trial without events has facts full of None.
+
+    ``stops`` are the safepoints of all processes; see ``analysis/logs/gc.py``.
+    """
     events = _from_events(records.events)
     clocks = _clocks(records.anchors)
     history = _history_counts(records)
@@ -68,7 +82,41 @@ def trial_facts(records: Records, run: RunDirectory) -> list[TrialFacts]:
         row["trial"]: row.asDict()
         for row in events.join(clocks, "trial", "full").join(history, "trial", "full").collect()
     }
-    return [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
+    facts = [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
+    return _with_stops(facts, stops)
+
+
+def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
+    """A thread that waits for a frozen page reaches no safepoint, so that a safepoint then stops the whole broker."""
+    frozen = [item for item in facts if item.trial.injection == FREEZE and item.append_node is not None]
+    if not frozen:
+        return facts
+    windows = frame_of(stops.sparkSession, [_freeze_window(item) for item in frozen], FREEZES)
+    # A stop is logged when it ends, in whole milliseconds.
+    from_us = F.col("wall_us") - F.col("stopped_ms") * 1000
+    within_ms = (F.least("to_us", F.col("wall_us")) - F.greatest(F.col("from_us"), from_us)) / 1000
+    longest = (
+        stops.where(F.col("what") == SAFEPOINT)
+        .join(F.broadcast(windows), ["deployment", "node"])
+        .groupBy("trial_name")
+        .agg(F.max(F.greatest(within_ms, F.lit(0.0))).alias("stopped_ms"))
+    )
+    found = {row["trial_name"]: row["stopped_ms"] for row in longest.collect()}
+    return [dataclasses.replace(item, stopped_ms=found.get(item.trial.trial)) for item in facts]
+
+
+def _freeze_window(facts: TrialFacts) -> dict[str, object]:
+    def wall_us(mono_ns: int | None) -> int | None:
+        offset = facts.wall_minus_mono_us
+        return None if mono_ns is None or offset is None else mono_ns // 1000 + offset
+
+    return {
+        "trial_name": facts.trial.trial,
+        "deployment": facts.trial.deployment,
+        "node": facts.append_node,
+        "from_us": wall_us(facts.injected_ns),
+        "to_us": wall_us(facts.healed_ns),
+    }
 
 
 def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]) -> DataFrame:
@@ -82,6 +130,13 @@ def wait_limit_ms(trial: Trial, run: RunDirectory) -> float:
     name = "waitTimeMillsInSendQueue"
     told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
     return float(told) if told else WAIT_LIMIT_MS
+
+
+def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
+    """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
+    deployment = run.deployment(trial.deployment)
+    told = deployment.properties.get("rocketmq.broker.rebalance.lockMaxLiveTime") if deployment else None
+    return float(told) if told else LOCK_LIFE_MS
 
 
 def _from_events(events: DataFrame) -> DataFrame:
@@ -104,6 +159,7 @@ def _from_events(events: DataFrame) -> DataFrame:
         stamp("at_ns", fault("injecting")).alias("injecting_ns"),
         stamp("n", fault("injecting")).alias("fault_line"),
         stamp("at_ns", fault("injected")).alias("injected_ns"),
+        stamp("at_ns", fault("healed")).alias("healed_ns"),
         F.max("asked_ms").alias("asked_ms"),
         F.max("achieved_ms").alias("achieved_ms"),
         stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
@@ -208,6 +264,7 @@ def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
         sends=whole("sends") or 0,
         records=(whole("sends") or 0) + (whole("consumptions") or 0),
         damaged_lines=whole("damaged_lines") or 0,
+        healed_ns=whole("healed_ns"),
     )
 
 
@@ -235,5 +292,6 @@ def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
         "drain_line": facts.drain_line,
         "wall_minus_mono_us": facts.wall_minus_mono_us,
         "wait_limit_ms": wait_limit_ms(trial, run),
+        "lock_life_ms": lock_life_ms(trial, run),
         "sends": facts.sends,
     }

@@ -20,7 +20,7 @@ from analysis import stats
 from analysis.observations import Observation, Source, canonical, matches
 from analysis.report.numbers import estimate as estimate_words
 from analysis.report.numbers import number
-from analysis.run_directory import RunDirectory, Trial
+from analysis.run_directory import Deployment, RunDirectory, Trial
 from harness.model import (
     Arm,
     Claim,
@@ -85,7 +85,7 @@ class Evidence:
 
     run: RunDirectory
     validity: Mapping[str, TrialValidity]
-    observations: Mapping[tuple[str, str, str, str], Sequence[Observation]]
+    observations: Mapping[tuple[str, str, str, str, str], Sequence[Observation]]
     failed: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -97,10 +97,10 @@ class Evidence:
         observations: Iterable[Observation],
         failed: Mapping[str, str] | None = None,
     ) -> Evidence:
-        """Index the observations by incident, release, arm and measure."""
-        index: dict[tuple[str, str, str, str], list[Observation]] = defaultdict(list)
+        """Index the observations by incident, release, way of injection, arm and measure."""
+        index: dict[tuple[str, str, str, str, str], list[Observation]] = defaultdict(list)
         for item in observations:
-            index[item.incident, item.release, item.arm, item.measure].append(item)
+            index[item.incident, item.release, item.way, item.arm, item.measure].append(item)
         return cls(
             run=run,
             validity={item.trial: item for item in validity},
@@ -113,22 +113,28 @@ class Evidence:
         known = self.validity.get(trial.trial)
         return known is not None and known.valid
 
+    def ways(self, incident: str, release: str) -> tuple[str, ...]:
+        """The ways of injection that the trials of an incident were made in, in their order; one, empty, without any."""
+        made = [trial.way for trial in self.run.trials if (trial.incident, trial.release) == (incident, release)]
+        return tuple(dict.fromkeys(made)) or ("",)
+
 
 def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]:
-    """One finding for each claim of the run's incidents in each of its releases, evidence lines without excerpts."""
+    """One finding for each claim of the run's incidents in each release and way of injection, without excerpts."""
     wanted = set(evidence.run.manifest.incidents)
     return [
-        finding(claim, scenario, release, evidence)
+        finding(claim, scenario, release, evidence, way)
         for scenario in scenarios
         if scenario.name in wanted
         for release in evidence.run.manifest.releases
+        for way in evidence.ways(scenario.name, release)
         for claim in scenario.claims
     ]
 
 
-def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence) -> Finding:
-    """Judge one claim in one release."""
-    judged = _Judge(claim=claim, scenario=scenario, release=release, evidence=evidence)
+def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, way: str = "") -> Finding:
+    """Judge one claim in one release, by the trials of one way of injection."""
+    judged = _Judge(claim=claim, scenario=scenario, release=release, way=way, evidence=evidence)
     parts = tuple(judged.part(part) for part in claim.parts)
     decisive = _decisive(parts)
     verdict = decisive.verdict if decisive else VerdictKind.UNDECIDED
@@ -145,7 +151,7 @@ def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence) 
         release=release,
         backend=_listed([trial.backend for trial in trials]) or evidence.run.manifest.backend,
         client=_listed([trial.client for trial in trials]),
-        injection=_listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
+        injection=way or _listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
         rule_commit=evidence.run.manifest.commit,
         rule_hash=claim.rule_hash(),
         validity=judged.validity(trials, counting),
@@ -215,11 +221,12 @@ def _listed(words: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Judge:
-    """One claim in one release, with what was observed there."""
+    """One claim in one release and way of injection, with what was observed there."""
 
     claim: Claim
     scenario: Scenario
     release: str
+    way: str
     evidence: Evidence
 
     # --- what there is -----------------------------------------------------------------------------------------------
@@ -240,7 +247,7 @@ class _Judge:
         return [
             trial
             for trial in self.evidence.run.trials
-            if trial.incident == self.scenario.name and trial.release == self.release
+            if (trial.incident, trial.release, trial.way) == (self.scenario.name, self.release, self.way)
         ]
 
     def _trials_of(self, quantity: Quantity) -> list[Trial]:
@@ -255,7 +262,7 @@ class _Judge:
         ]
 
     def _all(self, measure: str, arm: str) -> Sequence[Observation]:
-        return self.evidence.observations.get((self.scenario.name, self.release, arm, measure), ())
+        return self.evidence.observations.get((self.scenario.name, self.release, self.way, arm, measure), ())
 
     def _observed(self, quantity: Quantity) -> list[Observation]:
         return [item for item in self._all(quantity.measure, quantity.arm) if matches(item.params, quantity.where)]
@@ -437,17 +444,20 @@ class _Judge:
         host = run.manifest.host
         said.append(f"Java {host.get('java', 'unknown')} on {host.get('cores', 'an unknown number of')} shared cores")
         deployments = [found for trial in counting if (found := run.deployment(trial.deployment)) is not None]
-        said.extend(dict.fromkeys(_settings_words(item.conf, item.properties, item.logging) for item in deployments))
+        said.extend(dict.fromkeys(map(_settings_words, deployments)))
         committed = run.manifest.rules.get(self.claim.id)
         if committed is not None and committed != self.claim.rule_hash():
             said.append("the rule that judged is not the one that was committed before the run")
         return tuple(item for item in said if item)
 
 
-def _settings_words(conf: Mapping[str, str], properties: Mapping[str, str], logging: str) -> str:
+def _settings_words(deployment: Deployment) -> str:
+    conf, properties = deployment.conf, deployment.properties
     scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
-    words = [f"{logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
+    words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
+    words += [f"its store on a file system of its own ({deployment.store})"] if deployment.store != "folder" else []
+    words += [f"JVM options {' '.join(deployment.jvm)}"] if deployment.jvm else []
     return "broker with " + ", ".join(words)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from analysis.trials import TrialFacts
+from analysis.trials import FREEZE, TrialFacts
 from analysis.verdict import Doubt, TrialValidity
 from harness.model import Reason, Scenario
 
@@ -18,6 +18,13 @@ WALL_STEP_MS_MAX = 50.0
 
 STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE = 15.0, 0.05
 KILL_S_MAX = 2.0
+
+EFFECT_TOLERANCE_MS = 30.0
+"""An append may wait already while the freeze engages, which takes longer the busier the machine is. A stall of 150 ms has
+to stay well below the 200 ms at which requests are refused."""
+
+STOPPED_MS_MAX = 2.0
+"""The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
 
 _Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
 
@@ -105,6 +112,22 @@ def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
         yield _not_exercised(f"the append stalled for {achieved:.1f} ms where {asked:g} ms were asked")
     if "healed" not in facts.states:
         yield _not_exercised("the fault was not healed")
+    if facts.trial.injection == FREEZE:
+        yield from _frozen(facts, asked)
+
+
+def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
+    """The freeze is exact; what it did to the append is measured in the broker and has to agree."""
+    if facts.append_entry_ns is not None and facts.append_exit_ns is not None:
+        stalled_ms = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
+        if abs(stalled_ms - asked_ms) > max(EFFECT_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked_ms):
+            yield _not_exercised(
+                f"the freeze stalled an append for {stalled_ms:.1f} ms where {asked_ms:g} ms were asked"
+            )
+    if facts.stopped_ms is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the broker's safepoint log says nothing")
+    elif facts.stopped_ms > STOPPED_MS_MAX:
+        yield _not_exercised(f"a safepoint stopped the whole broker for {facts.stopped_ms:.0f} ms of the freeze")
 
 
 def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.report import ways
 from analysis.report.data import ClaimText, ReportData, TrialNote
 from analysis.report.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.report.order import arm_key
@@ -113,6 +114,8 @@ class ClaimView:
     text: ClaimText
     releases: tuple[ReleaseView, ...]
     expected: tuple[Expected, ...]
+    ways: tuple[str, ...]
+    """Where the ways of injection differ, in sentences; empty when there was one only."""
     notes: tuple[Note, ...]
     parts: tuple[PartView, ...]
     columns: tuple[str, ...]
@@ -121,15 +124,22 @@ class ClaimView:
 
 
 def claim_views(data: ReportData, incident: str) -> tuple[ClaimView, ...]:
-    """The claims of an incident in their order."""
+    """The claims of an incident in their order, the ways of injection beside each other."""
+    shown = ways.by_way(data)
+    by_claim = _by_claim(shown, incident)
+    untold = _by_claim(data, incident)
+    return tuple(_claim(shown, claim, found, ways.differences(untold[claim])) for claim, found in by_claim.items())
+
+
+def _by_claim(data: ReportData, incident: str) -> dict[str, list[Finding]]:
     by_claim: dict[str, list[Finding]] = {}
     for finding in in_order(data.findings):
         if finding.incident == incident:
             by_claim.setdefault(finding.claim, []).append(finding)
-    return tuple(_claim(data, claim, findings) for claim, findings in by_claim.items())
+    return by_claim
 
 
-def _claim(data: ReportData, claim: str, findings: Sequence[Finding]) -> ClaimView:
+def _claim(data: ReportData, claim: str, findings: Sequence[Finding], differences: tuple[str, ...]) -> ClaimView:
     absent = ClaimText(
         says="The run did not record what the article says.",
         reading="The run did not record the reading.",
@@ -143,6 +153,7 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding]) -> ClaimVi
         text=data.claims.get(claim, absent),
         releases=tuple(map(_release, findings)),
         expected=_expected(findings),
+        ways=differences,
         notes=_notes(data, findings),
         parts=tuple(_part(name, findings) for name in _part_names(findings)),
         columns=tuple(columns),

@@ -85,6 +85,7 @@ class TrialNote:
     valid: bool
     reasons: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
+    way: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +111,7 @@ class Series:
     delay_max_ms: tuple[float | None, ...]
     client: str = ""
     fault_s: tuple[float | None, float | None] | None = None
+    way: str = ""
 
     def __post_init__(self) -> None:
         for name in ("sent", "ok", "failed", "consumed", "delay_p50_ms", "delay_max_ms"):
@@ -134,6 +136,7 @@ class Distribution:
     unit: str
     values: tuple[float, ...]
     censored: tuple[bool, ...] = ()
+    way: str = ""
 
     def __post_init__(self) -> None:
         if self.censored and len(self.censored) != len(self.values):

@@ -23,6 +23,7 @@ from analysis.report import claims, figures
 from analysis.report.data import IncidentText, Manifest, ReportData, TrialNote
 from analysis.report.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
 from analysis.report.order import arm_key, natural_key
+from analysis.report.ways import by_way, told_apart
 from analysis.report.words import (
     REASON_MEANINGS,
     SYMBOLS,
@@ -77,9 +78,10 @@ class IncidentView:
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixRow:
-    """One claim of the summary; a cell is None where the release was not run."""
+    """One claim of the summary; a cell is None where the release was not run. ``way`` is empty where there is one only."""
 
     claim: str
+    way: str
     says: str
     cells: tuple[Finding | None, ...]
 
@@ -239,7 +241,7 @@ def _facts(data: ReportData) -> tuple[Fact, ...]:
     facts = [
         Fact(name="Releases", value=", ".join(manifest.releases)),
         Fact(name="Clients", value=", ".join(clients)),
-        Fact(name="Effort", value=manifest.effort, note=_effort(data.trials)),
+        Fact(name="Effort", value=manifest.effort, note=_effort(by_way(data).trials)),
         Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.platform),
         Fact(name="Java of the brokers", value=host.java, note=host.java_source),
         Fact(name="Backend", value=manifest.backend),
@@ -269,22 +271,26 @@ def _effort(trials: tuple[TrialNote, ...]) -> str:
 
 
 def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[MatrixRow, ...]:
-    rows: dict[str, dict[str, Finding]] = {}
+    apart = told_apart(data.findings)
+    rows: dict[tuple[str, str], dict[str, Finding]] = {}
     for finding in in_order(data.findings):
         if finding.incident == incident:
-            rows.setdefault(finding.claim, {})[finding.release] = finding
+            way = finding.injection if incident in apart else ""
+            rows.setdefault((finding.claim, way), {})[finding.release] = finding
     return tuple(
         MatrixRow(
             claim=claim,
+            way=way,
             says=shortened(data.claims[claim].says, 150) if claim in data.claims else "",
             cells=tuple(by_release.get(release) for release in releases),
         )
-        for claim, by_release in rows.items()
+        for (claim, way), by_release in rows.items()
     )
 
 
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = claims.claim_views(data, name)
+    shown = by_way(data)
     labels = figures.CellLabels.of(data, name)
     articles = sorted(
         {name for view in views for name in re.split(r"[,\s]+", view.text.article) if name}, key=natural_key
@@ -296,10 +302,10 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         tally=tally(finding for finding in data.findings if finding.incident == name),
         claims=views,
         constants=labels.constants(),
-        timeline=figures.timeline(data, name, labels),
-        strips=figures.strips(data, name, labels),
-        rejections=figures.rejections(data, name, labels),
-        trials=_trials(data, name),
+        timeline=figures.timeline(shown, name, labels),
+        strips=figures.strips(shown, name, labels),
+        rejections=figures.rejections(shown, name, labels),
+        trials=_trials(shown, name),
     )
 
 

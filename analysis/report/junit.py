@@ -1,4 +1,4 @@
-"""junit.xml: a test suite for each incident and release, a test case for each claim.
+"""junit.xml: a test suite for each incident and release, a test case for each claim and way of injection.
 
 Decided as expected passes, a mismatch is a failure, an undecided claim an error. A run without findings is one error,
 so that a pipeline which reads nothing but this file cannot take it for a pass.
@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from analysis.report.data import ClaimText, ReportData
 from analysis.report.numbers import cell_label, printable
 from analysis.report.order import natural_key
+from analysis.report.ways import claim_name, told_apart
 from analysis.report.words import in_order, is_mismatch
 from harness.model import Finding, VerdictKind
 
@@ -56,15 +57,14 @@ def _suite(data: ReportData, incident: str, release: str, findings: Sequence[Fin
             "incident": incident,
         },
     )
+    apart = told_apart(data.findings)
     for finding in findings:
-        suite.append(_case(finding, data.claims.get(finding.claim)))
+        suite.append(_case(finding, claim_name(finding, apart), data.claims.get(finding.claim)))
     return suite
 
 
-def _case(finding: Finding, text: ClaimText | None) -> ElementTree.Element:
-    case = ElementTree.Element(
-        "testcase", classname=_xml(f"{finding.incident}.{finding.release}"), name=_xml(finding.claim)
-    )
+def _case(finding: Finding, name: str, text: ClaimText | None) -> ElementTree.Element:
+    case = ElementTree.Element("testcase", classname=_xml(f"{finding.incident}.{finding.release}"), name=_xml(name))
     _properties(case, _numbers(finding))
     if finding.verdict is VerdictKind.UNDECIDED:
         outcome = ElementTree.SubElement(

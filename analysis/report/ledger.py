@@ -1,4 +1,4 @@
-"""The ledger: one entry for each claim, release and backend, with its verdict, numbers and excerpts of evidence.
+"""The ledger: one entry for each claim, release, backend and way of injection, with its verdict, numbers and evidence.
 
 A run has its own ledger.json; the committed record ``scenarios/ledger.json`` collects the newest full run of every
 entry. ``LEDGER.md`` and the README's table are made from it. The format is schema 1 of the design's contract; beyond
@@ -27,8 +27,8 @@ from harness.model import LEDGER_SCHEMA, EvidenceLine, Finding, MeasureSummary, 
 EXCERPT_LENGTH_MAX = 400
 """A remark of a broker is some 150 characters; what is longer is cut, since the committed file has to stay readable."""
 
-Cell = tuple[str, str, str]
-"""Claim, release and backend: what an entry of the ledger stands for."""
+Cell = tuple[str, str, str, str]
+"""Claim, release, backend and way of injection: what an entry of the ledger stands for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class LedgerEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerFinding:
-    """One claim in one release on one backend."""
+    """One claim in one release on one backend, with its faults made in one way."""
 
     claim: str
     release: str
@@ -106,7 +106,7 @@ class LedgerFinding:
 
     def cell(self) -> Cell:
         """What the entry stands for."""
-        return (self.claim, self.release, self.backend)
+        return (self.claim, self.release, self.backend, self.injection)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,7 +300,10 @@ def _ordered(
     *, runs: Iterable[LedgerRun], claims: Mapping[str, LedgerClaim], findings: Iterable[LedgerFinding]
 ) -> Ledger:
     """Entries in one order; runs and claims that no entry refers to are left out."""
-    entries = sorted(findings, key=lambda entry: (natural_key(entry.claim), natural_key(entry.release), entry.backend))
+    entries = sorted(
+        findings,
+        key=lambda entry: (natural_key(entry.claim), natural_key(entry.release), entry.backend, entry.injection),
+    )
     used_runs = {entry.run for entry in entries}
     used_claims = sorted({entry.claim for entry in entries} & set(claims), key=natural_key)
     by_name = {run.run: run for run in runs}

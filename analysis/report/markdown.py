@@ -21,16 +21,14 @@ END = "<!-- ledger:end -->"
 def ledger_table(ledger: Ledger) -> str:
     """Claim, what the article says (shortened), verdict of each release in words, the truth; one row a claim.
 
-    Several backends give a row each. A verdict that differs from the committed expectation says so.
+    Several backends and ways of injection give a row each. A verdict that differs from the committed expectation says so.
     """
     releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
-    backends = {finding.backend for finding in ledger.findings}
     head = ["claim", "the article says", *releases, "measured"]
     rows = [_row(head), _row("---" for _ in head)]
-    for (claim, backend), entries in _by_claim(ledger).items():
-        name = claim if len(backends) == 1 else f"{claim} ({backend})"
+    for (name, claim), entries in _by_claim(ledger).items():
         says = shortened(ledger.claims[claim].says) if claim in ledger.claims else ""
         verdicts = [_verdict(entries[release]) if release in entries else "not run" for release in releases]
         rows.append(_row([_text(name), _text(says), *verdicts, _truths(list(entries.values()))]))
@@ -52,8 +50,8 @@ def ledger_document(ledger: Ledger) -> str:
         "",
         *_runs(ledger),
     ]
-    for (claim, backend), entries in _by_claim(ledger).items():
-        parts += _claim(ledger, claim, backend, entries)
+    for (name, claim), entries in _by_claim(ledger).items():
+        parts += _claim(ledger, name, claim, entries)
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -70,10 +68,19 @@ def between_markers(document: str, table: str, name: str) -> str:
 
 
 def _by_claim(ledger: Ledger) -> dict[tuple[str, str], dict[str, LedgerFinding]]:
+    """Entries by release, for each name and claim; the name has what tells entries of one claim and release apart."""
+    backends = {finding.backend for finding in ledger.findings}
+    cells: dict[tuple[str, str, str], set[str]] = {}
+    for finding in ledger.findings:
+        cells.setdefault((finding.claim, finding.release, finding.backend), set()).add(finding.injection)
+    several_ways = {claim for (claim, _, _), ways in cells.items() if len(ways) > 1}
     rows: dict[tuple[str, str], dict[str, LedgerFinding]] = {}
     for finding in ledger.findings:
-        rows.setdefault((finding.claim, finding.backend), {})[finding.release] = finding
-    return rows
+        marks = [finding.backend] if len(backends) > 1 else []
+        marks += [finding.injection] if finding.claim in several_ways else []
+        name = f"{finding.claim} ({', '.join(marks)})" if marks else finding.claim
+        rows.setdefault((name, finding.claim), {})[finding.release] = finding
+    return dict(sorted(rows.items(), key=lambda row: natural_key(row[0][0])))
 
 
 def _verdict(entry: LedgerFinding) -> str:
@@ -105,19 +112,19 @@ def _runs(ledger: Ledger) -> list[str]:
     return ["## Runs", "", *rows, ""]
 
 
-def _claim(ledger: Ledger, claim: str, backend: str, entries: dict[str, LedgerFinding]) -> list[str]:
+def _claim(ledger: Ledger, name: str, claim: str, entries: dict[str, LedgerFinding]) -> list[str]:
     text = ledger.claims.get(claim)
-    lines = [f"## {_text(claim)}" + (f" ({_text(backend)})" if backend != "local" else ""), ""]
+    lines = [f"## {_text(name)}", ""]
     if text is not None:
         lines += [f"Article {_text(text.article)}, incident `{_code(text.incident)}`: {_text(text.says)}", ""]
     for release, entry in entries.items():
-        lines += _release(release, entry)
+        lines += _release(name, release, entry)
     return lines
 
 
-def _release(release: str, entry: LedgerFinding) -> list[str]:
+def _release(name: str, release: str, entry: LedgerFinding) -> list[str]:
     lines = [
-        f"### {_text(entry.claim)} on {_text(release)}: {_verdict(entry)}",
+        f"### {_text(name)} on {_text(release)}: {_verdict(entry)}",
         "",
         _text(entry.truth) or "No sentence was recorded.",
         "",

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis.report.numbers import printable
+from analysis.report.ways import claim_name, told_apart
 from analysis.report.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
 from harness.model import Finding, VerdictKind
 
@@ -37,26 +38,28 @@ def summary_table(findings: Sequence[Finding]) -> Table:
 def summary_lines(findings: Sequence[Finding]) -> list[str]:
     """One line a finding, ``confirmed  ORDER-01  4.6.0  truth``, and the count at the end."""
     ordered = in_order(findings)
+    apart = told_apart(ordered)
+    claims = [claim_name(finding, apart) for finding in ordered]
     words = [printable(verdict_words(finding)) for finding in ordered]
-    claim_width = max((len(finding.claim) for finding in ordered), default=0)
+    claim_width = max(map(len, claims), default=0)
     release_width = max((len(finding.release) for finding in ordered), default=0)
     word_width = max(map(len, words), default=0)
     lines = [
         " ".join(
             printable(
-                f"{finding.claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  "
-                f"{finding.truth}"
+                f"{claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  {finding.truth}"
             ).split("\n")
         ).rstrip()
-        for finding, said in zip(ordered, words, strict=True)
+        for finding, claim, said in zip(ordered, claims, words, strict=True)
     ]
     return [*lines, tally_words(tally(findings))]
 
 
 def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Finding]]:
+    apart = told_apart(findings)
     rows: dict[tuple[str, str], dict[str, Finding]] = {}
     for finding in in_order(findings):
-        rows.setdefault((finding.incident, finding.claim), {})[finding.release] = finding
+        rows.setdefault((finding.incident, claim_name(finding, apart)), {})[finding.release] = finding
     return rows
 
 

@@ -91,7 +91,7 @@ def tally_words(counted: Tally) -> str:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By incident, claim, release and backend; numbers inside names count by their value."""
+    """By incident, claim, release, backend and way of injection; numbers inside names count by their value."""
     return sorted(
         findings,
         key=lambda finding: (
@@ -99,6 +99,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
             natural_key(finding.claim),
             natural_key(finding.release),
             finding.backend,
+            finding.injection,
         ),
     )
 

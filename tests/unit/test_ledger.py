@@ -118,13 +118,13 @@ def test_an_update_replaces_what_the_run_covers_and_keeps_the_rest(
     update_ledger(*targets, [make_run(tmp_path / "one", document)])
     newer = only(document, "ORDER-06", "5.3.3", verdict="confirmed", truth="It took 0.7 s.")
     update = update_ledger(*targets, [make_run(tmp_path / "two", newer, run="20261201T000000Z-newer")])
-    cell = ("ORDER-06", "5.3.3", "local")
+    cell = ("ORDER-06", "5.3.3", "local", "client call")
     assert update.replaced == update.changed == (cell,)
     assert len(update.kept) == 23
-    assert str(update) == "0 added, 1 replaced, 23 kept\nORDER-06 5.3.3 local is now confirmed"
+    assert str(update) == "0 added, 1 replaced, 23 kept\nORDER-06 5.3.3 local client call is now confirmed"
     entries = {f.cell(): f for f in load_ledger(targets[0]).findings}
     assert (entries[cell].truth, entries[cell].run) == ("It took 0.7 s.", "20261201T000000Z-newer")
-    assert entries["ORDER-06", "4.9.7", "local"].run == document["manifest"]["run"]
+    assert entries["ORDER-06", "4.9.7", "local", "client call"].run == document["manifest"]["run"]
     assert len(load_ledger(targets[0]).runs) == 2
     assert "It took 0.7 s." in targets[1].read_text(encoding="utf-8")
 
@@ -133,9 +133,24 @@ def test_another_backend_is_another_entry(tmp_path: Path, document: dict[str, An
     update_ledger(*targets, [make_run(tmp_path / "one", document)])
     docker = only(document, "ORDER-06", "5.3.3", backend="compose")
     update = update_ledger(*targets, [make_run(tmp_path / "two", docker, run="20261201T000000Z-x", backend="compose")])
-    assert update.added == (("ORDER-06", "5.3.3", "compose"),)
+    assert update.added == (("ORDER-06", "5.3.3", "compose", "client call"),)
     assert update.replaced == ()
     assert "ORDER-06 (compose)" in ledger_table(update.ledger)
+
+
+def test_another_way_of_injection_is_another_entry_and_row(
+    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
+) -> None:
+    update_ledger(*targets, [make_run(tmp_path / "one", document)])
+    frozen = only(document, "BUSY-09", "5.3.3", injection="freeze", verdict="refuted", truth="Frozen, it was not so.")
+    update = update_ledger(*targets, [make_run(tmp_path / "two", frozen, run="20261201T000000Z-x")])
+    assert update.added == (("BUSY-09", "5.3.3", "local", "freeze"),)
+    assert update.replaced == ()
+    rows = [line for line in ledger_table(update.ledger).splitlines() if "BUSY-09" in line]
+    assert [row.split(" | ")[0] for row in rows] == ["| BUSY-09 (byteman)", "| BUSY-09 (freeze)"]
+    assert "Frozen, it was not so." in rows[1]
+    assert "Frozen, it was not so." not in rows[0]
+    assert "BUSY-10 (" not in ledger_table(update.ledger)
 
 
 def test_of_two_runs_the_newer_wins_in_whatever_order_they_are_named(
