@@ -73,6 +73,12 @@ class Display:
         elif status == "complete" and not self._console.is_terminal:
             self._line(f"{trial}: complete")
 
+    def repeats(self, trial: str, why: str) -> None:
+        """A trial that has ended is run once more, so there is one more to do."""
+        with self._lock:
+            self._total += 1
+        self.say(f"{trial}: repeated for {why}")
+
     def say(self, text: str) -> None:
         """A line that stays."""
         if self._console.is_terminal:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 import traceback
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -56,6 +56,9 @@ class Observer(Protocol):
     def ended(self, trial: str, status: str, note: str) -> None:
         """A trial has ended."""
 
+    def repeats(self, trial: str, why: str) -> None:
+        """A trial that has ended is run once more."""
+
     def say(self, text: str) -> None:
         """Something else worth a line."""
 
@@ -93,11 +96,7 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + DEPLOYMENT_S_MAX)
     try:
         for wave in plan.waves:
-            left = _without_complete(context, wave)
-            with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
-                running = [pool.submit(_run_deployment, context, probe, deployment) for deployment in left]
-                for future in running:
-                    future.result()
+            _run_wave(context, probe, _without_complete(context, wave))
     except (Interrupted, KeyboardInterrupt):
         context.run.set_status("interrupted")
         raise
@@ -118,10 +117,34 @@ def _without_complete(context: RunContext, wave: Wave) -> list[PlannedDeployment
     return [deployment for deployment in left if deployment.trials]
 
 
+def _run_wave(context: RunContext, probe: NoiseProbe, planned: Sequence[PlannedDeployment]) -> None:
+    """Boot all clusters, then run all trials: a broker that boots beside a load registers late, and delays its clients."""
+    booted: list[_Deployment] = []
+
+    def boot(one: PlannedDeployment) -> None:
+        if (deployment := _boot(context, probe, one)) is not None:
+            booted.append(deployment)
+
+    with ThreadPoolExecutor(max(1, len(planned)), thread_name_prefix="deployment") as pool:
+        try:
+            _all_of([pool.submit(boot, one) for one in planned])
+            _all_of([pool.submit(deployment.run_trials) for deployment in booted])
+        finally:
+            _all_of([pool.submit(deployment.close) for deployment in booted])
+
+
+def _all_of(futures: Sequence[Future[object]]) -> None:
+    """Wait for all of them, also when one has failed; then raise its error."""
+    wait(futures)
+    for future in futures:
+        future.result()
+
+
 # --- one deployment -----------------------------------------------------------------------------------------------------
 
 
-def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> None:
+def _boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> _Deployment | None:
+    """The deployment with its cluster up; None when it did not come up, which its trials' records then say."""
     observer = context.observer
     name = _unused_name(context.run, planned.id)
     observer.phase(name, "boot")
@@ -139,23 +162,10 @@ def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDepl
             )
             context.run.make_trial(record)
             observer.ended(trial.id, "failed", str(error))
-        return
+        return None
     directory.write(_with_nodes(_deployment_record(name, planned), cluster))
     observer.phase(name, "ready")
-    deployment = _Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
-    try:
-        if planned.scenario.exclusive:
-            for trial in planned.trials:
-                deployment.run_until_quiet(trial)
-        else:
-            with ThreadPoolExecutor(len(planned.trials), thread_name_prefix="trial") as pool:
-                futures = [pool.submit(deployment.run, trial, trial.id, 1) for trial in planned.trials]
-                for future in futures:
-                    future.result()
-    finally:
-        deployment.close()
-        cluster.down()
-        observer.ended(name, "down", "")
+    return _Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
 
 
 def _unused_name(run: RunDirectory, name: str) -> str:
@@ -251,6 +261,19 @@ class _Deployment:
     cluster: Cluster
     producer: WarmProducer | None = None
     live_now: Mapping[str, str] = field(default_factory=dict)
+    is_up: bool = True
+
+    def run_trials(self) -> None:
+        """Run all of them, one after another or side by side as the scenario wants, and end the cluster."""
+        try:
+            if self.planned.scenario.exclusive:
+                for trial in self.planned.trials:
+                    self.run_until_quiet(trial)
+            else:
+                with ThreadPoolExecutor(len(self.planned.trials), thread_name_prefix="trial") as pool:
+                    _all_of([pool.submit(self.run, trial) for trial in self.planned.trials])
+        finally:
+            self.close()
 
     def run_until_quiet(self, trial: PlannedTrial) -> None:
         """Run a trial, and again (within a bound) when the machine was too noisy during it."""
@@ -262,12 +285,13 @@ class _Deployment:
             repetition = f"{trial.id}.a{attempt + 1}"
             directory = self.context.run.trial(trial_id)
             directory.write(dataclasses.replace(directory.read(), superseded_by=repetition))
-            self.context.observer.say(f"{trial_id}: a hiccup of {worst:.0f} ms, so it is repeated")
+            self.context.observer.repeats(trial_id, f"a hiccup of {worst:.0f} ms")
             trial_id = repetition
 
-    def run(self, trial: PlannedTrial, trial_id: str, attempt: int) -> float | None:
+    def run(self, trial: PlannedTrial, repetition_id: str = "", attempt: int = 1) -> float | None:
         """One trial; returns the worst hiccup in milliseconds, or None when it failed."""
         context = self.context
+        trial_id = repetition_id or trial.id
         record = dataclasses.replace(
             _trial_record(context, self.planned, trial, self.name), trial=trial_id, attempt=attempt, status="running"
         )
@@ -361,7 +385,12 @@ class _Deployment:
             self.live_now = settings
 
     def close(self) -> None:
-        """End what its trials shared."""
+        """End what its trials shared, and the cluster; once."""
+        if not self.is_up:
+            return
+        self.is_up = False
         if self.producer is not None:
             self.producer.client.stop()
             self.producer = None
+        self.cluster.down()
+        self.context.observer.ended(self.name, "down", "")

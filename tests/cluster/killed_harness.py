@@ -43,6 +43,9 @@ class KillsInPhase:
         """Shown when the test fails."""
         print(trial, status, note, file=sys.stderr)
 
+    def repeats(self, trial: str, why: str) -> None:
+        """Not wanted."""
+
     def say(self, text: str) -> None:
         """Likewise."""
         print(text, file=sys.stderr)
