@@ -1,0 +1,274 @@
+"""What is wrong with a cluster that was read, by severity. Pure: a reading in, findings out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import IntEnum
+
+from harness.audit.reading import (
+    RETRY_PREFIX,
+    BrokerReading,
+    Reading,
+    TopicType,
+    expected_topics,
+    topic_type,
+)
+from harness.audit.registration import FRAME_BYTES_DEFAULT, topic_bytes, topics_at_limit
+
+NEARLY_FULL = 0.8
+"""From this share of the frame limit on a broker's registration is nearly full: a fifth is a few days of a flood."""
+OFFLINE_SHARE = 0.05
+"""Retry topics of offline groups are worth a warning when they hold this share of the frame limit; some are normal."""
+DAYS_AHEAD = 30.0
+"""A crossing that growth reaches within so many days is a warning."""
+SHOWN_MAX = 5
+
+LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
+LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
+LOCK_LIFE_DEFAULT_MS, LOCK_INTERVAL_DEFAULT_MS = 60_000, 20_000
+LOCK_RATIO = 3.0
+"""``RebalanceLockManager`` and ``ProcessQueue`` of all three releases: 60 s and 20 s."""
+
+
+class Severity(IntEnum):
+    """The exit code of an audit is that of its worst finding."""
+
+    NONE = 0
+    WARNING = 1
+    CRITICAL = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditFinding:
+    """One thing that is wrong. ``kind`` is stable, ``where`` names a node or topic."""
+
+    kind: str
+    severity: Severity
+    where: str
+    says: str
+    advice: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """An earlier registration size of the brokers, by name and id, and when it was; seconds since 1970."""
+
+    at_s: float
+    frame_bytes: Mapping[str, int]
+
+
+def topics_by_type(broker: BrokerReading) -> dict[str, int]:
+    """How many topics of each type the broker has; every type is there."""
+    counted = Counter(topic_type(topic.name, broker.conf) for topic in broker.topics)
+    return {kind.value: counted.get(kind, 0) for kind in TopicType}
+
+
+def crossing(broker: BrokerReading, now_s: float, earlier: Growth | None, limit_bytes: int) -> float | None:
+    """When the registration reaches the limit at the growth since then, in seconds since 1970; None when it does not."""
+    before = earlier.frame_bytes.get(broker.words) if earlier else None
+    if earlier is None or before is None or now_s <= earlier.at_s or broker.frame_bytes <= before:
+        return None
+    rate = (broker.frame_bytes - before) / (now_s - earlier.at_s)
+    return now_s + max(0.0, limit_bytes - broker.frame_bytes) / rate
+
+
+def judge(
+    reading: Reading, *, limit_bytes: int = FRAME_BYTES_DEFAULT, earlier: Growth | None = None
+) -> list[AuditFinding]:
+    """Every finding, the worst first."""
+    found = [
+        *_unreachable(reading),
+        *_diverged(reading),
+        *(one for broker in reading.brokers for one in _registration(broker, reading.at_s, earlier, limit_bytes)),
+        *_offline_retry_topics(reading, limit_bytes),
+        *_queue_numbers(reading),
+        *(one for broker in reading.masters() for one in (*_pool(broker), *_locks(broker))),
+    ]
+    return sorted(found, key=lambda one: -one.severity)
+
+
+def _unreachable(reading: Reading) -> Iterator[AuditFinding]:
+    nodes = [(f"name server {one.address}", one.problem) for one in reading.name_servers]
+    nodes += [(one.words, one.problem) for one in reading.brokers]
+    for where, problem in nodes:
+        if problem:
+            yield AuditFinding(
+                kind="unreachable",
+                severity=Severity.CRITICAL,
+                where=where,
+                says=problem,
+                advice="Clients that know only this node are cut off; what follows was judged without it.",
+            )
+
+
+def _diverged(reading: Reading) -> Iterator[AuditFinding]:
+    servers = [one for one in reading.name_servers if not one.problem]
+    for broker in reading.brokers:
+        absent = [one.address for one in servers if broker.broker_id not in one.brokers.get(broker.name, {})]
+        if absent:
+            all_of_them = len(absent) == len(servers)
+            yield AuditFinding(
+                kind="broker-missing",
+                severity=Severity.CRITICAL,
+                where=broker.words,
+                says=f"not registered at {'any name server' if all_of_them else ', '.join(absent)}",
+                advice="Look for TooLongFrameException in the name server's log, then at the broker's namesrvAddr and "
+                "the network between the two.",
+            )
+    for server in servers:
+        missing = sorted(expected_topics(server, reading.brokers) - server.topics)
+        if missing:
+            yield AuditFinding(
+                kind="topics-missing",
+                severity=Severity.CRITICAL,
+                where=server.address,
+                says=f"lists the brokers of {len(missing)} topics and none of these topics: {_some(missing)}",
+                advice="The broker's registrations do not reach this name server whole.",
+            )
+    yield from _differing_routes(reading)
+
+
+def _differing_routes(reading: Reading) -> Iterator[AuditFinding]:
+    """Routes that differ for another reason than that a whole broker is missing."""
+    servers = [one for one in reading.name_servers if not one.problem]
+    differing = []
+    for topic in sorted({name for one in servers for name in one.routes}):
+        numbers: dict[str, set[tuple[int, int]]] = {}
+        for one in servers:
+            route = one.routes.get(topic)
+            for broker in route.write_queues if route else ():
+                assert route is not None
+                pair = (route.read_queues.get(broker, 0), route.write_queues[broker])
+                numbers.setdefault(broker, set()).add(pair)
+        if any(len(pairs) > 1 for pairs in numbers.values()):
+            differing.append(topic)
+    if differing:
+        yield AuditFinding(
+            kind="routes-differ",
+            severity=Severity.CRITICAL,
+            where=", ".join(one.address for one in servers),
+            says=f"give different queue numbers for {len(differing)} topics: {_some(differing)}",
+            advice="Clients of different name servers see different queues: some are not consumed, some twice.",
+        )
+
+
+def _registration(
+    broker: BrokerReading, now_s: float, earlier: Growth | None, limit_bytes: int
+) -> Iterator[AuditFinding]:
+    if broker.problem:
+        return
+    share = broker.frame_bytes / limit_bytes
+    size = f"its registration has {broker.frame_bytes:,} bytes, {100 * share:.2f} % of {limit_bytes:,}"
+    advice = (
+        "Delete retry topics of groups that are gone (mqlab audit --apply), raise com.rocketmq.remoting.frameMaxLength on "
+        "every name server and on the slaves, or let the broker register in parts where the release offers it."
+    )
+    when = crossing(broker, now_s, earlier, limit_bytes)
+    if broker.frame_bytes > limit_bytes:
+        yield AuditFinding(
+            kind="registration-over-limit",
+            severity=Severity.CRITICAL,
+            where=broker.words,
+            says=f"{size}: name servers refuse it",
+            advice=advice,
+        )
+    elif share >= NEARLY_FULL:
+        left = topics_left(broker, limit_bytes)
+        yield AuditFinding(
+            kind="registration-nearly-full",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says=f"{size}; about {left:,} further topics fit" + (f", until {_date(when)}" if when else ""),
+            advice=advice,
+        )
+    elif when is not None and when - now_s <= DAYS_AHEAD * 86_400:
+        yield AuditFinding(
+            kind="registration-growing",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says=f"{size}; at its growth it reaches the limit on {_date(when)}",
+            advice=advice,
+        )
+
+
+def topics_left(broker: BrokerReading, limit_bytes: int) -> int:
+    """How many further retry topics fit, with names as long as those that the broker has."""
+    names = [len(name.encode()) for name in broker.names(TopicType.RETRY)] or [len(RETRY_PREFIX) + 24]
+    name_bytes, now = round(sum(names) / len(names)), len(broker.topics)
+    at_limit = topics_at_limit(limit_bytes, broker.frame_bytes, now, name_bytes, is_5x=broker.is_5x)
+    return max(0, at_limit - now - 1)
+
+
+def _offline_retry_topics(reading: Reading, limit_bytes: int) -> Iterator[AuditFinding]:
+    for broker in reading.masters():
+        names = [name for name in broker.names(TopicType.RETRY) if name.removeprefix(RETRY_PREFIX) in reading.offline]
+        held = sum(topic_bytes(len(name.encode()), is_5x=broker.is_5x) for name in names)
+        if held >= OFFLINE_SHARE * limit_bytes:
+            yield AuditFinding(
+                kind="offline-retry-topics",
+                severity=Severity.WARNING,
+                where=broker.words,
+                says=f"{len(names):,} retry topics of groups that are offline hold {100 * held / limit_bytes:.1f} % of the limit",
+                advice="mqlab audit --apply deletes those that hold no message that is still to be retried.",
+            )
+
+
+def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
+    for broker in reading.masters():
+        for topic in broker.topics:
+            if topic.read_queues == topic.write_queues or topic_type(topic.name, broker.conf) is TopicType.SYSTEM:
+                continue
+            loses = topic.write_queues > topic.read_queues
+            yield AuditFinding(
+                kind="queue-numbers-differ",
+                severity=Severity.CRITICAL if loses else Severity.WARNING,
+                where=f"{topic.name} on {broker.words}",
+                says=f"{topic.write_queues} write queues, {topic.read_queues} read queues: "
+                + (
+                    "what goes to the others is not consumed" if loses else "consumers are given queues that stay empty"
+                ),
+                advice="Make them equal; to shrink a topic, lower the write queues first and the read queues once the "
+                "others are consumed.",
+            )
+
+
+def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """4.x leaves the pool off with SYNC_FLUSH (``MessageStoreConfig.isTransientStorePoolEnable``), 5.3.3 does not."""
+    conf = broker.conf
+    is_off = conf.get("flushDiskType") == "SYNC_FLUSH" and not broker.is_5x
+    if conf.get("transientStorePoolEnable") == "true" and not is_off:
+        yield AuditFinding(
+            kind="pool-loses-data",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says="transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
+            advice="A broker that dies loses them; leave it off where no message may be lost.",
+        )
+
+
+def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Lock times are properties of the JVMs; only what was written into broker.conf by mistake can be seen."""
+    life, interval = broker.conf.get(LOCK_LIFE), broker.conf.get(LOCK_INTERVAL)
+    if life is None and interval is None:
+        return
+    ratio = float(life or LOCK_LIFE_DEFAULT_MS) / float(interval or LOCK_INTERVAL_DEFAULT_MS)
+    off = "" if ratio >= LOCK_RATIO else f", and would be only {ratio:g} renewals long"
+    yield AuditFinding(
+        kind="lock-settings",
+        severity=Severity.WARNING,
+        where=broker.words,
+        says=f"lock times in broker.conf have no effect{off}: {life or 'default'} ms and {interval or 'default'} ms",
+        advice=f"Set them as -D{LOCK_LIFE} of the broker and -D{LOCK_INTERVAL} of the client, the first three times the second.",
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return ", ".join(names[:SHOWN_MAX]) + more
+
+
+def _date(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,228 @@
+"""Reads a cluster from outside: every request is one that changes nothing and leaves no line in a broker's log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from harness.audit.registration import Registrant, frame_of_listing
+from harness.clients.remoting import GET_ROUTEINFO_BY_TOPIC, Remoting, Route, TopicConfig, TopicTable, read_route
+from harness.errors import ClientError
+from harness.targets import LOOPBACK, Network, check_allowed
+
+TIMEOUT_S = 20.0
+"""The listing of 70,000 topics takes a busy broker some seconds."""
+
+RETRY_PREFIX = "%RETRY%"
+DEAD_LETTER_PREFIX = "%DLQ%"
+SETTLE_S = 1.0
+"""A topic is on its broker a moment before name servers have it; what they lack is looked at twice, so far apart."""
+
+_SYSTEM = frozenset(
+    {"TBW102", "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX"}
+    | {"TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
+)
+"""``TopicValidator`` of rocketmq-common 4.9.7 and 5.3.3, ``MixAll`` of 4.6.0."""
+_SYSTEM_GROUPS = (
+    "CID_RMQ_SYS_",
+    "CID_ONSAPI_",
+    "CID_ONS-HTTP-PROXY",
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST",
+)
+
+Progress = Callable[[str], None]
+
+
+class TopicType(StrEnum):
+    """What a topic is for."""
+
+    NORMAL = "normal"
+    RETRY = "retry"
+    DEAD_LETTER = "dead letter"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerReading:
+    """One broker, master or slave. ``problem`` says why nothing of it could be read."""
+
+    name: str
+    broker_id: int
+    address: str
+    conf: Mapping[str, str] = field(default_factory=dict)
+    topics: tuple[TopicConfig, ...] = ()
+    frame_bytes: int = 0
+    is_5x: bool = False
+    problem: str = ""
+
+    @property
+    def words(self) -> str:
+        """``broker-a`` for a master, ``broker-a (slave 1)`` for a slave."""
+        return self.name if self.broker_id == 0 else f"{self.name} (slave {self.broker_id})"
+
+    def names(self, kind: TopicType) -> list[str]:
+        """The names of its topics of a type."""
+        return [topic.name for topic in self.topics if topic_type(topic.name, self.conf) is kind]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameServerReading:
+    """One name server: the brokers that it lists, its topics, and its routes of those that were asked for."""
+
+    address: str
+    brokers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    topics: frozenset[str] = frozenset()
+    routes: Mapping[str, Route | None] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A cluster at a moment; ``at_s`` is seconds since 1970. ``offline`` are the groups that have a retry topic and
+    are connected to none of the brokers that could be read."""
+
+    at_s: float
+    name_servers: tuple[NameServerReading, ...]
+    brokers: tuple[BrokerReading, ...]
+    offline: frozenset[str] = frozenset()
+
+    def masters(self) -> list[BrokerReading]:
+        """The brokers that could be read and take sends."""
+        return [broker for broker in self.brokers if broker.broker_id == 0 and not broker.problem]
+
+
+def topic_type(name: str, conf: Mapping[str, str]) -> TopicType:
+    """What a topic of a broker with this configuration is for."""
+    if name.startswith(RETRY_PREFIX):
+        return TopicType.RETRY
+    if name.startswith(DEAD_LETTER_PREFIX):
+        return TopicType.DEAD_LETTER
+    cluster = conf.get("brokerClusterName", "")
+    own = {cluster, conf.get("brokerName", ""), f"{cluster}_REPLY_TOPIC"}
+    if name in _SYSTEM or name in own or name.lower().startswith(("rmq_sys_", "%sys%")):
+        return TopicType.SYSTEM
+    return TopicType.NORMAL
+
+
+def read_cluster(
+    name_servers: Sequence[str],
+    *,
+    allowed: Sequence[Network] = LOOPBACK,
+    further_brokers: Iterable[tuple[str, int, str]] = (),
+    progress: Progress = lambda _: None,
+) -> Reading:
+    """Read everything. A node that does not answer is part of the reading, not an error.
+
+    ``further_brokers`` (name, id, address) are read as well: one that no name server lists any more is known from
+    before, or from the user.
+
+    Raises:
+        TargetNotAllowedError: a name server, or a broker that one lists, lies outside of ``allowed``.
+    """
+    check_allowed(name_servers, allowed)
+    servers = [_name_server(address) for address in name_servers]
+    known = {(name, number): address for name, number, address in further_brokers}
+    known |= {(n, i): address for one in servers for n, by_id in one.brokers.items() for i, address in by_id.items()}
+    check_allowed(known.values(), allowed)
+    brokers = []
+    for (name, number), address in sorted(known.items()):
+        progress(f"reading {name} {number}")
+        brokers.append(_broker(name, number, address))
+    reading = Reading(at_s=time.time(), name_servers=tuple(servers), brokers=tuple(brokers))
+    progress("reading routes")
+    with_routes = tuple(_with_routes(one, reading, allowed) for one in servers)
+    progress("asking which groups are online")
+    return Reading(
+        at_s=reading.at_s, name_servers=with_routes, brokers=reading.brokers, offline=_offline_groups(reading)
+    )
+
+
+def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading]) -> set[str]:
+    """The topics of every master that the name server lists: what it ought to have a route of."""
+    listed = [one for one in brokers if one.broker_id == 0 and one.broker_id in server.brokers.get(one.name, {})]
+    return {topic.name for broker in listed for topic in broker.topics}
+
+
+def _name_server(address: str) -> NameServerReading:
+    try:
+        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+            return NameServerReading(
+                address=address, brokers=connection.cluster_brokers(), topics=connection.listed_topics()
+            )
+    except ClientError as error:
+        return NameServerReading(address=address, problem=str(error))
+
+
+def _broker(name: str, number: int, address: str) -> BrokerReading:
+    try:
+        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+            conf = connection.broker_config()
+            table = connection.topic_table()
+    except ClientError as error:
+        return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
+    return BrokerReading(
+        name=name,
+        broker_id=number,
+        address=address,
+        conf=conf,
+        topics=table.topics,
+        frame_bytes=frame_of_listing(table.json_bytes, _registrant(name, number, address, conf, table)),
+        is_5x=table.has_attributes,
+    )
+
+
+def _registrant(name: str, number: int, address: str, conf: Mapping[str, str], table: TopicTable) -> Registrant:
+    host = conf.get("brokerIP2", address.rpartition(":")[0])
+    return Registrant(
+        broker_name=name,
+        broker_id=number,
+        cluster=conf.get("brokerClusterName", "DefaultCluster"),
+        address=address,
+        ha_address=f"{host}:{conf.get('haListenPort', '10912')}",
+        is_5x=table.has_attributes,
+    )
+
+
+def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[Network]) -> NameServerReading:
+    """Routes of the normal topics; what is missing of all others is seen from the list of topics."""
+    if server.problem:
+        return server
+    topics = sorted({name for broker in reading.masters() for name in broker.names(TopicType.NORMAL)})
+    try:
+        with Remoting(server.address, timeout_s=TIMEOUT_S) as connection:
+            answers = connection.ask_many(GET_ROUTEINFO_BY_TOPIC, ({"topic": topic} for topic in topics))
+            routes = {topic: read_route(answer) for topic, answer in zip(topics, answers, strict=True)}
+            listed = server.topics
+            if expected_topics(server, reading.brokers) - listed:
+                time.sleep(SETTLE_S)
+                listed = listed | connection.listed_topics()
+    except ClientError as error:
+        return NameServerReading(address=server.address, problem=str(error))
+    check_allowed(
+        (
+            address
+            for route in routes.values()
+            if route
+            for by_id in route.addresses.values()
+            for address in by_id.values()
+        ),
+        allowed,
+    )
+    return NameServerReading(address=server.address, brokers=server.brokers, topics=listed, routes=routes)
+
+
+def _offline_groups(reading: Reading) -> frozenset[str]:
+    """Groups with a retry topic that no master knows a connection of. Unknown ones count as online."""
+    masters = reading.masters()
+    retry = {name for broker in masters for name in broker.names(TopicType.RETRY)}
+    groups = sorted(name.removeprefix(RETRY_PREFIX) for name in retry)
+    offline = {group for group in groups if not group.startswith(_SYSTEM_GROUPS)}
+    for broker in masters:
+        asked = sorted(offline)
+        with Remoting(broker.address, timeout_s=TIMEOUT_S) as connection:
+            offline -= {group for group, is_on in zip(asked, connection.online(asked), strict=True) if is_on}
+    return frozenset(offline)

@@ -1,0 +1,111 @@
+"""How long a broker's registration is, by its topics, and when it no longer fits the name server's frame.
+
+A broker registers with one request whose body is JSON with every topic's configuration, the topic's name twice in it
+(``org.apache.rocketmq.common.protocol.body.RegisterBrokerBody`` and ``TopicConfig`` in 4.6.0 and 4.9.7;
+``org.apache.rocketmq.remoting.protocol.body.RegisterBrokerBody`` in 5.3.3, whose ``TopicConfig`` has ``attributes`` as
+well). ``org.apache.rocketmq.remoting.netty.NettyDecoder`` refuses a frame, its own length field included, that is longer
+than ``com.rocketmq.remoting.frameMaxLength``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+FRAME_BYTES_DEFAULT = 16_777_216
+"""``com.rocketmq.remoting.frameMaxLength`` of NettyDecoder in 4.6.0, 4.9.7 and 5.3.3."""
+
+LENGTH_FIELDS_BYTES = 8
+"""The frame's length and its header's."""
+
+_WRAPPED = len('{"filterServerList":[],"topicConfigSerializeWrapper":}')
+_VERSION_4X = {"counter": 1000, "timestamp": 1_700_000_000_000}
+_VERSION_5X = {**_VERSION_4X, "stateVersion": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registrant:
+    """Who registers: what goes into the request's header. ``is_5x`` is whether the broker's release is 5.x."""
+
+    broker_name: str
+    broker_id: int
+    cluster: str
+    address: str
+    ha_address: str
+    is_5x: bool
+
+
+def frame_of_listing(listing_bytes: int, registrant: Registrant) -> int:
+    """The length of the frame that a broker sends whose own listing of its topics is so long.
+
+    The listing (request 21) is the very JSON that the body wraps, so this is exact to a few digits of the header.
+    """
+    return LENGTH_FIELDS_BYTES + _header_bytes(registrant) + _WRAPPED + listing_bytes
+
+
+def frame_of_topics(topics: Iterable[tuple[str, int]], registrant: Registrant) -> int:
+    """The length of the frame of a broker with these topics, each a name and its number of queues."""
+    each = sum(topic_bytes(len(name.encode()), queues, is_5x=registrant.is_5x) for name, queues in topics)
+    return fixed_bytes(registrant) + each - 1
+
+
+def fixed_bytes(registrant: Registrant) -> int:
+    """What a registration has besides its topics."""
+    version = _VERSION_5X if registrant.is_5x else _VERSION_4X
+    listing: dict[str, object] = {"dataVersion": version, "topicConfigTable": {}}
+    if registrant.is_5x:
+        listing |= {"mappingDataVersion": version, "topicQueueMappingDetailMap": {}, "topicQueueMappingInfoMap": {}}
+    return frame_of_listing(len(_compact(listing)), registrant)
+
+
+def topic_bytes(name_bytes: int, queues: int = 1, *, is_5x: bool) -> int:
+    """What one readable and writable topic adds: its name twice, and the rest of its configuration."""
+    topic: dict[str, object] = {
+        "order": False,
+        "perm": 6,
+        "readQueueNums": queues,
+        "topicFilterType": "SINGLE_TAG",
+        "topicName": "",
+        "topicSysFlag": 0,
+        "writeQueueNums": queues,
+    }
+    if is_5x:
+        topic = {"attributes": {}, **topic}
+    return len('"":,') + 2 * name_bytes + len(_compact(topic))
+
+
+def topics_at_limit(
+    frame_bytes_max: int, frame_bytes_now: int, topics_now: int, name_bytes: int, *, is_5x: bool
+) -> int:
+    """The first number of topics at which the frame is refused, when all further ones have names of that length."""
+    room = frame_bytes_max - frame_bytes_now
+    return topics_now + room // topic_bytes(name_bytes, is_5x=is_5x) + 1
+
+
+def _header_bytes(registrant: Registrant) -> int:
+    fields = {
+        "brokerId": str(registrant.broker_id),
+        "bodyCrc32": "1234567890",
+        "clusterName": registrant.cluster,
+        "brokerAddr": registrant.address,
+        "haServerAddr": registrant.ha_address,
+        "compressed": "false",
+        "brokerName": registrant.broker_name,
+    }
+    if registrant.is_5x:
+        fields["enableActingMaster"] = "false"
+    header = {
+        "code": 103,
+        "extFields": fields,
+        "flag": 0,
+        "language": "JAVA",
+        "opaque": 100,
+        "serializeTypeCurrentRPC": "JSON",
+        "version": 100,
+    }
+    return len(_compact(header))
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

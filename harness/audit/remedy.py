@@ -1,0 +1,151 @@
+"""Deletes retry topics of groups that are offline: what is to go is listed first, then deleted at a bounded rate.
+
+What has been deleted is written into a journal, so that a remedy that was interrupted goes on where it stopped and does
+not delete a topic again whose group has come back since.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.audit.reading import RETRY_PREFIX, TIMEOUT_S, BrokerReading, Reading, TopicType
+from harness.clients.remoting import (
+    GET_MAX_OFFSET,
+    GET_MIN_OFFSET,
+    QUERY_CONSUMER_OFFSET,
+    SUCCESS,
+    Remoting,
+)
+from harness.errors import ClientError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deletion:
+    """A retry topic that can go. ``brokers`` are the addresses of the masters that have it."""
+
+    topic: str
+    brokers: tuple[str, ...]
+
+    @property
+    def group(self) -> str:
+        """The consumer group that it belongs to."""
+        return self.topic.removeprefix(RETRY_PREFIX)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedy:
+    """What can be deleted, and what is kept, each with the reason."""
+
+    deletions: tuple[Deletion, ...]
+    kept: tuple[tuple[str, str], ...]
+
+
+def plan_remedy(reading: Reading) -> Remedy:
+    """The retry topics of offline groups, without those that hold messages which are still to be retried.
+
+    A message whose retry is not due yet lies in the delay queues and belongs to a group that cannot be told from
+    outside; while a broker has any, nothing of it is deleted.
+    """
+    on: dict[str, list[BrokerReading]] = {}
+    for broker in reading.masters():
+        for topic in broker.names(TopicType.RETRY):
+            if topic.removeprefix(RETRY_PREFIX) in reading.offline:
+                on.setdefault(topic, []).append(broker)
+    kept: dict[str, str] = {}
+    for broker in reading.masters():
+        topics = sorted(topic for topic, brokers in on.items() if broker in brokers and topic not in kept)
+        with Remoting(broker.address, timeout_s=TIMEOUT_S) as connection:
+            if delayed := _delayed(connection):
+                kept |= dict.fromkeys(topics, f"{broker.words} has {delayed} delayed messages that are not due yet")
+            else:
+                kept |= dict(_with_messages(connection, broker, topics))
+    deletions = tuple(
+        Deletion(topic=topic, brokers=tuple(broker.address for broker in brokers))
+        for topic, brokers in sorted(on.items())
+        if topic not in kept
+    )
+    return Remedy(deletions=deletions, kept=tuple(sorted(kept.items())))
+
+
+def _delayed(connection: Remoting) -> int:
+    """Messages in the delay queues: each level's offset so far and its end, as brokerStatus has them."""
+    levels = [
+        value.split(",") for key, value in connection.runtime_info().items() if key.startswith("scheduleMessageOffset")
+    ]
+    return sum(max(0, int(end) - int(done)) for done, end in levels)
+
+
+def _with_messages(connection: Remoting, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:
+    queues = {topic.name: topic.read_queues for topic in broker.topics}
+    places = [(topic, queue) for topic in topics for queue in range(queues[topic])]
+    at: list[dict[str, str | int]] = [{"topic": topic, "queueId": queue} for topic, queue in places]
+    asked = [
+        {**place, "consumerGroup": topic.removeprefix(RETRY_PREFIX)}
+        for place, (topic, _) in zip(at, places, strict=True)
+    ]
+    ends = [int(one.fields["offset"]) for one in connection.ask_many(GET_MAX_OFFSET, at)]
+    starts = [int(one.fields["offset"]) for one in connection.ask_many(GET_MIN_OFFSET, at)]
+    done = [
+        int(one.fields["offset"]) if one.code == SUCCESS else 0
+        for one in connection.ask_many(QUERY_CONSUMER_OFFSET, asked)
+    ]
+    for (topic, _), start, end, consumed in zip(places, starts, ends, done, strict=True):
+        if end > max(start, consumed):
+            yield (
+                topic,
+                f"{broker.words} holds {end - max(start, consumed)} messages of it that its group has not consumed",
+            )
+
+
+def apply_remedy(
+    deletions: Sequence[Deletion],
+    name_servers: Sequence[str],
+    *,
+    per_s: float,
+    journal: Path,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> int:
+    """Delete what the journal does not have yet; returns how many were deleted now.
+
+    A group that has come online in the meantime keeps its topic. Raises ClientError.
+    """
+    done = _done(journal)
+    left = [deletion for deletion in deletions if deletion.topic not in done]
+    deleted = 0
+    with journal.open("a", encoding="utf-8") as log:
+        started = time.monotonic()
+        for index, deletion in enumerate(left):
+            time.sleep(max(0.0, started + index / per_s - time.monotonic()))
+            outcome = _delete(deletion, name_servers)
+            deleted += outcome == "deleted"
+            log.write(json.dumps({"topic": deletion.topic, "outcome": outcome, "at_s": time.time()}) + "\n")
+            log.flush()
+            progress(index + 1, len(left))
+    return deleted
+
+
+def _delete(deletion: Deletion, name_servers: Sequence[str]) -> str:
+    for address in deletion.brokers:
+        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+            if next(connection.online([deletion.group])):
+                return "online again"
+    for address in deletion.brokers:
+        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+            connection.delete_topic(deletion.topic)
+    for address in name_servers:
+        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+            connection.delete_route(deletion.topic)
+    return "deleted"
+
+
+def _done(journal: Path) -> set[str]:
+    if not journal.exists():
+        return set()
+    try:
+        return {json.loads(line)["topic"] for line in journal.read_text("utf-8").splitlines() if line.endswith("}")}
+    except (ValueError, KeyError, TypeError) as error:
+        raise ClientError(f"{journal} is no journal of a remedy: {error}") from error
