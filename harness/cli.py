@@ -22,6 +22,8 @@ from rich.console import Console
 import scenarios
 from harness import host
 from harness.abilities import Abilities
+from harness.audit.command import add_options as add_audit_options
+from harness.audit.command import audit
 from harness.backends.base import ClusterSpec, namesrv_addresses
 from harness.backends.local import start_local
 from harness.brokerconf import ignored_keys, parse_sets, read_broker_conf
@@ -132,6 +134,8 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("down", _down, "end every cluster that `mqlab up` started")
+
+    add_audit_options(add("audit", audit, "what of the incidents' causes a running cluster shows; only reads"))
 
     command = add("verify", _verify, "run incidents and judge their claims")
     command.add_argument("incidents", nargs="*", metavar="INCIDENT", help="see `mqlab list`; none: all, a quick run")
