@@ -11,13 +11,15 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.audit.findings import AuditFinding, Growth, Severity, crossing, judge, topics_by_type, topics_left
-from harness.audit.reading import BrokerReading, Reading, read_cluster
+from harness.audit.reading import BrokerReading, Reading, read_cluster, still_offline
 from harness.audit.registration import FRAME_BYTES_DEFAULT
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
 from harness.targets import Network, parse_networks
 
 DELETIONS_PER_S = 5.0
+OFFLINE_S = 40.0
+"""A client sends a heartbeat every 30 s (``ClientConfig.heartbeatBrokerInterval``)."""
 DESCRIPTION = (
     "What of the incidents' causes a running cluster shows: topics by type, each registration's size against the name "
     "servers' frame limit, retry topics of offline groups, routes that differ between name servers, read and write queue "
@@ -67,6 +69,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--rate", type=float, default=DELETIONS_PER_S, metavar="N", help="deletions a second; default: %(default)s"
+    )
+    command.add_argument(
+        "--offline-for",
+        type=float,
+        default=OFFLINE_S,
+        metavar="SECONDS",
+        help="with --apply: a group must be offline now and so much later; default: %(default)g, more than a heartbeat's period",
     )
     command.add_argument(
         "--journal",
@@ -211,7 +220,9 @@ def _print(reading: Reading, findings: list[AuditFinding], earlier: Growth | Non
 
 
 def _apply(reading: Reading, name_servers: list[str], options: argparse.Namespace, console: Console) -> None:
-    remedy = plan_remedy(reading)
+    with console.status(f"waiting {options.offline_for:g} s for groups to come back", spinner="line"):
+        time.sleep(options.offline_for)
+    remedy = plan_remedy(still_offline(reading))
     for topic, why in remedy.kept:
         console.print(f"kept: {topic}: {why}", markup=False, highlight=False, soft_wrap=True)
     for deletion in remedy.deletions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -136,15 +137,18 @@ def read_cluster(
     progress("reading routes")
     with_routes = tuple(_with_routes(one, reading, allowed) for one in servers)
     progress("asking which groups are online")
-    return Reading(
-        at_s=reading.at_s, name_servers=with_routes, brokers=reading.brokers, offline=_offline_groups(reading)
-    )
+    return dataclasses.replace(reading, name_servers=with_routes, offline=_offline_groups(reading))
 
 
 def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading]) -> set[str]:
     """The topics of every master that the name server lists: what it ought to have a route of."""
     listed = [one for one in brokers if one.broker_id == 0 and one.broker_id in server.brokers.get(one.name, {})]
     return {topic.name for broker in listed for topic in broker.topics}
+
+
+def still_offline(reading: Reading) -> Reading:
+    """The reading with those of its offline groups that are offline now, too."""
+    return dataclasses.replace(reading, offline=reading.offline & _offline_groups(reading))
 
 
 def _name_server(address: str) -> NameServerReading:

@@ -20,6 +20,8 @@ from typing import Self
 from harness.errors import ClientError, ConfigurationError
 
 FRAME_BYTES_MAX = 64 * 1024 * 1024
+IS_ANSWER = 1
+"""The lowest bit of a header's ``flag``: ``RemotingCommand.RPC_TYPE``."""
 SUCCESS = 0
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
@@ -206,13 +208,19 @@ class Remoting:
         return answer
 
     def _read_answer(self) -> tuple[int, Answer]:
-        """The number of the request that is answered, and the answer."""
-        (length,) = struct.unpack(">I", self._read_exactly(4))
-        if not 4 <= length <= FRAME_BYTES_MAX:
-            raise ClientError(f"{self.address} answered with a frame of {length} bytes: not a RocketMQ node?")
-        frame = self._read_exactly(length)
-        header_length = struct.unpack(">I", frame[:4])[0] & 0xFFFFFF
-        header = json.loads(frame[4 : 4 + header_length])
+        """The number of the request that is answered, and the answer.
+
+        A broker tells a connection that has sent a heartbeat when its groups change; such requests are passed over.
+        """
+        while True:
+            (length,) = struct.unpack(">I", self._read_exactly(4))
+            if not 4 <= length <= FRAME_BYTES_MAX:
+                raise ClientError(f"{self.address} answered with a frame of {length} bytes: not a RocketMQ node?")
+            frame = self._read_exactly(length)
+            header_length = struct.unpack(">I", frame[:4])[0] & 0xFFFFFF
+            header = json.loads(frame[4 : 4 + header_length])
+            if int(header.get("flag", IS_ANSWER)) & IS_ANSWER:
+                break
         answer = Answer(
             code=int(header.get("code", -1)),
             remark=str(header.get("remark") or ""),
