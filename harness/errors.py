@@ -69,6 +69,12 @@ class JavaNotFoundError(LabError):
     exit_code = EXIT_USAGE
 
 
+class DockerError(LabError):
+    """No Docker Engine of this machine answers, or compose or an image is missing."""
+
+    exit_code = EXIT_USAGE
+
+
 class ReleaseError(LabError):
     """A release's jars could not be had: the download was cut, or a checksum differs from the committed one."""
 

@@ -42,6 +42,7 @@ from types import TracebackType
 from typing import IO, ClassVar, Protocol
 
 from harness import proc
+from harness.container_leases import CONTAINER_KINDS
 from harness.errors import LeaseError
 from harness.kernel_leases import KERNEL_KINDS
 from harness.proc import TOKEN_VARIABLE, ProcessId
@@ -259,6 +260,7 @@ HEALABLE: Mapping[str, Healable] = {
     PROCESS: _Process(),
     STOPPED_PROCESS: _StoppedProcess(),
     **KERNEL_KINDS,
+    **CONTAINER_KINDS,
 }
 """Kind to implementation; the one place to add a kind. The healer runs without site-packages: standard library only."""
 
