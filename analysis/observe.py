@@ -42,6 +42,7 @@ CHECKERS: Mapping[str, Checker] = {
     "exclusivity": exclusivity,
     "handover": handover,
     "parts": parts,
+    "parts": parts,
     "locks": locks,
     "appends": appends,
     "busy": busy,

@@ -62,6 +62,9 @@ HISTORY = _table(
     event=_STRING,
     at_ns=_LONG,
     client_id=_STRING,
+    # threads
+    parked=_LONG,
+    busy=_LONG,
     # anchor
     mono_ns=_LONG,
     wall_us=_LONG,
@@ -93,6 +96,7 @@ EVENTS = _table(
     samples=_LONG,
     # lock_probe; its queue is text such as broker-a:3, that of store_max a number
     group=_STRING,
+    as_group=_STRING,
     queue=_STRING,
     asked_broker=_STRING,
     granted=_BOOLEAN,
@@ -134,6 +138,7 @@ TRIALS = _table(
     drain_line=_LONG,
     wall_minus_mono_us=_LONG,
     wait_limit_ms=_DOUBLE,
+    lock_life_ms=_DOUBLE,
     lock_life_ms=_DOUBLE,
     sends=_LONG,
 )

@@ -111,7 +111,11 @@ class OrderedGroups:
 
     The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
     Owners start one after another over ``owner_start_spread_s``, so that the phases of their lock renewals are spread,
-    and are at least ``owner_age_s_min`` old when the fault comes.
+    and are at least ``owner_age_s_min`` old when the fault comes. A successor is there already and has its half of the
+    queues, or it is a *replacement* that joins when the fault has come and finds an owner that had all of them.
+
+    An owner's listener works ``owner_work_ms`` on each message and does not heed an interruption, as a call of a database
+    does. ``owner_settings`` are bean properties of its DefaultMQPushConsumer.
     """
 
     groups: int
@@ -121,6 +125,11 @@ class OrderedGroups:
     owner_age_s_min: float = 0.0
     owner_properties: Mapping[str, str] = field(default_factory=dict)
     successor_properties: Mapping[str, str] = field(default_factory=dict)
+    successor_joins: Literal["before", "after"] = "before"
+    owner_work_ms: float = 0.0
+    broadcasting: int = 0
+    """Members in broadcasting mode, each in a group of its own, beside the others."""
+    owner_settings: Mapping[str, int] = field(default_factory=dict)
     body_bytes: int = 128
 
 
@@ -162,13 +171,27 @@ class ShutDownOwners:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PauseOwners:
+    """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
+
+    kind: Literal["pause-owners"] = "pause-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerAway:
+    """SIGKILL of the second broker, which is started again on its store when the hold is over."""
+
+    kind: Literal["broker-away"] = "broker-away"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AppendStall:
     """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock."""
 
     kind: Literal["append-stall"] = "append-stall"
 
 
-Fault = NoFault | KillOwners | ShutDownOwners | AppendStall
+Fault = NoFault | KillOwners | ShutDownOwners | PauseOwners | BrokerAway | AppendStall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +218,8 @@ class Arm:
     """One way of living through the incident.
 
     ``cells`` are its parameter sets; an arm without parameters has one empty cell. ``live_conf`` is changed on the
-    running broker before each of its trials, ``broker`` needs a deployment of its own kind.
+    running broker before each of its trials, ``broker`` needs a deployment of its own kind. ``releases`` are those that
+    have what it sets; empty stands for all.
     """
 
     name: str
@@ -205,6 +229,7 @@ class Arm:
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     live_conf: Mapping[str, str] = field(default_factory=dict)
     cells: tuple[Parameters, ...] = ({},)
+    releases: tuple[str, ...] = ()
 
     @property
     def role(self) -> ArmRole:
@@ -327,6 +352,10 @@ class Scenario:
     hiccup_ms_max: float
     """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
+    trial_s: float = 0.0
+    """How long a trial takes on an idle machine where its phases end by conditions; 0: the hand-over's time."""
+    cluster_per_trial: bool = False
+    """True when a trial's fault is one of the cluster itself, which others must not share."""
 
     def arm(self, name: str) -> Arm:
         """The arm of that name."""

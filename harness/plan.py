@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.faults import DEFAULT_WAY, injection_of, injections_of
-from harness.model import AppendStall, Arm, BrokerSettings, OrderedGroups, Parameters, Scenario
+from harness.model import AppendStall, Arm, BrokerSettings, Load, OrderedGroups, Parameters, Scenario
 
 EffortName = Literal["quick", "full"]
 
@@ -26,8 +26,11 @@ TRIAL_OVERHEAD_S = 0.4
 ANALYSIS_S = 25.0
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
-GROUPS_AT_ONCE_PER_CORE = 28
-"""Ordered groups of 16 queues at 10 messages a second each; more made hiccups of a second on two cores."""
+GROUPS_AT_ONCE_PER_CORE = 28.0
+"""Ordered groups of 160 messages a second each; more made hiccups of a second on two cores."""
+GROUP_RATE_HZ = 160.0
+IDLE_GROUP_SHARE = 1 / 3
+"""What the clients of a group cost at least, however few messages they get, in such groups."""
 OPERATION_BYTES = 360
 
 
@@ -61,9 +64,15 @@ class PlannedDeployment:
         return any(isinstance(trial.arm.fault, AppendStall) for trial in self.trials)
 
     @property
-    def groups(self) -> int:
-        """Ordered groups that its trials hold at once."""
-        return sum(trial.arm.load.groups for trial in self.trials if isinstance(trial.arm.load, OrderedGroups))
+    def groups(self) -> float:
+        """Ordered groups that its trials hold at once, in groups of ``GROUP_RATE_HZ`` messages a second."""
+        return sum(self._groups_of(trial.arm.load) for trial in self.trials)
+
+    def _groups_of(self, load: Load) -> float:
+        if not isinstance(load, OrderedGroups):
+            return 0.0
+        rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
+        return load.groups * max(IDLE_GROUP_SHARE, rate_hz / GROUP_RATE_HZ)
 
     @property
     def memory_mb(self) -> int:
@@ -77,7 +86,7 @@ class PlannedDeployment:
     def seconds(self) -> float:
         """How long it takes on an idle machine."""
         if not self.scenario.exclusive:
-            return ORDERED_TRIAL_S
+            return self.scenario.trial_s or ORDERED_TRIAL_S
         phases = self.scenario.phases
         fixed_s = phases.steady_s + phases.hold_s_max + phases.recover_s + TRIAL_OVERHEAD_S
         return BOOT_S + sum(fixed_s + float(trial.params.get("stall_ms", 0)) / 1000 for trial in self.trials)
@@ -194,7 +203,7 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
         repetitions = range(index, trials_total + 1, deployments_total)
         for release, way in itertools.product(wish.releases, _ways(scenario, wish)):
             mark = "" if way == DEFAULT_WAY else way
-            for label, settings, arms in _by_settings(_arms(scenario, wish)):
+            for label, settings, arms in _by_settings(scenario, _arms(scenario, release, wish)):
                 trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
@@ -221,8 +230,12 @@ def _name(*parts: str) -> str:
     return ".".join(filter(None, parts))
 
 
-def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
-    arms = [arm for arm in scenario.arms if not wish.arms or arm.name in wish.arms]
+def _arms(scenario: Scenario, release: str, wish: Wish) -> list[Arm]:
+    arms = [
+        arm
+        for arm in scenario.arms
+        if (not wish.arms or arm.name in wish.arms) and (not arm.releases or release in arm.releases)
+    ]
     if wish.effort == "full":
         return arms
     return [
@@ -236,8 +249,14 @@ def _arms(scenario: Scenario, wish: Wish) -> list[Arm]:
     ]
 
 
-def _by_settings(arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Arm]]]:
+def _by_settings(scenario: Scenario, arms: Sequence[Arm]) -> list[tuple[str, BrokerSettings, list[Arm]]]:
     """Arms that can share a cluster, with the name of the first as a label."""
+    if scenario.cluster_per_trial:
+        return [
+            (_name(arm.name, _cell_name(cell)), arm.broker, [dataclasses.replace(arm, cells=(cell,))])
+            for arm in arms
+            for cell in arm.cells
+        ]
     groups: list[tuple[str, BrokerSettings, list[Arm]]] = []
     for arm in arms:
         for _, settings, members in groups:

@@ -362,10 +362,13 @@ class EventLog(RecordLog):
         values = {"from_ns": from_ns, "at_ns": at_ns, "late_ms_max": late_ms_max, "samples": samples}
         self.write("hiccup", values)
 
-    def lock_probe(self, *, group: str, queue: str, asked_broker: str, granted: bool, at_ns: int | None = None) -> None:
-        """A lock request of ours for ``queue`` ("broker-a:3"), sent to ``asked_broker``, and its answer."""
+    def lock_probe(
+        self, *, group: str, queue: str, asked_broker: str, granted: bool, as_group: str = "", at_ns: int | None = None
+    ) -> None:
+        """A lock request of ours for a ``queue`` ("broker-a:3") of ``group``'s owner, in its name or ``as_group``'s."""
         values: dict[str, JsonValue] = {
             "group": group,
+            "as_group": as_group or group,
             "queue": queue,
             "asked_broker": asked_broker,
             "granted": granted,

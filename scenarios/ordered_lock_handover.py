@@ -7,7 +7,7 @@ already, are put through the same fault at once; their owners' lock renewals are
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from harness.model import (
     Arm,
@@ -28,13 +28,28 @@ from harness.model import (
     VerdictKind,
 )
 
-GROUPS = 7
-"""Owners of an arm in one deployment: three deployments make 21 independent ones, each with 8 of 16 queues."""
-QUICK_LOAD = {"rate_per_queue_hz": 5.0}
-"""Every message is a pull of its own for each group, so that eight trials at once are what fills two cores."""
+GROUPS = 14
+"""Owners of an arm in one deployment: three deployments make 42 independent ones, each with 4 of 8 queues."""
+QUEUES_PER_BROKER = 4
+RATE_PER_QUEUE_HZ = 2.5
+"""Every message is a pull of its own for each group: little load for many owners, which all wait at the same time."""
+QUICK_LOAD = {"groups": 7}
 
-LOAD = OrderedGroups(groups=GROUPS, owner_age_s_min=42.0)
+
+def _load(**changes: Any) -> OrderedGroups:
+    return OrderedGroups(
+        groups=GROUPS,
+        **{"queues_per_broker": QUEUES_PER_BROKER, "rate_per_queue_hz": RATE_PER_QUEUE_HZ, "owner_age_s_min": 42.0}
+        | changes,
+    )
+
+
+LOAD = _load()
 """Two renewals, of which the first comes a period after the start: the least that shows a period of 20 s."""
+SLOW = _load(owner_work_ms=10_000.0, rate_per_queue_hz=0.4, owner_age_s_min=25.0)
+"""An owner whose listener takes ten seconds a message."""
+AWAIT_MS = 20_000
+"""Twice the listener's time."""
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
 LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
 CLIENT_LOCK_LIFE = "rocketmq.client.rebalance.lockMaxLiveTime"
@@ -320,6 +335,69 @@ ORDER_07 = Claim(
     truth="With lockInterval 5 s and lockMaxLiveTime 15 s a queue stood still for {hand-over with 5 s and 15 s} s (median).",
 )
 
+
+def _never(name: str, measure: str, arm: str, why: str) -> Part:
+    """The share of owners none of whose queues shows it."""
+    return Part(
+        name=name,
+        quantity=Quantity(measure=measure, arm=arm, statistic=Statistic.SHARE, within=(None, 0.0)),
+        relation=">=",
+        bound=0.9,
+        unit="of owners",
+        why=why,
+    )
+
+
+ORDER_09 = Claim(
+    id="ORDER-09",
+    article="A3",
+    says="One queue is consumed by one thread at a time, so order in a queue is kept.",
+    reading="In a group no queue is ever consumed by two members at once, and first consumptions come in the order of their "
+    "offsets: without a fault, after a kill, after a graceful shutdown, and after one that finds listeners at work.",
+    parts=(
+        _never(
+            "no overlap without a fault",
+            "overlap_ms",
+            "baseline",
+            "A guarantee allows no exception; nine tenths is what 42 of 42 owners allow as a lower bound.",
+        ),
+        _never(
+            "no overlap after a kill",
+            "overlap_ms",
+            "incident",
+            "The same; a dead owner can hardly overlap with anybody.",
+        ),
+        _never(
+            "in order after a kill",
+            "out_of_order_count",
+            "incident",
+            "The same for order; what the owner had not reported comes again, which is a duplicate and no disorder.",
+        ),
+        _never(
+            "no overlap after a shutdown",
+            "overlap_ms",
+            "fix-graceful-shutdown",
+            "The same, with listeners that take no time.",
+        ),
+        _never(
+            "no overlap after a shutdown with listeners at work",
+            "overlap_ms",
+            "incident-slow-shutdown",
+            "The same. A listener of ten seconds is at work in nearly every queue when the shutdown comes, so that a lock "
+            "that is given back too early shows in nearly every owner.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.REFUTED,
+        "shutdown() stops the pool without waiting for its listeners (awaitTerminationMillisWhenShutdown is 0 where there "
+        "is such a setting) and unlocks every queue at once, so that the successor starts while a listener is at work",
+        "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.shutdown",
+    ),
+    truth="Owners without any overlap: {no overlap without a fault} without a fault, {no overlap after a kill} after a kill, "
+    "{no overlap after a shutdown} after a shutdown, but {no overlap after a shutdown with listeners at work} when listeners "
+    "were at work during it.",
+)
+
 ORDER_11 = Claim(
     id="ORDER-11",
     article="A3",
@@ -364,6 +442,145 @@ ORDER_11 = Claim(
     "{lock manager's lines in lock.log} lines of the lock manager a broker.",
 )
 
+ORDER_16 = Claim(
+    id="ORDER-16",
+    article="A3",
+    says="The first lock of a queue and the take-over of an expired one are logged too, the latter with old and new client.",
+    reading="The lock manager writes a line for the first lock of each queue that an owner had, and one for the take-over "
+    "that names the owner's and the successor's client id.",
+    parts=(
+        Part(
+            name="queues with a line of their first lock",
+            quantity=Quantity(
+                measure="first_lock_lines", arm="incident", statistic=Statistic.SHARE, within=(1.0, None)
+            ),
+            relation=">=",
+            bound=0.9,
+            unit="of owners",
+            why="An owner counts when each of its queues has the line; nine tenths is what 42 of 42 allow.",
+        ),
+        Part(
+            name="queues with a line of their take-over",
+            quantity=Quantity(measure="takeover_lines", arm="incident", statistic=Statistic.SHARE, within=(1.0, None)),
+            relation=">=",
+            bound=0.9,
+            unit="of owners",
+            why="The same.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "tryLockBatch logs a lock that it makes at level INFO, and an expired one that it takes over at level WARN with both "
+        "client ids",
+        f"{LOCK_MANAGER}.tryLockBatch",
+    ),
+    truth="Owners all of whose queues had a line of the first lock: {queues with a line of their first lock}, of the "
+    "take-over with both clients: {queues with a line of their take-over}.",
+)
+
+ORDER_17 = Claim(
+    id="ORDER-17",
+    article="A3",
+    says="Locks are kept by group and queue: other groups on the same queue do not wait.",
+    reading="A lock request for a queue that an owner holds is refused in the name of its group and granted in the name of "
+    "another one.",
+    parts=(
+        Part(
+            name="granted to the same group",
+            quantity=Quantity(
+                measure="foreign_lock_granted", arm="incident", statistic=Statistic.MEAN, where={"asked": ("own",)}
+            ),
+            relation="<=",
+            bound=0.5,
+            unit="of requests",
+            why="The control: the queue is held. A held lock must not be granted; half is far from both outcomes.",
+        ),
+        Part(
+            name="granted to another group",
+            quantity=Quantity(
+                measure="foreign_lock_granted",
+                arm="incident",
+                statistic=Statistic.MEAN,
+                where={"asked": ("own, other group",)},
+            ),
+            relation=">=",
+            bound=0.5,
+            unit="of requests",
+            why="What is kept by group grants it at once; half is far from both outcomes.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "the table maps a group to its own map of queues",
+        f"{LOCK_MANAGER}.mqLockTable",
+    ),
+    truth="Of the requests for a queue that was held, {granted to the same group} were granted to the same group and "
+    "{granted to another group} to another one.",
+)
+
+ORDER_18 = Claim(
+    id="ORDER-18",
+    article="A3",
+    says="The first lock request comes 1 s after start; renewing and unlocking exist in clustering mode only; the owner's "
+    "repeated request renews its lock.",
+    reading="A member's first lock request of any kind comes 0.9 to 2 s after its start; a member in broadcasting mode sends "
+    "none; a lock that is older than its life, had it not been renewed, is still refused to a stranger.",
+    parts=(
+        Part(
+            name="first lock request after the start",
+            quantity=Quantity(measure="first_lock_request_s", arm="baseline", statistic=Statistic.MEDIAN),
+            relation=">=",
+            bound=0.9,
+            unit="s",
+            why="A second, less a tenth for the timer; what comes at the start itself is far below.",
+        ),
+        Part(
+            name="first lock request of the timer",
+            quantity=Quantity(measure="first_timed_lock_request_s", arm="baseline", statistic=Statistic.MEDIAN),
+            relation="<=",
+            bound=2.0,
+            unit="s",
+            why="A second after the service has started, which is a moment after start() was called, on a busy machine.",
+        ),
+        Part(
+            name="lock requests in broadcasting mode",
+            quantity=Quantity(
+                measure="lock_requests_count",
+                arm="baseline",
+                statistic=Statistic.MEAN,
+                where={"mode": ("broadcasting",)},
+            ),
+            relation="<=",
+            bound=0.5,
+            unit="a member",
+            why="None is what it means; six members without any bound the rate below 0.7 a member, eighteen below 0.21.",
+        ),
+        Part(
+            name="renewed lock granted to a stranger",
+            quantity=Quantity(
+                measure="foreign_lock_granted",
+                arm="fix-short-lock",
+                statistic=Statistic.MEAN,
+                where={"asked": ("own",)},
+            ),
+            relation="<=",
+            bound=0.5,
+            unit="of requests",
+            why="Owners are 25 s old and more when they are asked, and a lock lives 15 s there: without renewal every one "
+            "of them would be granted.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.REFUTED,
+        "lockMQPeriodically starts 1 s after the service, but start() ends with rebalanceImmediately(), and the rebalance "
+        "asks for the lock of each new queue at once",
+        "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance",
+    ),
+    truth="The first lock request came {first lock request after the start} s after the start, from rebalancing; the lock "
+    "timer's {first lock request of the timer} s after it. Members in broadcasting mode sent "
+    "{lock requests in broadcasting mode}; a renewed lock was granted to {renewed lock granted to a stranger} of strangers.",
+)
+
 SCENARIO = Scenario(
     name="ordered-lock-handover",
     title="Ordered consumption stands still after a consumer was killed",
@@ -372,7 +589,12 @@ SCENARIO = Scenario(
     "long until the successor consumes, and what each setting does to it.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
-        Arm(name="baseline", what="The same load, nobody is killed.", fault=NoFault(), load=LOAD),
+        Arm(
+            name="baseline",
+            what="The same load, nobody is killed; some members in broadcasting mode beside it.",
+            fault=NoFault(),
+            load=_load(broadcasting=6),
+        ),
         Arm(
             name="incident", what="kill -9 of the owners; every setting at its default.", fault=KillOwners(), load=LOAD
         ),
@@ -385,6 +607,30 @@ SCENARIO = Scenario(
             broker=BrokerSettings(environment={LOCK_LIFE: "15000"}, logging="stock"),
         ),
         Arm(
+            name="incident-late-replacement",
+            what="kill -9 of the owners, which had every queue; their replacements join after that, as in a migration.",
+            fault=KillOwners(),
+            load=_load(successor_joins="after"),
+        ),
+        Arm(
+            name="incident-slow-shutdown",
+            what="The owners call shutdown() while their listeners are busy for ten seconds a message.",
+            fault=ShutDownOwners(),
+            load=SLOW,
+        ),
+        Arm(
+            name="better-await-termination",
+            what="Ours: the same, and shutdown() waits for the listeners (awaitTerminationMillisWhenShutdown).",
+            fault=ShutDownOwners(),
+            load=_load(
+                owner_work_ms=10_000.0,
+                rate_per_queue_hz=0.4,
+                owner_age_s_min=25.0,
+                owner_settings={"awaitTerminationMillisWhenShutdown": AWAIT_MS},
+            ),
+            releases=("4.9.7", "5.3.3"),
+        ),
+        Arm(
             name="fix-graceful-shutdown",
             what="The article's first fix: the owners call shutdown().",
             fault=ShutDownOwners(),
@@ -394,7 +640,7 @@ SCENARIO = Scenario(
             name="fix-short-lock",
             what="The article's second fix: lockInterval 5 s, lockMaxLiveTime 15 s.",
             fault=KillOwners(),
-            load=OrderedGroups(groups=GROUPS, owner_properties=SHORT, successor_properties=SHORT),
+            load=_load(owner_properties=SHORT, successor_properties=SHORT, owner_age_s_min=25.0),
             broker=BrokerSettings(properties={LOCK_LIFE: "15000"}),
         ),
         Arm(
@@ -402,15 +648,34 @@ SCENARIO = Scenario(
             what="Ours: lock renewed every second for 5 s, the client's own lock expiry below the broker's, and a rebalance "
             "every second, which is when 4.x asks again.",
             fault=KillOwners(),
-            load=OrderedGroups(groups=GROUPS, owner_properties=FAST, successor_properties=FAST),
+            load=_load(owner_properties=FAST, successor_properties=FAST, owner_age_s_min=0.0),
             broker=BrokerSettings(properties={LOCK_LIFE: "5000"}),
         ),
     ),
     phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=110.0, recover_s=3.0),
-    claims=(ORDER_01, ORDER_02, ORDER_03, ORDER_04, ORDER_05, ORDER_06, ORDER_07, ORDER_11),
+    claims=(
+        ORDER_01,
+        ORDER_02,
+        ORDER_03,
+        ORDER_04,
+        ORDER_05,
+        ORDER_06,
+        ORDER_07,
+        ORDER_09,
+        ORDER_11,
+        ORDER_16,
+        ORDER_17,
+        ORDER_18,
+    ),
     effort=Effort(trials=3, deployments=3),
     quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
-    quick_cells={"incident-as-documented": (), "better-short-lock-and-rebalance": ()},
+    quick_cells={
+        "incident-as-documented": (),
+        "incident-late-replacement": (),
+        "incident-slow-shutdown": (),
+        "better-await-termination": (),
+        "better-short-lock-and-rebalance": (),
+    },
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,

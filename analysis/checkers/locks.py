@@ -7,6 +7,8 @@ the time between the fault and the take-over.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -23,6 +25,11 @@ MEASURES: tuple[str, ...] = (
     "unlock_lines",
     "unlock_after_s",
     "foreign_lock_granted",
+    "first_lock_request_s",
+    "first_timed_lock_request_s",
+    "lock_requests_count",
+    "first_lock_lines",
+    "takeover_lines",
 )
 
 LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 41, 42
@@ -46,7 +53,9 @@ def observe(inputs: Inputs) -> DataFrame:
     return together(
         _of_queues(changed, lines),
         _in_other_files(changed, lines),
+        _changes_in_logs(inputs, changed),
         _renewals(inputs),
+        _first_requests(inputs),
         _probes(inputs),
     )
 
@@ -152,18 +161,62 @@ def _renewals(inputs: Inputs) -> DataFrame:
     )
 
 
+def _first_requests(inputs: Inputs) -> DataFrame:
+    """From a member's start to its first lock request of any kind, and to the first one of its timer; how many it sent.
+
+    A member without any request is one that sent none: its start is in the same history.
+    """
+    by_timer = F.col("thread").startswith(_RENEWER) | (F.size("asked") > 1)
+    requests = (
+        inputs.records.lock_requests.where(F.col("code") == LOCK_BATCH_MQ)
+        .groupBy("trial", "instance")
+        .agg(
+            F.count("*").alias("requests"),
+            F.min("started_ns").alias("first_ns"),
+            F.min(F.when(by_timer, F.col("started_ns"))).alias("timed_ns"),
+            F.min_by("n", "started_ns").alias("first_line"),
+        )
+    )
+    started = (
+        inputs.records.instances.where("event = 'starting'")
+        .groupBy("trial", "instance", "file")
+        .agg(F.min("at_ns").alias("starting_ns"), F.min("n").alias("starting_line"))
+    )
+    members = started.join(requests, ["trial", "instance"], "left").join(
+        inputs.trials.where("grouped").select("trial", "deployment"), "trial"
+    )
+    is_broadcast = F.col("instance").endswith("-broadcast")
+    line, words = F.coalesce("first_line", "starting_line"), F.concat(F.lit("lock requests of "), F.col("instance"))
+
+    def value(measure: str, value: Column, params: Mapping[str, Column] | None = None) -> Value:
+        return Value(measure=measure, value=value, params=params or {}, file=F.col("file"), line=line, operation=words)
+
+    return observations(
+        members,
+        F.concat_ws("/", "deployment", "trial", "instance"),
+        value("first_lock_request_s", (F.col("first_ns") - F.col("starting_ns")) / _SECOND_NS),
+        value("first_timed_lock_request_s", (F.col("timed_ns") - F.col("starting_ns")) / _SECOND_NS),
+        value(
+            "lock_requests_count",
+            F.coalesce("requests", F.lit(0)),
+            {"mode": F.when(is_broadcast, "broadcasting").otherwise("clustering")},
+        ),
+    )
+
+
 def _probes(inputs: Inputs) -> DataFrame:
     probes = inputs.records.events.where("type = 'lock_probe'").select(
-        "trial", "n", "group", "queue", "asked_broker", F.col("granted").cast("int").alias("granted")
+        "trial", "n", "group", "as_group", "queue", "asked_broker", F.col("granted").cast("int").alias("granted")
     )
     own = F.substring_index("queue", ":", 1) == F.col("asked_broker")
+    of_others = F.coalesce(F.col("as_group") != F.col("group"), F.lit(False))
     return observations(
         probes.join(inputs.trials.select("trial", "deployment"), "trial"),
         owner_unit(),
         Value(
             measure="foreign_lock_granted",
             value=F.col("granted"),
-            params={"asked": F.when(own, F.lit("own")).otherwise(F.lit("other"))},
+            params={"asked": F.when(of_others, "own, other group").when(own, "own").otherwise("other")},
             file=events_file(),
             line=F.col("n"),
             operation=F.concat(F.lit("lock of "), F.col("queue"), F.lit(" asked of "), F.col("asked_broker")),
@@ -254,6 +307,51 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
         *_takeover_values(),
         _waiting_value(F.lit(_LOCK_LOG)),
         *_unlock_values(),
+    )
+
+
+def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
+    """How many lines there are about each queue's first lock, and about its take-over from the owner by the successor."""
+    happened = F.col("happened")
+    lines = inputs.logs.lock_lines.where(happened.isin(lock.FIRST, lock.EXPIRED)).select(
+        "deployment", "group", "topic", "broker", "queue", "file", "line", "happened", "client", "holder"
+    )
+    queues = changed.select(
+        *_CHANGED_QUEUE,
+        *("deployment", "topic", "broker", "queue", "owner_client", "successor_client", "owned_file", "owned_line"),
+    )
+    taken = (
+        (happened == lock.EXPIRED)
+        & (F.col("client") == F.col("successor_client"))
+        & (F.col("holder") == F.col("owner_client"))
+    )
+    counted = (
+        queues.join(lines, ["deployment", "group", "topic", "broker", "queue"], "left")
+        .groupBy(*_CHANGED_QUEUE, "deployment", "broker", "queue", "owned_file", "owned_line")
+        .agg(
+            F.count(F.when(happened == lock.FIRST, 1)).alias("first_lines"),
+            F.count(F.when(taken, 1)).alias("taken_lines"),
+            F.min_by("file", F.when(happened == lock.FIRST, F.col("line"))).alias("first_file"),
+            F.min(F.when(happened == lock.FIRST, F.col("line"))).alias("first_line"),
+            F.min_by("file", F.when(taken, F.col("line"))).alias("taken_file"),
+            F.min(F.when(taken, F.col("line"))).alias("taken_line"),
+        )
+    )
+
+    def value(measure: str, column: str, place: str, words: str) -> Value:
+        return Value(
+            measure=measure,
+            value=F.col(column),
+            file=F.coalesce(f"{place}_file", "owned_file"),
+            line=F.coalesce(f"{place}_line", "owned_line"),
+            operation=F.concat(queue_words(), F.lit(": "), F.col(column), F.lit(words)),
+        )
+
+    return observations(
+        counted,
+        owner_unit(),
+        value("first_lock_lines", "first_lines", "first", " lines of its first lock"),
+        value("takeover_lines", "taken_lines", "taken", " lines of its take-over"),
     )
 
 

@@ -56,6 +56,9 @@ class Worker:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
         self._history.anchor()
         self._history.close()
         failure = str(self._history.failure())
@@ -137,6 +140,7 @@ class Worker:
         ordered: bool,
         work_ns: int,
         run: str,
+        broadcasting: bool,
         settings: Mapping[str, Any],
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
@@ -147,9 +151,15 @@ class Worker:
         self._prepare(consumer, instance, namesrv, settings)
         where = jpype.JClass("org.apache.rocketmq.common.consumer.ConsumeFromWhere")
         consumer.setConsumeFromWhere(where.CONSUME_FROM_FIRST_OFFSET)
+        if broadcasting:
+            # The class of its modes lies in another package in 5.x.
+            consumer.setMessageModel(type(consumer.getMessageModel()).valueOf("BROADCASTING"))
         consumer.subscribe(topic, "*")
         listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
+        if ordered:
+            self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
+            self._watch.add(instance, group, consumer)
         if ordered:
             self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
             self._watch.add(instance, group, consumer)

@@ -6,15 +6,28 @@ from collections.abc import Mapping
 
 from harness.faults.append_stall import StallByByteman
 from harness.faults.base import Injection
+from harness.faults.broker_away import KillBrokerAndRestart
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
+from harness.faults.owners_pause import PauseOwnersBySignal
 from harness.faults.store_freeze import StallByFreeze
-from harness.model import AppendStall, Fault, KillOwners, NoFault, Scenario, ShutDownOwners
+from harness.model import (
+    AppendStall,
+    BrokerAway,
+    Fault,
+    KillOwners,
+    NoFault,
+    PauseOwners,
+    Scenario,
+    ShutDownOwners,
+)
 
 INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     NoFault: (NothingHappens(),),
     KillOwners: (KillOwnersBySignal(),),
     ShutDownOwners: (ShutDownOwnersByCall(),),
+    PauseOwners: (PauseOwnersBySignal(),),
+    BrokerAway: (KillBrokerAndRestart(),),
     AppendStall: (StallByByteman(), StallByFreeze()),
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""

@@ -9,7 +9,8 @@ from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
 
 
-def _owners(load: LoadSession) -> JavaClient:
+def owners_of(load: LoadSession) -> JavaClient:
+    """The process that holds the owners. Raises ClientError where the load has none."""
     owners = load.owners()
     if owners is None:
         raise ClientError("this load has no owners", advice="Use a fault that goes with the arm's load.")
@@ -23,7 +24,7 @@ class KillOwnersBySignal(NeedsNothing):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> None:
         """Kill, and wait until the process is gone."""
-        owners = _owners(load)
+        owners = owners_of(load)
         target = f"pid {owners.pid}"
         trial.events.fault("kill-owners", "asked", target=target)
         before_ns, gone_ns = owners.kill()
@@ -43,7 +44,7 @@ class ShutDownOwnersByCall(NeedsNothing):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> None:
         """Call and wait until every call has returned."""
-        owners = _owners(load)
+        owners = owners_of(load)
         target = f"pid {owners.pid}"
         trial.events.fault("shut-down-owners", "asked", target=target)
         before_ns = mono_ns()

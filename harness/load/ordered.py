@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
@@ -26,6 +27,13 @@ LONGEST_S = 600.0
 """Bounds the schedule whatever happens to the trial."""
 POLL_S = 0.5
 START_S_MAX = 30.0
+
+CELL_PROPERTIES: Mapping[str, str] = {
+    "lock_interval_ms": "rocketmq.client.rebalance.lockInterval",
+    "lock_life_ms": "rocketmq.client.rebalance.lockMaxLiveTime",
+    "rebalance_ms": "rocketmq.client.rebalance.waitInterval",
+}
+"""Parameters of a cell that become options of the consumers' JVMs."""
 
 
 class OrderedSession:
@@ -49,10 +57,11 @@ class OrderedSession:
             read_queues=self._load.queues_per_broker,
             write_queues=self._load.queues_per_broker,
         )
+        of_cell = {CELL_PROPERTIES[name]: f"{value:g}" for name, value in self._cell() if name in CELL_PROPERTIES}
         properties = {
             "producer": {},
-            "owner": self._load.owner_properties,
-            "successor": self._load.successor_properties,
+            "owner": {**self._load.owner_properties, **of_cell},
+            "successor": {**self._load.successor_properties, **of_cell},
         }
         with self._trial.boots:
             for name, values in properties.items():
@@ -63,6 +72,9 @@ class OrderedSession:
         self._start_sends()
         self._start_consumers()
         self._wait_settled()
+
+    def _cell(self) -> list[tuple[str, float]]:
+        return [(name, float(value)) for name, value in self._trial.params.items() if not isinstance(value, str)]
 
     def _start_sends(self) -> None:
         producer = self._clients["producer"]
@@ -96,7 +108,9 @@ class OrderedSession:
         draw = random.Random(self._trial.record.seed)
         spread_s = self._load.owner_start_spread_s
         starts = [(index * spread_s / len(self._groups), group, "owner") for index, group in enumerate(self._groups)]
-        starts += [(draw.uniform(0.0, spread_s), group, "successor") for group in self._groups]
+        if self._load.successor_joins == "before":
+            starts += [(draw.uniform(0.0, spread_s), group, "successor") for group in self._groups]
+        starts += [(0.0, group, "broadcast") for group in self._groups[: self._load.broadcasting]]
         started = time.monotonic()
         for at_s, group, role in sorted(starts):
             self._trial.stay(started + at_s - time.monotonic())
@@ -106,18 +120,26 @@ class OrderedSession:
 
     def _start_consumer(self, role: str, group: str) -> None:
         """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
+        is_owner, is_broadcast = role == "owner", role == "broadcast"
+        client = self._clients["owner" if is_owner else "successor"]
         spec = ConsumerSpec(
             instance=f"{group}-{role}",
-            group=group,
+            group=f"{group}-broadcast" if is_broadcast else group,
             topic=self._topic,
             ordered=True,
+            broadcasting=is_broadcast,
             run=self._trial.record.trial,
-            settings={"consumeThreadMin": CONSUME_THREADS, "consumeThreadMax": CONSUME_THREADS},
+            work_ns=int(self._load.owner_work_ms * 1e6) if is_owner else 0,
+            settings={
+                "consumeThreadMin": CONSUME_THREADS,
+                "consumeThreadMax": CONSUME_THREADS,
+                **(self._load.owner_settings if is_owner else {}),
+            },
         )
 
         def start() -> str:
             try:
-                return self._clients[role].start_consumer(spec, namesrv_addresses(self._trial.cluster))
+                return client.start_consumer(spec, namesrv_addresses(self._trial.cluster))
             except ClientError as error:
                 if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
                     raise NotYet(str(error)) from error
@@ -126,14 +148,18 @@ class OrderedSession:
         wait_until(f"{spec.instance} to start", start, timeout_s=START_S_MAX, cancel=self._trial.cancel)
 
     def _wait_settled(self) -> None:
-        """Both members of each group hold half of the queues; the rebalance that gets there takes some of its periods."""
-        half = self._queues // 2
+        """Every member holds its share of the queues; the rebalance that gets there takes some of its periods."""
+        share = self._queues if self._load.successor_joins == "after" else self._queues // 2
 
         def settled() -> bool:
             held = {**self._clients["owner"].assigned_queues(), **self._clients["successor"].assigned_queues()}
-            unsettled = {instance: len(queues) for instance, queues in held.items() if len(queues) != half}
+            unsettled = {
+                instance: len(queues)
+                for instance, queues in held.items()
+                if len(queues) != share and not instance.endswith("-broadcast")
+            }
             if unsettled:
-                raise NotYet(f"these do not hold {half} queues: {unsettled}")
+                raise NotYet(f"these do not hold {share} queues: {unsettled}")
             return True
 
         wait_until(
@@ -147,42 +173,58 @@ class OrderedSession:
     def steady(self) -> None:
         """A window of plain load, in which locks are also asked for by a stranger, until the owners are old enough."""
         self._trial.on_rate(self._rate_hz)
-        self._probe_locks()
         age_s = time.monotonic() - self._owners_started
         self._trial.stay(max(self._trial.phases.steady_s, self._load.owner_age_s_min - age_s))
+        self._probe_locks()
         state = self._clients["producer"].schedule_state(SCHEDULE)
         if not state.sending:
             raise ClientError("the producer stopped sending by itself")
 
     def _probe_locks(self) -> None:
-        """Ask each broker for one lock that an owner holds on one of them: its own must refuse."""
+        """Ask each broker for one lock that an owner holds on one of them, and its own for another group as well."""
         held = self._clients["owner"].assigned_queues()
         for group in self._groups:
             queue = held[f"{group}-owner"][0]
             broker_name, _, queue_id = queue.partition(":")
+            wanted = (self._topic, broker_name, int(queue_id))
             for master in masters(self._trial.cluster):
+                as_groups = (group, f"{group}-other") if master.broker_name == broker_name else (group,)
                 with ask(master) as connection:
-                    wanted = (self._topic, broker_name, int(queue_id))
-                    granted = connection.lock(group, "127.0.0.1@stranger", [wanted])
-                self._trial.events.lock_probe(
-                    group=group, queue=queue, asked_broker=master.broker_name, granted=bool(granted)
-                )
+                    for as_group in as_groups:
+                        granted = bool(connection.lock(as_group, "127.0.0.1@stranger", [wanted]))
+                        self._trial.events.lock_probe(
+                            group=group,
+                            as_group=as_group,
+                            queue=queue,
+                            asked_broker=master.broker_name,
+                            granted=granted,
+                        )
 
     def owners(self) -> JavaClient | None:
         """The process that the fault is about."""
         return self._clients["owner"]
 
     def hold(self) -> None:
-        """Until the successors hold every queue, or the longest hold is over (a baseline: the shortest)."""
+        """Until the successors hold every queue, or the longest hold is over (a baseline: the shortest).
+
+        Owners that stand still do so for as long as their cell says.
+        """
         phases = self._trial.phases
         started = time.monotonic()
+        if self._load.successor_joins == "after":
+            for group in self._groups:
+                self._start_consumer("successor", group)
+        if "pause_s" in self._trial.params:
+            self._trial.stay(started + float(self._trial.params["pause_s"]) - time.monotonic())
+            return
         if self._trial.record.injection != "none":
             while time.monotonic() - started < phases.hold_s_max and not self._successors_hold_everything():
                 self._trial.stay(POLL_S)
         self._trial.stay(started + phases.hold_s_min - time.monotonic())
 
     def _successors_hold_everything(self) -> bool:
-        return all(len(queues) == self._queues for queues in self._clients["successor"].assigned_queues().values())
+        held = self._clients["successor"].assigned_queues()
+        return all(len(held.get(f"{group}-successor", ())) == self._queues for group in self._groups)
 
     def recover(self) -> None:
         """The successors work off what has piled up."""

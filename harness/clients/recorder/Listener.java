@@ -59,14 +59,24 @@ public final class Listener {
         };
     }
 
+    /** Work that does not heed an interruption, as a call of a database does not; the flag is kept for who asks for it. */
+    private static void work(long untilNs) {
+        boolean interrupted = false;
+        for (long left = untilNs - System.nanoTime(); left > 0; left = untilNs - System.nanoTime()) {
+            java.util.concurrent.locks.LockSupport.parkNanos(left);
+            interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
     private void record(List messages, MessageQueue queue) {
         for (int i = 0; i < messages.size(); i++) {
             MessageExt message = (MessageExt) messages.get(i);
             long startedNs = System.nanoTime();
             long[] content = Body.read(message.getBody(), run);
-            if (workNs > 0) {
-                java.util.concurrent.locks.LockSupport.parkNanos(workNs);
-            }
+            work(startedNs + workNs);
             Record record = History.begin(prefix);
             record.text(TOPIC, queue.getTopic()).text(BROKER, queue.getBrokerName())
                 .number(QUEUE, queue.getQueueId()).number(OFFSET, message.getQueueOffset());
