@@ -83,8 +83,9 @@ class SendSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleState:
-    """Sends issued and ended so far; ``sending`` until the schedule is through or stopped."""
+    """Sends that were due, issued and ended so far; ``sending`` until the schedule is through or stopped."""
 
+    due: int
     issued: int
     ended: int
     sending: bool

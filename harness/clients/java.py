@@ -36,6 +36,9 @@ CLIENT_JVM_OPTIONS = ("-Xms32m", ADDRESS_SPACE, "-XX:+UseSerialGC", "-XX:TieredS
 """Small and quick to start. The clients of a trial send and receive at most a few thousand messages a second, for
 which C1's code does; a benchmark at saturation starts its clients with the JVM's own defaults."""
 
+LOAD_JVM_OPTIONS = ("-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC", "-Xss512k")
+"""Of a client that has to reach saturation: both compilers, and a young generation that is seldom full."""
+
 
 def gc_log_option(path: Path) -> str:
     """The unified log of collections and safepoints, in UTC, bounded to 16 MB."""

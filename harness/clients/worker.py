@@ -56,9 +56,6 @@ class Worker:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch = None
         self._history.anchor()
         self._history.close()
         failure = str(self._history.failure())
@@ -119,9 +116,10 @@ class Worker:
         return taken
 
     def schedule_state(self, name: str) -> dict[str, int | bool]:
-        """How many sends were issued and how many have ended, and whether more will come."""
+        """How many sends were due, were issued and have ended, and whether more will come."""
         schedule = self._loads[name]
         return {
+            "due": int(schedule.due()),
             "issued": int(schedule.issued()),
             "ended": int(schedule.ended()),
             "sending": bool(schedule.isSending()),
@@ -157,9 +155,6 @@ class Worker:
         consumer.subscribe(topic, "*")
         listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
-        if ordered:
-            self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
-            self._watch.add(instance, group, consumer)
         if ordered:
             self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
             self._watch.add(instance, group, consumer)

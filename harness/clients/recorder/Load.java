@@ -26,6 +26,9 @@ public abstract class Load {
     /** Changes the load from now on: the rate in messages a second, or how many are on their way at once. */
     public abstract void steer(double to);
 
+    /** Messages that should have been issued by now. */
+    public abstract long due();
+
     abstract void run(int thread);
 
     void startThreads() {

@@ -49,6 +49,10 @@ public final class Saturation extends Load {
         debt.addAndGet(permits - taken);
     }
 
+    public long due() {
+        return issued();
+    }
+
     void run(int thread) {
         while (!stopped) {
             if (async ? !acquired() : thread >= atOnce) {

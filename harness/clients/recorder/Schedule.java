@@ -57,6 +57,16 @@ public final class Schedule extends Load {
         wake();
     }
 
+    public synchronized long due() {
+        if (stopped) {
+            return issued();
+        }
+        long nowNs = System.nanoTime();
+        long count = nowNs < first.startNs ? 0 : (long) Math.ceil(last.at(nowNs));
+        long batches = (count + settings.batch - 1) / settings.batch;
+        return Math.min(batches * settings.batch, operations);
+    }
+
     void run(int thread) {
         Piece piece = first;
         long index = 0;

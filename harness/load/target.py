@@ -1,0 +1,132 @@
+"""What a load is aimed at: name servers, and the topic's queues on the brokers that they list. All of it is checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.clients.remoting import Remoting, Route
+from harness.errors import ClientError, UsageError
+from harness.recorder import EventLog
+from harness.releases import known_releases
+from harness.targets import Network, check_allowed
+from harness.wait import NotYet, wait_until
+
+ROUTE_S_MAX = 60.0
+_VERSION = re.compile(r"V?(\d+)[._](\d+)[._](\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A topic on a cluster. ``brokers`` are masters' addresses by broker name, ``queues`` their queues of the topic."""
+
+    namesrv: tuple[str, ...]
+    topic: str
+    allowed: tuple[Network, ...]
+    brokers: Mapping[str, str]
+    queues: Mapping[str, int]
+
+    @property
+    def namesrv_list(self) -> str:
+        """As a client wants it."""
+        return ";".join(self.namesrv)
+
+    def release(self) -> str:
+        """The brokers' release as they tell it, or the nearest known one that is not newer."""
+        with Remoting(next(iter(self.brokers.values()))) as connection:
+            told = connection.runtime_info().get("brokerVersionDesc", "")
+        match = _VERSION.search(told)
+        version = tuple(int(part) for part in match.groups()) if match else ()
+        known = {release: tuple(int(part) for part in release.split(".")) for release in known_releases()}
+        fitting = [release for release, numbers in known.items() if numbers <= version]
+        return fitting[-1] if fitting else next(iter(known))
+
+    def check(self) -> None:
+        """Ask the name servers again, and refuse when any of them lists an address that is not allowed.
+
+        Raises:
+            TargetNotAllowedError: one does.
+        """
+        for namesrv in self.namesrv:
+            try:
+                _read_route(namesrv, self.topic, self.allowed)
+            except ClientError:
+                continue  # A name server that does not answer tells clients nothing either.
+
+    def unconsumed(self, group: str) -> int:
+        """Messages that the group has not committed yet, by the brokers' own counts."""
+        left = 0
+        for name, address in self.brokers.items():
+            with Remoting(address) as connection:
+                for queue in range(self.queues[name]):
+                    done = connection.consumer_offset(group, self.topic, queue) or 0
+                    left += connection.max_offset(self.topic, queue) - done
+        return left
+
+    def record_ends(self, events: EventLog, group: str | None) -> None:
+        """Record every queue's offsets, and the group's in it, as the brokers have them."""
+        for name, address in self.brokers.items():
+            with Remoting(address) as connection:
+                for queue in range(self.queues[name]):
+                    events.store_max(
+                        topic=self.topic,
+                        broker=name,
+                        queue=queue,
+                        min_offset=connection.min_offset(self.topic, queue),
+                        max_offset=connection.max_offset(self.topic, queue),
+                        group=group,
+                        consumer_offset=connection.consumer_offset(group, self.topic, queue) if group else None,
+                    )
+
+
+def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network], create_queues: int | None) -> Target:
+    """Read where the topic lives. ``create_queues`` makes it with so many queues a broker where it does not exist.
+
+    Raises:
+        TargetNotAllowedError: a name server or broker lies outside of what is allowed; nothing was sent to it.
+        UsageError: the topic does not exist and was not to be made.
+        ClientError: a name server does not answer.
+    """
+    check_allowed(namesrv, allowed)
+    route = _read_route(namesrv[0], topic, allowed)
+    if route is None and create_queues is None:
+        raise UsageError(
+            f"{namesrv[0]} has no route of topic {topic}",
+            advice="Name one with --topic, or let it be made with --create-topic QUEUES.",
+        )
+    if route is None:
+        assert create_queues is not None
+        _create(namesrv, topic, create_queues, allowed)
+        route = _read_route(namesrv[0], topic, allowed)
+        assert route is not None
+    brokers = {name: by_id[0] for name, by_id in route.addresses.items() if 0 in by_id}
+    queues = {name: count for name, count in route.write_queues.items() if name in brokers}
+    return Target(namesrv=tuple(namesrv), topic=topic, allowed=tuple(allowed), brokers=brokers, queues=queues)
+
+
+def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route | None:
+    with Remoting(namesrv) as connection:
+        listed = connection.cluster_brokers()
+        check_allowed((address for by_id in listed.values() for address in by_id.values()), allowed)
+        route = connection.route(topic)
+    if route is not None:
+        check_allowed((address for by_id in route.addresses.values() for address in by_id.values()), allowed)
+    return route
+
+
+def _create(namesrv: Sequence[str], topic: str, queues: int, allowed: Sequence[Network]) -> None:
+    with Remoting(namesrv[0]) as connection:
+        masters = {name: by_id[0] for name, by_id in connection.cluster_brokers().items() if 0 in by_id}
+    for address in masters.values():
+        with Remoting(address) as connection:
+            connection.create_topic(topic, read_queues=queues, write_queues=queues)
+
+    def listed_everywhere() -> bool:
+        for one in namesrv:
+            route = _read_route(one, topic, allowed) or Route()
+            if set(route.write_queues) != set(masters):
+                raise NotYet(f"{one} lists {dict(route.write_queues)}")
+        return True
+
+    wait_until(f"the route of {topic}", listed_everywhere, timeout_s=ROUTE_S_MAX)
