@@ -29,9 +29,7 @@ class Records:
     consumptions: DataFrame
     lock_requests: DataFrame
     """Requests that a hook records: locking, unlocking, and the first pull after a queue was locked."""
-    """Requests that a hook records: locking, unlocking, and the first pull after a queue was locked."""
     instances: DataFrame
-    queue_flags: DataFrame
     queue_flags: DataFrame
     anchors: DataFrame
     damaged: DataFrame
@@ -52,7 +50,6 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         consumptions=_of_type(whole, "consume"),
         lock_requests=_of_type(whole, "rpc"),
         instances=_of_type(whole, "instance"),
-        queue_flags=_of_type(whole, "queue"),
         queue_flags=_of_type(whole, "queue"),
         anchors=_anchors(whole).unionByName(_anchors(events)),
         damaged=_damaged(whole).unionByName(_damaged(events)),

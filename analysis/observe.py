@@ -42,7 +42,6 @@ CHECKERS: Mapping[str, Checker] = {
     "exclusivity": exclusivity,
     "handover": handover,
     "parts": parts,
-    "parts": parts,
     "locks": locks,
     "appends": appends,
     "busy": busy,

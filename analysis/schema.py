@@ -139,7 +139,6 @@ TRIALS = _table(
     wall_minus_mono_us=_LONG,
     wait_limit_ms=_DOUBLE,
     lock_life_ms=_DOUBLE,
-    lock_life_ms=_DOUBLE,
     sends=_LONG,
 )
 """One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""

@@ -139,13 +139,6 @@ def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
     return float(told) if told else LOCK_LIFE_MS
 
 
-def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
-    """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
-    deployment = run.deployment(trial.deployment)
-    told = deployment.properties.get("rocketmq.broker.rebalance.lockMaxLiveTime") if deployment else None
-    return float(told) if told else LOCK_LIFE_MS
-
-
 def _from_events(events: DataFrame) -> DataFrame:
     kind = F.col("type")
 
@@ -299,7 +292,6 @@ def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
         "drain_line": facts.drain_line,
         "wall_minus_mono_us": facts.wall_minus_mono_us,
         "wait_limit_ms": wait_limit_ms(trial, run),
-        "lock_life_ms": lock_life_ms(trial, run),
         "lock_life_ms": lock_life_ms(trial, run),
         "sends": facts.sends,
     }
