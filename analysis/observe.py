@@ -28,6 +28,7 @@ from analysis.checkers import (
     loss,
     order,
     parts,
+    pauses,
 )
 from analysis.checkers.base import Checker, Inputs
 from analysis.evidence import keep
@@ -42,6 +43,7 @@ CHECKERS: Mapping[str, Checker] = {
     "exclusivity": exclusivity,
     "handover": handover,
     "parts": parts,
+    "pauses": pauses,
     "locks": locks,
     "appends": appends,
     "busy": busy,

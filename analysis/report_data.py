@@ -114,8 +114,8 @@ def logs_json(counts: Sequence[FileCount]) -> Json:
 
 
 def distributions_json(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> Json:
-    """The values of every measure that a claim uses, by cell; all parameters of the measure apart."""
-    used = {
+    """The values of every measure that a claim uses or a scenario shows, by cell; parameters of the measure apart."""
+    used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.shown} | {
         (scenario.name, quantity.measure)
         for scenario in scenarios
         for claim in scenario.claims

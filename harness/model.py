@@ -354,6 +354,8 @@ class Scenario:
     schedule: Literal["interleaved", "side by side"] = "interleaved"
     trial_s: float = 0.0
     """How long a trial takes on an idle machine where its phases end by conditions; 0: the hand-over's time."""
+    shown: tuple[str, ...] = ()
+    """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
 

@@ -679,5 +679,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
+    shown=("handover_part_s", "handover_gap_s", "duplicate_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are judged."""

@@ -18,6 +18,8 @@ WALL_STEP_MS_MAX = 50.0
 
 STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE = 15.0, 0.05
 KILL_S_MAX = 2.0
+PAUSE_TOLERANCE_MS = 1000.0
+"""Replacements that join during a pause make it as much longer as one of them takes to start."""
 
 EFFECT_TOLERANCE_MS = 30.0
 """An append may wait already while the freeze engages, which takes longer the busier the machine is. A stall of 150 ms has
@@ -94,6 +96,10 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
     elif kind == "append-stall":
         yield from _stalled(facts)
+    elif kind == "pause-owners":
+        yield from _paused(facts)
+    elif kind == "broker-away":
+        yield from _broker_away(facts)
     elif kind in ("kill-owners", "shut-down-owners"):
         yield from _owners_ended(facts, kind)
 
@@ -135,6 +141,20 @@ def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:
         yield _not_exercised("the owners did not end" if kind == "kill-owners" else "the shutdown did not return")
     elif kind == "kill-owners" and (seconds := (facts.injected_ns - facts.injecting_ns) / 1e9) > KILL_S_MAX:
         yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
+
+
+def _paused(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.asked_ms is None or facts.achieved_ms is None:
+        yield _not_exercised("the owners were not paused, or never went on")
+    elif abs(facts.achieved_ms - facts.asked_ms) > PAUSE_TOLERANCE_MS:
+        yield _not_exercised(f"the owners stood still for {facts.achieved_ms:.0f} ms of {facts.asked_ms:g} ms asked")
+
+
+def _broker_away(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.injected_ns is None:
+        yield _not_exercised("the broker did not go")
+    elif "healed" not in facts.states:
+        yield _not_exercised("the broker did not come back")
 
 
 def _not_exercised(words: str) -> Doubt:
