@@ -25,7 +25,7 @@ from harness.abilities import Abilities
 from harness.audit.command import add_options as add_audit_options
 from harness.audit.command import audit
 from harness.backends.base import ClusterSpec, namesrv_addresses
-from harness.backends.local import start_local
+from harness.backends.start import Backend, add_backend_options, choose_backend
 from harness.brokerconf import ignored_keys, parse_sets, read_broker_conf
 from harness.clients.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_classes
 from harness.display import Display, duration
@@ -130,7 +130,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--hours", type=float, default=UP_HOURS, help=f"ends by itself after so long; default: {UP_HOURS:g}"
     )
+    add_backend_options(command)
     _add_settings(command)
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("image", _image, "build an image of a release from the same jars, for the compose files and backend")
+    command.add_argument("releases", nargs="*", metavar="RELEASE", help=f"of {', '.join(known_releases())}; none: all")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("down", _down, "end every cluster that `mqlab up` started")
@@ -161,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         "--resume", type=Path, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
     )
     command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
+    add_backend_options(command)
     _add_settings(command)
     _add_analysis(command)
 
@@ -178,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     command = add("clean", _clean, "heal and end what an earlier, crashed command left behind")
     command.add_argument("--dry-run", action="store_true", help="only say what is there")
     command.add_argument("--cache", action="store_true", help="remove the cache of jars and classes as well")
+    command.add_argument("--images", action="store_true", help="remove the images that `mqlab image` built as well")
     command.add_argument("--json", action="store_true", help="machine-readable")
     return parser
 
@@ -301,8 +308,9 @@ def _up(options: argparse.Namespace, console: Console) -> int:
     name = f"up-{new_run_id()}"
     folder = _clusters_folder() / name
     spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user_conf=user_conf)
+    backend = choose_backend(options.backend, options.image, (release,), java, console.print)
     with Leases.open(state_home()) as leases:
-        cluster = start_local(spec, folder, leases, java, until_s=options.hours * 3600, port=options.port)
+        cluster = backend.start(spec, folder, leases, until_s=options.hours * 3600, port=options.port)
         cluster.keep()
     addresses = namesrv_addresses(cluster)
     if options.json:
@@ -316,6 +324,23 @@ def _up(options: argparse.Namespace, console: Console) -> int:
         )
     for change in cluster.overrides.items():
         console.print(f"the lab overrides {change[0]}: {change[1]}", markup=False, highlight=False)
+    return EXIT_OK
+
+
+def _image(options: argparse.Namespace, console: Console) -> int:
+    # The Docker SDK is loaded only where it is used.
+    from harness.engine import find_engine
+    from harness.image import build_image
+
+    releases = _releases(",".join(options.releases), known_releases())
+    engine, java = find_engine(), find_java()
+    prepare(java, releases, console)
+    images = [build_image(engine, release, java) for release in releases]
+    if options.json:
+        _print_json([dataclasses.asdict(image) for image in images])
+    else:
+        for image in images:
+            print(f"{image.tag}  Java {image.java}, {image.bytes // 2**20} MiB, {image.id}")
     return EXIT_OK
 
 
@@ -373,9 +398,10 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     run_id = new_run_id()
     path = options.resume or options.out or DEFAULT_RUNS / run_id
     require_space(path, plan.disk_bytes)
-    manifest = _manifest(run_id, wish, plan, java, options)
+    backend = choose_backend(options.backend, options.image, releases, java, console.print)
+    manifest = _manifest(run_id, wish, plan, backend, options)
     with _open_run(options.resume, path, manifest) as run:
-        _run(run, plan, java, user_conf, console)
+        _run(run, plan, backend, user_conf, console)
         findings_code = _judge(run.path, chosen, options, java, console)
     console.print(f"finished in {duration(time.monotonic() - started)}", highlight=False)
     print(run.path / "report.html")
@@ -433,7 +459,8 @@ def _print_plan(plan: Plan, wish: Wish, console: Console) -> None:
     )
 
 
-_REMEMBERED = ("incidents", "all", "quick", "arm", "release", "injection", "trials", "seed", "broker_conf", "set")
+_WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
+_REMEMBERED = (*_WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set")
 """Options that decide what a run is; a resumed run takes them from its manifest."""
 
 
@@ -450,7 +477,7 @@ def _command_line(options: argparse.Namespace) -> str:
     words = ["mqlab", "verify", *options.incidents]
     for name in ("all", "quick"):
         words += [f"--{name}"] if getattr(options, name) else []
-    for name in ("arm", "release", "injection", "trials", "seed"):
+    for name in _WITH_VALUE:
         value = getattr(options, name)
         words += [f"--{name}", str(value)] if value not in (None, "") else []
     words += ["--broker-conf", str(options.broker_conf.absolute())] if options.broker_conf else []
@@ -459,7 +486,7 @@ def _command_line(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _manifest(run_id: str, wish: Wish, plan: Plan, java: Java, options: argparse.Namespace) -> Manifest:
+def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
     commit = host.own_commit()
     return Manifest(
         run=run_id,
@@ -471,12 +498,16 @@ def _manifest(run_id: str, wish: Wish, plan: Plan, java: Java, options: argparse
         incidents=tuple(scenario.name for scenario in wish.scenarios),
         releases=tuple(wish.releases),
         client_releases={release: release for release in wish.releases},
-        backend="local",
+        backend=backend.name,
         effort=plan.effort,
         rules={claim.id: claim.rule_hash() for scenario in wish.scenarios for claim in scenario.claims},
-        host=host.manifest_facts(java),
+        host=host.manifest_facts(backend.java),
         trials=tuple(trial.id for _, trial in plan.trials()),
-        notes=(*plan.notes, *(f"broker setting of the user: {key}={value}" for key, value in wish.user_conf.items())),
+        notes=(
+            *plan.notes,
+            *backend.notes(),
+            *(f"broker setting of the user: {key}={value}" for key, value in wish.user_conf.items()),
+        ),
     )
 
 
@@ -484,14 +515,17 @@ def _open_run(resume: Path | None, path: Path, manifest: Manifest) -> RunDirecto
     return RunDirectory.open(resume) if resume else RunDirectory.create(path, manifest)
 
 
-def _run(run: RunDirectory, plan: Plan, java: Java, user_conf: dict[str, str], console: Console) -> None:
+def _run(run: RunDirectory, plan: Plan, backend: Backend, user_conf: dict[str, str], console: Console) -> None:
     cancel = threading.Event()
     with Leases.open(state_home()) as leases, Display(console, plan) as display, _cancels(cancel, display):
         context = RunContext(
             run=run,
             leases=leases,
-            java=java,
-            start_cluster=lambda spec, folder, until_s: start_local(spec, folder, leases, java, until_s=until_s),
+            java=backend.java,
+            start_cluster=lambda spec, folder, until_s: backend.start(
+                spec, folder, leases, until_s=until_s, run_folder=run.path
+            ),
+            backend=backend.name,
             observer=display,
             user_conf=user_conf,
             client_releases=run.manifest.client_releases,
@@ -594,10 +628,17 @@ def _clean(options: argparse.Namespace, console: Console) -> int:
         for one in healed:
             print(one)
         kept = sum(record.kept for record in leases_in(state_home()))
-        print(f"{len(healed)} leftovers" + (f"; {kept} processes of `mqlab up` are kept" if kept else ""))
+        print(f"{len(healed)} leftovers" + (f"; {kept} of `mqlab up` are kept" if kept else ""))
     if options.cache and not options.dry_run:
         shutil.rmtree(cache_home(), ignore_errors=True)
         print(f"removed {cache_home()}")
+    if options.images and not options.dry_run:
+        # The Docker SDK is loaded only where it is used.
+        from harness.engine import find_engine
+        from harness.image import remove_images
+
+        for name in remove_images(find_engine()):
+            print(f"removed the image {name}")
     return EXIT_OK if options.dry_run or all(one.complete for one in healed) else EXIT_FAILED
 
 
