@@ -53,6 +53,7 @@ HISTORY = _table(
     offset=_LONG,
     # consume
     group=_STRING,
+    reconsume=_LONG,
     # rpc
     thread=_STRING,
     address=_STRING,
@@ -85,6 +86,7 @@ EVENTS = _table(
     asked_ms=_DOUBLE,
     achieved_ms=_DOUBLE,
     detail=_STRING,
+    exercised=_BOOLEAN,
     # append
     node=_STRING,
     entry_ns=_LONG,
@@ -100,6 +102,14 @@ EVENTS = _table(
     queue=_STRING,
     asked_broker=_STRING,
     granted=_BOOLEAN,
+    # probe
+    measure=_STRING,
+    value=_DOUBLE,
+    of=_STRING,
+    params=_STRING,
+    # route
+    registered=_STRING,
+    routed=_STRING,
     # drain
     complete=_BOOLEAN,
     remaining=_LONG,

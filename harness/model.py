@@ -83,6 +83,18 @@ Store = Literal["folder", "loop-ext4", "loop-xfs"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class TopicsAhead:
+    """Retry topics that the first broker and its slaves have from their start, as a flood of groups would leave them.
+
+    As many as make the broker's registration ``share`` of a frame of ``frame_bytes``; their names have ``name_bytes``.
+    """
+
+    frame_bytes: int
+    share: float
+    name_bytes: int = 51
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerSettings:
     """What a broker is started with beyond the lab's own settings.
 
@@ -100,6 +112,9 @@ class BrokerSettings:
     jvm: tuple[str, ...] = ()
     store: Store = "folder"
     store_mb: int = 1024
+    name_server_jvm: tuple[str, ...] = ()
+    """Further options of the name servers' JVMs."""
+    topics_ahead: TopicsAhead | None = None
 
 
 # --- load and faults: what is asked; harness/load and harness/faults do it ----------------------------------------------
@@ -146,7 +161,42 @@ class OpenLoopSends:
     body_bytes: int = 128
 
 
-Load = OrderedGroups | OpenLoopSends
+@dataclass(frozen=True, kw_only=True)
+class SteadyClients:
+    """Normal synchronous sends with the client's default retries, and two consumers of one group, all the while.
+
+    ``producer_servers`` and ``consumer_servers`` are the name servers, by index, that each process is bound to; the
+    first consumer and the producer have the first tuple, the second consumer has the second. Empty stands for all.
+    """
+
+    rate_hz: float = 20.0
+    queues: int = 4
+    body_bytes: int = 128
+    first_servers: tuple[int, ...] = ()
+    second_servers: tuple[int, ...] = ()
+    poll_route_ms: int = 30_000
+    """``pollNameServerInterval`` of the clients."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingMessages:
+    """``messages`` sends, of which every ``fail_every``-th fails at each consumption of it; 0 lets none fail.
+
+    ``attempts_max`` is the consumer's maxReconsumeTimes, -1 its default; ``until`` ends the hold: at the first dead
+    letters of all that fail, or when the phase's time is over.
+    """
+
+    messages: int = 60
+    rate_hz: float = 20.0
+    fail_every: int = 10
+    ordered: bool = False
+    attempts_max: int = -1
+    until: Literal["dead letters", "time"] = "dead letters"
+    queues: int = 4
+    body_bytes: int = 128
+
+
+Load = OrderedGroups | OpenLoopSends | SteadyClients | FailingMessages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +241,115 @@ class AppendStall:
     kind: Literal["append-stall"] = "append-stall"
 
 
-Fault = NoFault | KillOwners | ShutDownOwners | PauseOwners | BrokerAway | AppendStall
+FloodFix = Literal["none", "raise-limit", "delete-offline"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossFrameLimit:
+    """New consumer groups come with live heartbeats until the first broker's registration is refused.
+
+    ``beyond`` are further groups after the first that is too many; ``stop_at_share`` ends the flood below the limit.
+    ``fix`` is what heals it: the frame limit raised on one name server after the other and then on the brokers, or the
+    retry topics of offline groups deleted.
+    """
+
+    kind: Literal["cross-frame-limit"] = "cross-frame-limit"
+    frame_bytes: int
+    stop_at_share: float = 2.0
+    beyond: int = 10
+    fix: FloodFix = "none"
+    raised_bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicMoments:
+    """The moments at which a retry topic may be created, each tried on a group of its own, and deleting it again."""
+
+    kind: Literal["topic-moments"] = "topic-moments"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartServers:
+    """Name servers come to disagree.
+
+    ``restart``: a topic is created and one is deleted while the last name server is down, which then starts again.
+    ``cut``: the last name server's host does not hear the brokers, by a packet filter.
+    ``stop-broker``, ``pause-broker``: the second broker is killed or stands still, and comes back.
+    ``bound``: clients bound to different name servers while the last one stands still.
+    """
+
+    kind: Literal["part-servers"] = "part-servers"
+    how: Literal["restart", "pause-server", "kill-broker", "stop-broker", "pause-broker"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkCut:
+    """Nobody can talk to ``nodes`` (by name) through their loopback ports."""
+
+    nodes: tuple[str, ...]
+    kind: Literal["network-cut"] = "network-cut"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkDelay:
+    """Each packet to or from the ports of ``nodes`` arrives ``delay_ms`` later."""
+
+    nodes: tuple[str, ...]
+    delay_ms: float
+    kind: Literal["network-delay"] = "network-delay"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PauseNode:
+    """Every thread of a node stands still."""
+
+    node: str
+    kind: Literal["pause-node"] = "pause-node"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskFull:
+    """The file system of a broker's store has ``free_mb`` mebibytes left."""
+
+    node: str
+    free_mb: float = 0.0
+    kind: Literal["disk-full"] = "disk-full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThrottledWrites:
+    """A broker's writes to its store reach the device at ``bytes_per_s`` at most."""
+
+    node: str
+    bytes_per_s: int
+    kind: Literal["throttled-writes"] = "throttled-writes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirtyPages:
+    """A neighbour rewrites a file of ``file_mb`` mebibytes beside a broker's store, for ``seconds_max`` at most."""
+
+    node: str
+    file_mb: int
+    seconds_max: float
+    kind: Literal["dirty-pages"] = "dirty-pages"
+
+
+HeldFault = NetworkCut | NetworkDelay | PauseNode | DiskFull | ThrottledWrites | DirtyPages
+"""Faults that are on from inject to heal."""
+
+Fault = (
+    CrossFrameLimit
+    | TopicMoments
+    | PartServers
+    | NoFault
+    | KillOwners
+    | ShutDownOwners
+    | PauseOwners
+    | BrokerAway
+    | AppendStall
+    | HeldFault
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,10 +23,12 @@ events.jsonl (``EventLog``)::
 
     {"type":"phase","n","phase":"up|steady|inject|hold|heal|recover|drain|collect|down","event":"begin|end","at_ns"}
     {"type":"fault","n","fault","state":"asked|injecting|injected|healing|healed","at_ns","target","asked_ms",
-     "achieved_ms","detail"}
+     "achieved_ms","detail","exercised"}
     {"type":"append","n","node","entry_ns","delay_end_ns","exit_ns"}
     {"type":"hiccup","n","from_ns","at_ns","late_ms_max","samples"}          from_ns to at_ns is the probe's window
     {"type":"lock_probe","n","at_ns","group","queue","asked_broker","granted"}
+    {"type":"probe","n","at_ns","measure","value","of","params","detail"}     params is a JSON object as text
+    {"type":"route","n","at_ns","node","topic","registered","routed"}         a name server's view, when it changes
     {"type":"drain","n","at_ns","complete","remaining"}
     {"type":"store_max","n","topic","broker","queue","min_offset","max_offset","group","consumer_offset"}
     {"type":"anchor","n","process","mono_ns","wall_us"}
@@ -347,11 +349,16 @@ class EventLog(RecordLog):
         asked_ms: float | None = None,
         achieved_ms: float | None = None,
         detail: str = "",
+        exercised: bool | None = None,
         at_ns: int | None = None,
     ) -> None:
-        """Stamp a state of a fault: what was asked, and once it is known what was achieved."""
+        """Stamp a state of a fault: what was asked, and once it is known what was achieved.
+
+        ``exercised`` is False when it turned out that the fault did not bite, for the reason in ``detail``.
+        """
         values: dict[str, JsonValue] = {"fault": fault, "state": state, "at_ns": _now(at_ns), "target": target}
-        self.write("fault", {**values, "asked_ms": asked_ms, "achieved_ms": achieved_ms, "detail": detail})
+        lengths = {"asked_ms": asked_ms, "achieved_ms": achieved_ms}
+        self.write("fault", {**values, **lengths, "detail": detail, "exercised": exercised})
 
     def append(self, *, node: str, entry_ns: int, delay_end_ns: int, exit_ns: int) -> None:
         """The stamps of one stalled append, taken in the broker."""
@@ -374,6 +381,29 @@ class EventLog(RecordLog):
             "granted": granted,
         }
         self.write("lock_probe", {"at_ns": _now(at_ns), **values})
+
+    def probe(
+        self,
+        measure: str,
+        value: float,
+        *,
+        of: str,
+        params: Mapping[str, ParameterValue] | None = None,
+        detail: str = "",
+        at_ns: int | None = None,
+    ) -> None:
+        """Something that was asked of the cluster and answered with a number; ``of`` names what was asked about."""
+        given = json.dumps({name: str(one) for name, one in (params or {}).items()}, sort_keys=True)
+        values: dict[str, JsonValue] = {"measure": measure, "value": float(value), "of": of, "params": given}
+        self.write("probe", {"at_ns": _now(at_ns), **values, "detail": detail})
+
+    def route(self, *, node: str, topic: str, registered: str, routed: str, at_ns: int | None = None) -> None:
+        """What a name server lists, when it is not what it listed before.
+
+        ``registered`` are the brokers ("broker-a:0,broker-a:1,broker-b:0"), ``routed`` those with queues of the topic.
+        """
+        values: dict[str, JsonValue] = {"node": node, "topic": topic, "registered": registered, "routed": routed}
+        self.write("route", {"at_ns": _now(at_ns), **values})
 
     def drain(self, *, complete: bool, remaining: int, at_ns: int | None = None) -> None:
         """Whether everything was consumed at the end, and how many messages were not."""

@@ -86,6 +86,9 @@ class Cluster(Protocol):
     def restart_node(self, name: str) -> None:
         """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
 
+    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
+        """The same with further JVM options from now on, and wait only until it listens."""
+
     def pause_node(self, name: str, *, until_s: float) -> None:
         """Let a node stand still, every thread of it, until it is resumed or ``until_s`` seconds are over."""
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.audit.registration import Registrant
 from harness.backends.base import ClusterSpec, Node
+from harness.backends.flood import write_topics_ahead
 from harness.backends.logback import write_node_logging
 from harness.backends.ports import BROKER_PORTS, free_port, take_port
 from harness.backends.store import LeasedStore, mount_store
@@ -118,7 +120,7 @@ class Blueprint:
             home=home,
             conf=_write_conf(home / "namesrv.conf", conf),
             heap=NAMESRV_JVM,
-            options=(*self._logging(home, stock=False), *_homes(home)),
+            options=(*self._logging(home, stock=False), *self.spec.settings.name_server_jvm, *_homes(home)),
         )
 
     def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
@@ -142,6 +144,8 @@ class Blueprint:
         settings = self.spec.settings
         conf = {**LAB_BROKER_CONF, **self.spec.user_conf, **settings.conf, **own}
         self._note_overrides(conf)
+        if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
+            write_topics_ahead(home / "store", settings.topics_ahead, _registrant(conf, port, self.spec.release))
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
         self._stores += [store] if store else []
         stall = _StallAgent.at(free_port(), self._java) if self.spec.can_stall else _StallAgent()
@@ -195,6 +199,17 @@ class Blueprint:
             self._stores.pop().unmount()
         for launch in self.launches:
             shutil.rmtree(launch.home / "store", ignore_errors=True)
+
+
+def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
+    return Registrant(
+        broker_name=conf["brokerName"],
+        broker_id=int(conf["brokerId"]),
+        cluster=conf["brokerClusterName"],
+        address=f"{HOST}:{port}",
+        ha_address=f"{HOST}:{conf['haListenPort']}",
+        is_5x=is_5x(release),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

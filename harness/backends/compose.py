@@ -27,7 +27,7 @@ from harness.clients.remoting import split_address
 from harness.clock import mono_ns
 from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.engine import Compose, Engine
-from harness.errors import DockerError, LeaseError, NodeStartError
+from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
 from harness.image import Image
 from harness.leases import Lease, Leases, LeaseValue
 from harness.proc import ProcessId
@@ -213,13 +213,23 @@ class ComposeCluster:
 
     def restart_node(self, name: str) -> None:
         """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
+        self.start_node(name)
+        wait_registered(self)
+
+    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
+        """Start a node that was killed or stopped, and wait until it listens.
+
+        Raises:
+            ClientError: with options, since a container's command cannot be changed any more.
+        """
+        if options:
+            raise ClientError(f"{name} is a container and cannot get other JVM options", advice="Use --backend local.")
         if name not in self._running:
             container = self._containers[name]
             wait_until(f"{name} to be down", lambda: _is_down(container), timeout_s=GONE_S_MAX)
             container.start()
             self._note_running(name)
         wait_listening(self, [self._launch(name).node])
-        wait_registered(self)
 
     def pause_node(self, name: str, *, until_s: float) -> None:
         """Freeze the container's control group, under a lease that ends that in ``until_s`` seconds at the latest."""

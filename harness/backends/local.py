@@ -35,6 +35,8 @@ class LocalCluster:
         self._processes: dict[str, LeasedProcess] = {}
         """Nodes that are to run; one that was killed or stopped on purpose is not among them."""
         self._pauses: dict[str, Lease] = {}
+        self._further: dict[str, tuple[str, ...]] = {}
+        """JVM options that a node was given when it was started again."""
 
     @property
     def nodes(self) -> Sequence[Node]:
@@ -85,11 +87,16 @@ class LocalCluster:
 
     def restart_node(self, name: str) -> None:
         """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
+        self.start_node(name)
+        wait_registered(self)
+
+    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
+        """Start a node that was killed or stopped, with further JVM options from now on, and wait until it listens."""
+        self._further[name] = (*self._further.get(name, ()), *options)
         launch = self._launch(name)
         if name not in self._processes:
             self._spawn(launch)
         wait_listening(self, [launch.node])
-        wait_registered(self)
 
     def pause_node(self, name: str, *, until_s: float) -> None:
         """SIGSTOP, under a lease that continues it in ``until_s`` seconds at the latest."""
@@ -140,6 +147,7 @@ class LocalCluster:
             *MODULE_FLAGS,
             *launch.heap,
             *launch.options,
+            *self._further.get(launch.node.name, ()),
             gc_log_option(launch.gc_log),
             "-cp",
             os.pathsep.join(map(str, (*launch.classes, *self._jars))),
