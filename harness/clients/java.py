@@ -67,6 +67,8 @@ class ConsumerSpec:
     ordered: bool
     work_ns: int = 0
     broadcasting: bool = False
+    fail_every: int = 0
+    """Messages whose sequence number is a multiple of this fail at each consumption; 0 lets none fail."""
     run: str = ""
     """Bodies of another run are recorded as failed; empty accepts any."""
     settings: Mapping[str, Setting] = field(default_factory=dict)

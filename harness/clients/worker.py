@@ -139,6 +139,7 @@ class Worker:
         work_ns: int,
         run: str,
         broadcasting: bool,
+        fail_every: int,
         settings: Mapping[str, Any],
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
@@ -153,7 +154,7 @@ class Worker:
             # The class of its modes lies in another package in 5.x.
             consumer.setMessageModel(type(consumer.getMessageModel()).valueOf("BROADCASTING"))
         consumer.subscribe(topic, "*")
-        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns)
+        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns).failing(fail_every)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
         if ordered:
             self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
@@ -168,6 +169,31 @@ class Worker:
         self._history.instance(instance, group, "started", client_id)
         self._consumers[instance] = (group, consumer)
         return client_id
+
+    def delete_offline_retry_topics(self, namesrv: str) -> list[str]:
+        """Find the retry topics of offline groups and delete them, with nothing but the client library's own calls."""
+        admin = jpype.JClass("org.apache.rocketmq.tools.admin.DefaultMQAdminExt")()
+        self._prepare(admin, "admin", namesrv, {})
+        admin.start()
+        java_set = jpype.JClass("java.util.HashSet")
+        retry = [str(topic) for topic in admin.fetchAllTopicList().getTopicList() if str(topic).startswith("%RETRY%")]
+        offline = [topic for topic in retry if not self._is_online(admin, topic.removeprefix("%RETRY%"))]
+        brokers = admin.examineBrokerClusterInfo().getBrokerAddrTable().values()
+        masters = java_set([broker.getBrokerAddrs().get(jpype.JLong(0)) for broker in brokers])
+        for topic in offline:
+            admin.deleteTopicInBroker(masters, topic)
+            admin.deleteTopicInNameServer(java_set(namesrv.split(";")), topic)
+        admin.shutdown()
+        return offline
+
+    @staticmethod
+    def _is_online(admin: Any, group: str) -> bool:
+        try:
+            return int(admin.examineConsumerConnectionInfo(group).getConnectionSet().size()) > 0
+        except jpype.JException as error:
+            if "206" in str(error) or "not online" in str(error):
+                return False
+            raise
 
     def assigned_queues(self) -> dict[str, list[str]]:
         """The queues that each consumer instance has been given and holds, as ``broker:queue``."""

@@ -21,6 +21,7 @@ public final class Listener {
     private static final byte[] INTENDED_NS = Record.field("intended_ns");
     private static final byte[] OK = Record.ascii(",\"outcome\":\"ok\"");
     private static final byte[] FAILED = Record.ascii(",\"outcome\":\"failed\",\"error\":\"not this run's body\"");
+    private static final byte[] FAILS = Record.ascii(",\"outcome\":\"failed\",\"error\":\"as asked\"");
     private static final byte[] STORED_MS = Record.field("stored_ms");
     private static final byte[] RECONSUME = Record.field("reconsume");
     private static final byte[] STARTED_NS = Record.field("started_ns");
@@ -30,6 +31,7 @@ public final class Listener {
     private final byte[] prefix;
     private final byte[] run;
     private final long workNs;
+    private long failEvery;
 
     /** Bodies of another run than {@code run} are recorded as failed; an empty one accepts any. */
     public Listener(History history, String instance, String group, String run, long workNs) {
@@ -41,11 +43,17 @@ public final class Listener {
         this.prefix = java.util.Arrays.copyOf(start.bytes(), start.length());
     }
 
+    /** Every message whose sequence number is a multiple of this fails at each consumption; 0 lets none fail. */
+    public Listener failing(long every) {
+        failEvery = every;
+        return this;
+    }
+
     public MessageListenerOrderly ordered() {
         return new MessageListenerOrderly() {
             public ConsumeOrderlyStatus consumeMessage(List messages, ConsumeOrderlyContext context) {
-                record(messages, context.getMessageQueue());
-                return ConsumeOrderlyStatus.SUCCESS;
+                return record(messages, context.getMessageQueue())
+                    ? ConsumeOrderlyStatus.SUCCESS : ConsumeOrderlyStatus.SUSPEND_CURRENT_QUEUE_A_MOMENT;
             }
         };
     }
@@ -53,8 +61,8 @@ public final class Listener {
     public MessageListenerConcurrently concurrent() {
         return new MessageListenerConcurrently() {
             public ConsumeConcurrentlyStatus consumeMessage(List messages, ConsumeConcurrentlyContext context) {
-                record(messages, context.getMessageQueue());
-                return ConsumeConcurrentlyStatus.CONSUME_SUCCESS;
+                return record(messages, context.getMessageQueue())
+                    ? ConsumeConcurrentlyStatus.CONSUME_SUCCESS : ConsumeConcurrentlyStatus.RECONSUME_LATER;
             }
         };
     }
@@ -71,12 +79,15 @@ public final class Listener {
         }
     }
 
-    private void record(List messages, MessageQueue queue) {
+    private boolean record(List messages, MessageQueue queue) {
+        boolean succeeded = true;
         for (int i = 0; i < messages.size(); i++) {
             MessageExt message = (MessageExt) messages.get(i);
             long startedNs = System.nanoTime();
             long[] content = Body.read(message.getBody(), run);
             work(startedNs + workNs);
+            boolean fails = failEvery > 0 && content != null && content[0] % failEvery == 0;
+            succeeded &= !fails;
             Record record = History.begin(prefix);
             record.text(TOPIC, queue.getTopic()).text(BROKER, queue.getBrokerName())
                 .number(QUEUE, queue.getQueueId()).number(OFFSET, message.getQueueOffset());
@@ -86,9 +97,10 @@ public final class Listener {
             if (content != null) {
                 record.number(SEQ, content[0]).number(INTENDED_NS, content[1]);
             }
-            record.raw(content == null ? FAILED : OK).number(STORED_MS, message.getStoreTimestamp())
+            record.raw(content == null ? FAILED : fails ? FAILS : OK).number(STORED_MS, message.getStoreTimestamp())
                 .number(RECONSUME, message.getReconsumeTimes()).number(STARTED_NS, startedNs);
             history.write(record.number(FINISHED_NS, System.nanoTime()));
         }
+        return succeeded;
     }
 }
