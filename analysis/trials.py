@@ -68,12 +68,14 @@ class TrialFacts:
     damaged_lines: int
     healed_ns: int | None = None
     stopped_ms: float | None = None
+    did_not_bite: str | None = None
+    """Why the fault itself says that it did not bite."""
 
 
-def trial_facts(records: Records, run: RunDirectory, stops: DataFrame) -> list[TrialFacts]:
+def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = None) -> list[TrialFacts]:
     """The facts of all trials of the run, in its order; a trial without events has facts full of None.
 
-    ``stops`` are the safepoints of all processes; see ``analysis/logs/gc.py``.
+    ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need.
     """
     events = _from_events(records.events)
     clocks = _clocks(records.anchors)
@@ -83,7 +85,7 @@ def trial_facts(records: Records, run: RunDirectory, stops: DataFrame) -> list[T
         for row in events.join(clocks, "trial", "full").join(history, "trial", "full").collect()
     }
     facts = [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
-    return _with_stops(facts, stops)
+    return facts if stops is None else _with_stops(facts, stops)
 
 
 def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
@@ -162,6 +164,7 @@ def _from_events(events: DataFrame) -> DataFrame:
         stamp("at_ns", fault("healed")).alias("healed_ns"),
         F.max("asked_ms").alias("asked_ms"),
         F.max("achieved_ms").alias("achieved_ms"),
+        F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("did_not_bite"),
         stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
         stamp("n", phase("inject", "begin")).alias("inject_line"),
         stamp("at_ns", phase("hold", "begin")).alias("hold_from_ns"),
@@ -265,6 +268,7 @@ def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
         records=(whole("sends") or 0) + (whole("consumptions") or 0),
         damaged_lines=whole("damaged_lines") or 0,
         healed_ns=whole("healed_ns"),
+        did_not_bite=text("did_not_bite"),
     )
 
 

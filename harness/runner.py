@@ -363,10 +363,14 @@ class _Deployment:
             events.anchor()
             return worst_ms(self.probe.copy_into(events, from_ns, until_ns)) or 0.0
         finally:
-            if session is not None:
-                observer.phase(trial.record.trial, "down")
-                with events.phase("down"):
-                    session.down()
+            try:
+                while trial.held:
+                    trial.held.pop().end()
+            finally:
+                if session is not None:
+                    observer.phase(trial.record.trial, "down")
+                    with events.phase("down"):
+                        session.down()
 
     def _session(self, trial: TrialContext, planned: PlannedTrial) -> LoadSession:
         load = planned.arm.load

@@ -8,10 +8,11 @@ several. The windows and stamps were folded by Spark (``analysis/trials.py``); w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 from analysis.trials import FREEZE, TrialFacts
 from analysis.verdict import Doubt, TrialValidity
-from harness.model import Reason, Scenario
+from harness.model import HeldFault, Reason, Scenario
 
 WALL_STEP_MS_MAX = 50.0
 """Slewing moves the clock by at most 5 ms in the 10 s between two anchors; more than this is a step."""
@@ -27,6 +28,9 @@ to stay well below the 200 ms at which requests are refused."""
 
 STOPPED_MS_MAX = 2.0
 """The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
+
+HELD = frozenset(field.kind for field in get_args(HeldFault))
+"""Faults that are on from inject to heal, and say themselves whether they bit."""
 
 _Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
 
@@ -92,8 +96,12 @@ def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
 
 def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
     kind = next((arm.fault.kind for arm in scenario.arms if arm.name == facts.trial.arm), None)
+    if facts.did_not_bite is not None:
+        yield _not_exercised(f"the fault did not bite: {facts.did_not_bite}")
     if kind is None:
         yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
+    elif kind in HELD and "healed" not in facts.states:
+        yield _not_exercised("the fault was not healed")
     elif kind == "append-stall":
         yield from _stalled(facts)
     elif kind == "pause-owners":

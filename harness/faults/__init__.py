@@ -7,19 +7,31 @@ from collections.abc import Mapping
 from harness.faults.append_stall import StallByByteman
 from harness.faults.base import Injection
 from harness.faults.broker_away import KillBrokerAndRestart
+from harness.faults.dirty_pages import DirtyByNeighbour
+from harness.faults.disk_full import FillByBalloon
+from harness.faults.network_cut import CutByFirewall
+from harness.faults.network_delay import DelayByNetem
+from harness.faults.node_pause import PauseByBackend
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_pause import PauseOwnersBySignal
 from harness.faults.store_freeze import StallByFreeze
+from harness.faults.write_throttle import ThrottleByCgroup
 from harness.model import (
     AppendStall,
     BrokerAway,
+    DirtyPages,
+    DiskFull,
     Fault,
     KillOwners,
+    NetworkCut,
+    NetworkDelay,
     NoFault,
+    PauseNode,
     PauseOwners,
     Scenario,
     ShutDownOwners,
+    ThrottledWrites,
 )
 
 INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
@@ -29,6 +41,12 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     PauseOwners: (PauseOwnersBySignal(),),
     BrokerAway: (KillBrokerAndRestart(),),
     AppendStall: (StallByByteman(), StallByFreeze()),
+    NetworkCut: (CutByFirewall(),),
+    NetworkDelay: (DelayByNetem(),),
+    PauseNode: (PauseByBackend(),),
+    DiskFull: (FillByBalloon(),),
+    ThrottledWrites: (ThrottleByCgroup(),),
+    DirtyPages: (DirtyByNeighbour(),),
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""
 

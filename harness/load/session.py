@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +15,21 @@ from harness.leases import Leases
 from harness.model import Arm, Parameters, Phases
 from harness.recorder import EventLog, TrialDirectory, TrialRecord
 from harness.releases import Java
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultEnd:
+    """What a fault achieved, in words, and whether it bit at all."""
+
+    achieved: str
+    exercised: bool
+
+
+class HeldFault(Protocol):
+    """A fault that is on."""
+
+    def end(self) -> FaultEnd:
+        """Switch it off. Raises LabError when something of it stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +50,8 @@ class TrialContext:
     """Taken while processes boot, so that they are not more at once than the cores can carry."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
+    held: list[HeldFault] = field(default_factory=list)
+    """What was switched on and not off again, the latest last; the runner ends what is left when the trial does."""
 
     @property
     def params(self) -> Parameters:

@@ -1,0 +1,83 @@
+"""A neighbour fills the page cache with dirty pages of the store's own file system, or of the disk that it lies on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.abilities import Abilities
+from harness.errors import ClientError
+from harness.faults.held import Begun, HeldInjection, node_of
+from harness.leases import LeasedProcess, Leases
+from harness.load.session import FaultEnd, TrialContext
+from harness.model import DirtyPages
+
+END_S_MAX = 60.0
+"""A write that waits for the disk may take long to end."""
+
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.dirtier import main; main(sys.argv[2:])"
+
+
+class DirtyByNeighbour(HeldInjection):
+    """A process of its own, bounded in bytes and in time."""
+
+    way = "neighbour"
+    kind = "dirty-pages"
+
+    def can(self, host: Abilities) -> str | None:
+        """Every host can."""
+        return None
+
+    def begin(self, trial: TrialContext) -> Begun:
+        """Start the neighbour."""
+        fault = trial.arm.fault
+        assert isinstance(fault, DirtyPages)
+        node = node_of(trial, fault.node)
+        folder = node.store.mountpoint if node.store else trial.cluster.folder
+        neighbour = start_neighbour(trial.leases, folder, file_mb=fault.file_mb, seconds=fault.seconds_max)
+        asked = f"a file of {fault.file_mb} MiB rewritten for at most {fault.seconds_max:g} s"
+        return Begun(target=str(folder), asked=asked, held=neighbour)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Neighbour:
+    """A neighbour that writes."""
+
+    process: LeasedProcess
+    file_bytes: int
+
+    def end(self) -> FaultEnd:
+        """End it; one that did not write its file once did not bite."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.close()
+            self.process.wait(END_S_MAX)
+            words = self.process.stdout.readline().split()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise ClientError(f"the neighbour did not end: {error}") from error
+        finally:
+            self.process.release()
+            self.process.stdout.close()
+        if len(words) != 2:
+            raise ClientError("the neighbour ended without saying what it wrote")
+        written, dirty = int(words[0]), int(words[1])
+        achieved = f"{written / 2**20:.0f} MiB written, at most {dirty / 2**20:.0f} MiB dirty on this machine"
+        return FaultEnd(achieved=achieved, exercised=written >= self.file_bytes)
+
+
+def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: float, rate_bps: int = 0) -> Neighbour:
+    """Start writing to ``folder``'s file system; the file has no name and at most ``file_mb`` mebibytes."""
+    root = str(Path(__file__).resolve().parents[2])
+    argv = [sys.executable, "-I", "-S", "-c", _BOOT, root]
+    process = leases.spawn(
+        [*argv, str(folder), str(file_mb * 2**20), str(rate_bps), str(seconds)],
+        name="neighbour that writes",
+        until_s=seconds + END_S_MAX,
+        env={"LC_ALL": "C.UTF-8"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    return Neighbour(process=process, file_bytes=file_mb * 2**20)

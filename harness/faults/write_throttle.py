@@ -1,0 +1,151 @@
+"""A broker's writes to its store reach the disk slowly: a limit of its control group on the store's loop device.
+
+With cgroup v2 the limit meets write-back as well. With v1 it meets only what the broker's own threads hand to the disk
+(its flushes); what the kernel writes back later goes past it, and the trial then says that it was not exercised.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import kernel
+from harness.abilities import Abilities
+from harness.backends.store import StoreMount
+from harness.clock import mono_ns
+from harness.errors import ConfigurationError, LeaseError
+from harness.faults.held import Begun, HeldInjection, node_of, store_of
+from harness.kernel_leases import CGROUP, CGROUP_PREFIX
+from harness.leases import Lease, Leases
+from harness.load.session import FaultEnd, TrialContext
+from harness.model import BrokerSettings, ThrottledWrites
+
+_ROOTS = {"v1": Path("/sys/fs/cgroup/blkio"), "v2": Path("/sys/fs/cgroup")}
+_SECTOR_BYTES = 512
+_SECTORS_WRITTEN = 6
+"""Field of /sys/dev/block/*/stat, from 0."""
+
+REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
+"""A group that wrote less than half of what its limit allows was not held back by it; a device that took one and a half
+times as much was written to past the limit."""
+
+
+class ThrottleByCgroup(HeldInjection):
+    """blkio (v1) or io (v2), in a group of our own that the broker moves into and leaves again."""
+
+    way = "cgroup"
+    kind = "throttled-writes"
+
+    def can(self, host: Abilities) -> str | None:
+        """It needs a store on a device of its own and a controller of its writes."""
+        if (reason := host.why_no_loop_mount()) is not None:
+            return reason
+        if host.cgroup == "v1":
+            return None if (_ROOTS["v1"] / "cgroup.procs").exists() else "there is no blkio control group"
+        if host.cgroup == "v2":
+            controllers = (_ROOTS["v2"] / "cgroup.subtree_control").read_text().split()
+            return None if "io" in controllers else "the io controller is not handed down to control groups"
+        return "there are no control groups"
+
+    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
+        """A store on a file system of its own."""
+        return settings if settings.store != "folder" else dataclasses.replace(settings, store="loop-ext4")
+
+    def begin(self, trial: TrialContext) -> Begun:
+        """Limit the fault's node."""
+        fault = trial.arm.fault
+        assert isinstance(fault, ThrottledWrites)
+        node = node_of(trial, fault.node)
+        pid = trial.cluster.pid(node.name)
+        if pid is None:
+            raise ConfigurationError(f"{node.name} is no process of this host that could be limited")
+        throttle = limit(trial.leases, pid, store_of(node), rate_bps=fault.bytes_per_s, until_s=trial.until_s)
+        return Begun(target=node.name, asked=f"{fault.bytes_per_s / 2**20:g} MiB/s at most", held=throttle)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throttle:
+    """A limit that is on since ``from_ns``; ``device`` is ``MAJOR:MINOR``."""
+
+    lease: Lease
+    group: Path
+    device: str
+    rate_bps: int
+    from_ns: int
+    device_bytes_before: int
+
+    def end(self) -> FaultEnd:
+        """Remove the limit; the group has to have reached it, and nothing much to have gone past it."""
+        seconds = (mono_ns() - self.from_ns) / 1e9
+        group_bps = _group_bytes(self.group, self.device) / seconds
+        device_bps = (_device_bytes(self.device) - self.device_bytes_before) / seconds
+        healed = self.lease.heal()
+        if not healed.complete:
+            raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+        reached = group_bps >= REACHED_SHARE_MIN * self.rate_bps
+        passed = device_bps > PASSED_SHARE_MAX * self.rate_bps
+        words = f"the broker wrote {group_bps / 2**20:.2f} MiB/s, the device took {device_bps / 2**20:.2f} MiB/s"
+        if not reached:
+            words += "; the limit was not reached"
+        if passed:
+            words += "; write-back went past the limit"
+        return FaultEnd(achieved=words, exercised=reached and not passed)
+
+
+def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s: float) -> Throttle:
+    """Limit what a process writes to its store's device. Raises LeaseError; nothing is left then."""
+    version = "v2" if (_ROOTS["v2"] / "cgroup.controllers").exists() else "v1"
+    mount = kernel.our_mount(str(store.mountpoint), str(store.image), store.uuid)
+    if mount is None:
+        raise LeaseError(f"{store.mountpoint} is not mounted")
+    group = _ROOTS[version] / f"{CGROUP_PREFIX}{secrets.token_hex(8)}"
+    lease = leases.hold(CGROUP, {"path": str(group), "home": str(_home(pid, version))}, until_s=until_s)
+    try:
+        group.mkdir()
+        if version == "v2":
+            (group / "io.max").write_text(f"{mount.device} wbps={rate_bps}")
+        else:
+            (group / "blkio.throttle.write_bps_device").write_text(f"{mount.device} {rate_bps}")
+        (group / "cgroup.procs").write_text(str(pid))
+    except OSError as error:
+        lease.heal()
+        raise LeaseError(f"the writes of process {pid} could not be limited: {error}") from error
+    return Throttle(
+        lease=lease,
+        group=group,
+        device=mount.device,
+        rate_bps=rate_bps,
+        from_ns=mono_ns(),
+        device_bytes_before=_device_bytes(mount.device),
+    )
+
+
+def _home(pid: int, version: str) -> Path:
+    """The group that the process is in now."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if (version == "v2" and not controllers) or "blkio" in controllers.split(","):
+            return _ROOTS[version] / path.lstrip("/")
+    raise LeaseError(f"process {pid} is in no control group that limits writes")
+
+
+def _device_bytes(device: str) -> int:
+    fields = Path(f"/sys/dev/block/{device}/stat").read_text().split()
+    return int(fields[_SECTORS_WRITTEN]) * _SECTOR_BYTES
+
+
+def _group_bytes(group: Path, device: str) -> int:
+    """What the group's processes have handed to the device to be written."""
+    if (group / "io.stat").exists():
+        for line in (group / "io.stat").read_text().splitlines():
+            name, *values = line.split()
+            if name == device:
+                return int(dict(value.split("=") for value in values).get("wbytes", 0))
+        return 0
+    for line in (group / "blkio.throttle.io_service_bytes").read_text().splitlines():
+        words = line.split()
+        if words[:2] == [device, "Write"]:
+            return int(words[2])
+    return 0
