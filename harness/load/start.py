@@ -185,6 +185,8 @@ def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespac
             "size": options.size,
             "shape": "replay" if options.replay else options.shape,
             "processes": options.processes,
+            "consumers": options.consumers,
+            "ordered": "yes" if options.ordered else "no",
         },
         release=release,
         client=client,
