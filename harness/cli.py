@@ -41,6 +41,7 @@ from harness.errors import (
 )
 from harness.faults import DEFAULT_WAY, injections_of
 from harness.leases import Healed, Leases, clean, leases_in, state_home
+from harness.load.command import add_options as add_load_options
 from harness.model import Scenario
 from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
@@ -141,6 +142,14 @@ def _parser() -> argparse.ArgumentParser:
     command = add("down", _down, "end every cluster that `mqlab up` started")
 
     add_audit_options(add("audit", audit, "what of the incidents' causes a running cluster shows; only reads"))
+
+    command = add("load", _load, "run a load by itself, steered by Locust, and judge what arrived")
+    command.add_argument("--release", default="", metavar="R", help=f"start a cluster of {', '.join(known_releases())}")
+    add_load_options(command)
+    command.add_argument(
+        "--out", type=Path, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
+    )
+    _add_analysis(command)
 
     command = add("verify", _verify, "run incidents and judge their claims")
     command.add_argument("incidents", nargs="*", metavar="INCIDENT", help="see `mqlab list`; none: all, a quick run")
@@ -561,6 +570,28 @@ def _cancels(cancel: threading.Event, display: Display) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+# --- load -------------------------------------------------------------------------------------------------------------
+
+
+def _load(options: argparse.Namespace, console: Console) -> int:
+    from harness.load.start import load
+
+    path = load(options, console)
+    return EXIT_OK if options.join else _judge_load(path, options, find_java(), console)
+
+
+def _judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:
+    from analysis.load import judge_load
+
+    judged = judge_load(path, master=options.spark_master, java_home=java.home)
+    if options.json:
+        _print_json(dataclasses.asdict(judged))
+    else:
+        print("\n".join(judged.lines()))
+    print(path)
+    return judged.exit_code if options.strict else EXIT_OK
+
+
 # --- judging ----------------------------------------------------------------------------------------------------------
 
 
@@ -586,6 +617,8 @@ def _judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, 
 
 def _analyze(options: argparse.Namespace, console: Console) -> int:
     manifest = read_manifest(options.run)
+    if manifest.incidents == ("load",):
+        return _judge_load(options.run, options, find_java(), console)
     chosen = [scenarios.find(name) for name in manifest.incidents]
     code = _judge(options.run, chosen, options, find_java(), console)
     print(options.run / "report.html")
