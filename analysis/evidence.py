@@ -31,6 +31,8 @@ class Records:
     """Requests that a hook records: locking, unlocking, and the first pull after a queue was locked."""
     instances: DataFrame
     queue_flags: DataFrame
+    attempts: DataFrame
+    answers: DataFrame
     anchors: DataFrame
     damaged: DataFrame
     events: DataFrame
@@ -51,6 +53,8 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         lock_requests=_of_type(whole, "rpc"),
         instances=_of_type(whole, "instance"),
         queue_flags=_of_type(whole, "queue"),
+        attempts=_of_type(whole, "attempt"),
+        answers=_of_type(whole, "answer"),
         anchors=_anchors(whole).unionByName(_anchors(events)),
         damaged=_damaged(whole).unionByName(_damaged(events)),
         events=events,

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers import (
     appends,
+    attempts,
     busy,
     duplicates,
     exclusivity,
@@ -29,6 +30,9 @@ from analysis.checkers import (
     order,
     parts,
     pauses,
+    probes,
+    readings,
+    stored,
 )
 from analysis.checkers.base import Checker, Inputs
 from analysis.evidence import keep
@@ -47,6 +51,10 @@ CHECKERS: Mapping[str, Checker] = {
     "locks": locks,
     "appends": appends,
     "busy": busy,
+    "attempts": attempts,
+    "stored": stored,
+    "readings": readings,
+    "probes": probes,
     "latency": latency,
     "logfiles": logfiles,
 }

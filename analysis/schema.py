@@ -119,6 +119,14 @@ EVENTS = _table(
     min_offset=_LONG,
     max_offset=_LONG,
     consumer_offset=_LONG,
+    # reading
+    name=_STRING,
+    moment=_STRING,
+    # request
+    kind=_STRING,
+    started_ns=_LONG,
+    finished_ns=_LONG,
+    code=_INT,
     # anchor
     process=_STRING,
     mono_ns=_LONG,

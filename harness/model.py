@@ -22,6 +22,7 @@ LEDGER_SCHEMA = 1
 """Version of ``ledger.json``."""
 
 ParameterValue = int | float | str
+Relation = Literal["<=", ">="]
 Parameters = Mapping[str, ParameterValue]
 
 
@@ -152,13 +153,24 @@ class OrderedGroups:
 class OpenLoopSends:
     """Asynchronous sends on a fixed schedule: operation i is due at start + i / rate, whatever happened before.
 
-    The rate comes from the cell's parameter ``rate_hz``.
+    The rate comes from the cell's parameter ``rate_hz``. Synchronous sends need as many ``threads`` as sends may be
+    under way at once; one that finds none is late, which its record says.
     """
 
     queues: int = 8
     retries: int = 0
     send_timeout_ms: int = 10_000
     body_bytes: int = 128
+    mode: Literal["async", "sync", "oneway"] = "async"
+    threads: int = 1
+    topic_on: Literal["all", "first", "last"] = "all"
+    """Which of the masters have the topic."""
+    attempts: bool = False
+    """Record each attempt of a send with its broker, not only how the send ended."""
+    readings: tuple[str, ...] = ()
+    """What is read off the first master before the fault and after it, by the names of ``harness/readings.py``."""
+    probes: tuple[str, ...] = ()
+    """Requests of other kinds that are sent beside the load, one after another: ``pull``, ``admin``, ``heartbeat``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,9 +248,14 @@ class BrokerAway:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendStall:
-    """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock."""
+    """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock.
+
+    ``before_store_ms``: while it lasts, every request that a send thread takes up needs that long before it reaches the
+    store, as it does on a broker whose send threads have more to do than to append.
+    """
 
     kind: Literal["append-stall"] = "append-stall"
+    before_store_ms: float = 0.0
 
 
 FloodFix = Literal["none", "raise-limit", "delete-offline"]
@@ -335,6 +352,43 @@ class DirtyPages:
     kind: Literal["dirty-pages"] = "dirty-pages"
 
 
+@dataclass(frozen=True, kw_only=True)
+class AppendWatch:
+    """Nothing is done; every append of the first broker is stamped for the cell's ``watch_ms``."""
+
+    kind: Literal["append-watch"] = "append-watch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitStall:
+    """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
+
+    kind: Literal["commit-stall"] = "commit-stall"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreFreeze:
+    """The page cache of the first broker's store takes no writes for ``stall_ms`` (a cell's parameter).
+
+    Unlike ``AppendStall`` this asks for no slow append: whether there is one is what is measured.
+    """
+
+    kind: Literal["store-freeze"] = "store-freeze"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerCrash:
+    """The first broker is killed at once under load, which then ends, and is started again on its store.
+
+    ``power``: not only its process ends but its machine's power, so that what had only reached the page cache is gone.
+    ``after_lone``: the load rests for a second, one message is sent, and the broker is killed once that is acknowledged.
+    """
+
+    kind: Literal["broker-crash"] = "broker-crash"
+    power: bool = False
+    after_lone: bool = False
+
+
 HeldFault = NetworkCut | NetworkDelay | PauseNode | DiskFull | ThrottledWrites | DirtyPages
 """Faults that are on from inject to heal."""
 
@@ -348,6 +402,10 @@ Fault = (
     | PauseOwners
     | BrokerAway
     | AppendStall
+    | AppendWatch
+    | CommitStall
+    | StoreFreeze
+    | BrokerCrash
     | HeldFault
 )
 
@@ -434,7 +492,7 @@ class Part:
 
     name: str
     quantity: Quantity
-    relation: Literal["<=", ">="]
+    relation: Relation
     bound: float
     unit: str
     why: str
@@ -516,6 +574,10 @@ class Scenario:
     """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
+    ways: tuple[str, ...] = ()
+    """The ways of injection that it can be run in, where its faults offer several and not all of them serve it."""
+    way_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    """Cells by arm that are run in any other way than the usual one; an arm that is absent keeps all of its cells."""
 
     def arm(self, name: str) -> Arm:
         """The arm of that name."""

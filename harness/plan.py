@@ -14,7 +14,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from harness.faults import DEFAULT_WAY, injection_of, injections_of
-from harness.model import AppendStall, Arm, BrokerSettings, Load, OrderedGroups, Parameters, Scenario
+from harness.model import (
+    AppendStall,
+    AppendWatch,
+    Arm,
+    BrokerCrash,
+    BrokerSettings,
+    CommitStall,
+    Load,
+    OrderedGroups,
+    Parameters,
+    Scenario,
+    StoreFreeze,
+)
 
 EffortName = Literal["quick", "full"]
 
@@ -24,6 +36,12 @@ ORDERED_TRIAL_S = 165.0
 """Starts spread over 20 s, settling, a renewal period, the longest hand-over of 4.x, and the drain."""
 TRIAL_OVERHEAD_S = 0.4
 ANALYSIS_S = 25.0
+
+CRASH_S, REST_S = 5.0, 1.0
+"""Kill, start on the old store, and be registered again; a second of rest before a lone message."""
+
+INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze)
+"""Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 GROUPS_AT_ONCE_PER_CORE = 28.0
@@ -61,7 +79,7 @@ class PlannedDeployment:
     @property
     def can_stall(self) -> bool:
         """Whether its brokers need the rules of the append stall."""
-        return any(isinstance(trial.arm.fault, AppendStall) for trial in self.trials)
+        return any(isinstance(trial.arm.fault, INSTRUMENTED) for trial in self.trials)
 
     @property
     def groups(self) -> float:
@@ -89,7 +107,7 @@ class PlannedDeployment:
             return self.scenario.trial_s or ORDERED_TRIAL_S
         phases = self.scenario.phases
         fixed_s = phases.steady_s + phases.hold_s_max + phases.recover_s + TRIAL_OVERHEAD_S
-        return BOOT_S + sum(fixed_s + float(trial.params.get("stall_ms", 0)) / 1000 for trial in self.trials)
+        return BOOT_S + sum(fixed_s + _fault_s(trial) for trial in self.trials)
 
     @property
     def history_bytes(self) -> int:
@@ -97,12 +115,21 @@ class PlannedDeployment:
         return int(sum(OPERATION_BYTES * _operations(self, trial) for trial in self.trials))
 
 
+def _fault_s(trial: PlannedTrial) -> float:
+    """How long its fault takes by itself."""
+    if isinstance(trial.arm.fault, BrokerCrash):
+        return CRASH_S + (REST_S if trial.arm.fault.after_lone else 0.0)
+    return float(trial.params.get("stall_ms", trial.params.get("watch_ms", 0))) / 1000
+
+
 def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
     load = trial.arm.load
     if isinstance(load, OrderedGroups):
         queues = load.queues_per_broker * deployment.scenario.topology.masters
         return queues * load.rate_per_queue_hz * (1 + load.groups) * ORDERED_TRIAL_S
-    return float(trial.params["rate_hz"]) * 4.0
+    phases = deployment.scenario.phases
+    seconds = phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
+    return float(trial.params["rate_hz"]) * (seconds + 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +230,7 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
         repetitions = range(index, trials_total + 1, deployments_total)
         for release, way in itertools.product(wish.releases, _ways(scenario, wish)):
             mark = "" if way == DEFAULT_WAY else way
-            for label, settings, arms in _by_settings(scenario, _arms(scenario, release, wish)):
+            for label, settings, arms in _by_settings(scenario, _arms(scenario, release, wish, mark)):
                 trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
@@ -230,12 +257,14 @@ def _name(*parts: str) -> str:
     return ".".join(filter(None, parts))
 
 
-def _arms(scenario: Scenario, release: str, wish: Wish) -> list[Arm]:
+def _arms(scenario: Scenario, release: str, wish: Wish, other_way: str) -> list[Arm]:
     arms = [
         arm
         for arm in scenario.arms
         if (not wish.arms or arm.name in wish.arms) and (not arm.releases or release in arm.releases)
     ]
+    if other_way:
+        arms = [dataclasses.replace(arm, cells=scenario.way_cells.get(arm.name, arm.cells)) for arm in arms]
     if wish.effort == "full":
         return arms
     return [

@@ -31,6 +31,8 @@ events.jsonl (``EventLog``)::
     {"type":"route","n","at_ns","node","topic","registered","routed"}         a name server's view, when it changes
     {"type":"drain","n","at_ns","complete","remaining"}
     {"type":"store_max","n","topic","broker","queue","min_offset","max_offset","group","consumer_offset"}
+    {"type":"reading","n","at_ns","name","value","target","moment":"before|after","detail"}   see harness/readings.py
+    {"type":"request","n","kind","started_ns","finished_ns","code"}              a request of another kind beside the load
     {"type":"anchor","n","process","mono_ns","wall_us"}
 
 hiccups.jsonl has the probe's ``hiccup`` and ``anchor`` records of the whole run.
@@ -425,6 +427,18 @@ class EventLog(RecordLog):
         self.write(
             "store_max", {**values, "max_offset": max_offset, "group": group, "consumer_offset": consumer_offset}
         )
+
+    def reading(
+        self, name: str, value: float, *, target: str, moment: Literal["before", "after"] = "after", detail: str = ""
+    ) -> None:
+        """A number that was read off a node, or off its release's code, before the fault or after it."""
+        values: dict[str, JsonValue] = {"name": name, "value": value, "target": target, "moment": moment}
+        self.write("reading", {"at_ns": _now(None), **values, "detail": detail})
+
+    def request(self, kind: str, *, started_ns: int, finished_ns: int, code: int) -> None:
+        """One request of another kind than the load's, and its answer's code; -1 when there was none."""
+        values: dict[str, JsonValue] = {"kind": kind, "started_ns": started_ns, "finished_ns": finished_ns}
+        self.write("request", {**values, "code": code})
 
     def anchor(self, anchor: Anchor | None = None, *, process: str = "harness") -> None:
         """Tie the wall clock to the monotonic one, now."""

@@ -22,7 +22,7 @@ from harness.cores import usable_cores
 from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults import injection_of
 from harness.leases import Leases
-from harness.load.open_loop import OpenLoopSession, WarmProducer
+from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
 from harness.load.session import LoadSession, TrialContext
 from harness.model import Arm, ArmRole, OpenLoopSends, OrderedGroups
@@ -222,6 +222,8 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
     load = trial.arm.load
     groups = tuple(f"g{index}" for index in range(load.groups)) if isinstance(load, OrderedGroups) else ()
     topic = f"mqlab-{planned.scenario.name}"
+    if isinstance(load, OpenLoopSends):
+        topic = topic_of(planned.scenario.name, load)
     prefix = f"{trial.arm.name}-r{trial.repetition}"
     return TrialRecord(
         trial=trial.id,
@@ -259,7 +261,7 @@ class _Deployment:
     planned: PlannedDeployment
     name: str
     cluster: Cluster
-    producer: WarmProducer | None = None
+    producers: WarmProducers | None = None
     live_now: Mapping[str, str] = field(default_factory=dict)
     is_up: bool = True
 
@@ -377,10 +379,10 @@ class _Deployment:
         if isinstance(load, OrderedGroups):
             return OrderedSession(trial, load)
         assert isinstance(load, OpenLoopSends)
-        if self.producer is None:
-            self.producer = WarmProducer.start(trial, load)
+        if self.producers is None:
+            self.producers = WarmProducers(trial)
         self._set_live(trial.record.live_conf)
-        return OpenLoopSession(trial, load, self.producer)
+        return OpenLoopSession(trial, load, self.producers)
 
     def _set_live(self, settings: Mapping[str, str]) -> None:
         if settings and settings != self.live_now:
@@ -393,8 +395,8 @@ class _Deployment:
         if not self.is_up:
             return
         self.is_up = False
-        if self.producer is not None:
-            self.producer.client.stop()
-            self.producer = None
+        if self.producers is not None:
+            self.producers.stop()
+            self.producers = None
         self.cluster.down()
         self.context.observer.ended(self.name, "down", "")

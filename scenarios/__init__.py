@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from harness.errors import UsageError
 from harness.model import Scenario
-from scenarios import append_stall, ordered_lock_handover, ordered_lock_ratio
+from scenarios import append_lock_over_1s, append_stall, ordered_lock_handover, ordered_lock_ratio
 
-ALL: tuple[Scenario, ...] = (ordered_lock_handover.SCENARIO, ordered_lock_ratio.SCENARIO, append_stall.SCENARIO)
+ALL: tuple[Scenario, ...] = (
+    ordered_lock_handover.SCENARIO,
+    ordered_lock_ratio.SCENARIO,
+    append_stall.SCENARIO,
+    append_lock_over_1s.SCENARIO,
+)
 """Every incident, in the order in which ``mqlab list`` shows them."""
 
 

@@ -13,7 +13,6 @@ from harness.model import (
     BrokerSettings,
     Claim,
     Effort,
-    Expectation,
     NoFault,
     OpenLoopSends,
     Parameters,
@@ -25,6 +24,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import on_all
 
 RATE_HZ = 500
 STALLS_MS = (100, 150, 250, 350, 450, 700, 1200)
@@ -35,13 +35,8 @@ ABOVE_LIMIT_MS = (250, 350, 450, 700)
 LOAD = OpenLoopSends()
 STALLED: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in STALLS_MS)
 OTHER_RATES: tuple[Parameters, ...] = tuple({"stall_ms": 450, "rate_hz": rate_hz} for rate_hz in (200, 1000))
-RELEASES = ("4.6.0", "4.9.7", "5.3.3")
 
 FAST_FAILURE = "org.apache.rocketmq.broker.latency.BrokerFastFailure"
-
-
-def _expect(verdict: VerdictKind, because: str, source: str) -> dict[str, Expectation]:
-    return {release: Expectation(verdict=verdict, because=because, source=source) for release in RELEASES}
 
 
 def _rejected(arm: str, keyword: str, stalls_ms: tuple[int, ...], statistic: Statistic = Statistic.MEAN) -> Quantity:
@@ -75,7 +70,7 @@ BUSY_07 = Claim(
             units_min=5,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.CONFIRMED,
         "an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
         "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage",
@@ -155,7 +150,7 @@ BUSY_09 = Claim(
             units_min=6,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.CONFIRMED,
         "the head of the send queue is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
@@ -187,7 +182,7 @@ BUSY_10 = Claim(
             units_min=3,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.REFUTED,
         "the task is scheduled every 10 milliseconds",
         f"{FAST_FAILURE}.start: scheduleAtFixedRate(..., 1000, 10, TimeUnit.MILLISECONDS)",
@@ -232,7 +227,7 @@ BUSY_11 = Claim(
             units_min=6,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.CONFIRMED,
         "everything in the queue that is older than the limit is refused, so the count follows the arrivals",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
@@ -264,7 +259,7 @@ BUSY_12 = Claim(
             units_min=3,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.CONFIRMED,
         "a request is refused only when it has waited for the limit: a 450 ms stall leaves 50 ms of arrivals instead of 250",
         f"{FAST_FAILURE}.cleanExpiredRequest reads getWaitTimeMillsInSendQueue each time",
@@ -327,7 +322,7 @@ BUSY_14 = Claim(
             units_min=3,
         ),
     ),
-    expected=_expect(
+    expected=on_all(
         VerdictKind.CONFIRMED,
         "busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",

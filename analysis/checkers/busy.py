@@ -21,14 +21,18 @@ MEASURES: tuple[str, ...] = (
     "first_rejected_after_ms",
     "rejected_within_1s_max",
     "queue_depth",
+    "refusal_code",
+    "has_article_phrase",
+    "size_over_arrivals",
 )
 
 TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
+OVERLOAD_PHRASE = "too many requests and system thread pool busy"
 KEYWORDS = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE", TIMEOUT)
 PAGE_CACHE = ("REJECTREQUEST", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE")
 """The three that say that the page cache is busy: before queueing, in the store, and while queued."""
 
-_PAGE_CACHE_LABEL, _ANY_LABEL = "page-cache", "any"
+_PAGE_CACHE_LABEL, ANY_LABEL = "page-cache", "any"
 _BEFORE_NS, _AFTER_NS, _SECOND_NS = 1_000_000_000, 2_000_000_000, 1_000_000_000
 
 
@@ -36,23 +40,29 @@ def observe(inputs: Inputs) -> DataFrame:
     """Refusals by keyword, for the trials of open-loop sends."""
     trials = inputs.trials.where("NOT grouped AND sends > 0")
     refused = _refused(inputs, trials).persist()
-    return together(_by_keyword(trials, refused), _by_trial(trials, refused), _each(refused))
+    return together(
+        _by_keyword(trials, refused), _by_trial(trials, refused), _each(refused), _sizes(refused, _rates(inputs))
+    )
 
 
 def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """The sends with a keyword that were due in the window, one row each."""
-    remark = F.col("remark")
-    keyword = F.coalesce(*[F.when(remark.contains(f"[{word}]"), F.lit(word)) for word in KEYWORDS])
-    # 4.x's remoting layer says the same of a full pool without the bracket.
-    keyword = F.coalesce(keyword, F.when(remark.contains("system thread pool busy"), F.lit("OVERLOAD")))
     period_ms = F.regexp_extract("remark", r"period in queue: (\d+)ms", 1).try_cast("double")
     sends = inputs.records.sends.where("remark IS NOT NULL AND remark != ''").select(
-        "trial", "file", "n", "seq", "intended_ns", "finished_ns", "remark", keyword.alias("keyword")
+        "trial",
+        "file",
+        "n",
+        "seq",
+        "intended_ns",
+        "finished_ns",
+        "code",
+        "remark",
+        keyword_of("remark").alias("keyword"),
     )
     return (
         sends.where("keyword IS NOT NULL")
         .join(trials, "trial")
-        .where(_in_window())
+        .where(in_window())
         .select(
             "trial",
             "deployment",
@@ -62,6 +72,8 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
             "keyword",
             "intended_ns",
             "finished_ns",
+            "code",
+            F.col("remark").contains(OVERLOAD_PHRASE).alias("has_phrase"),
             period_ms.alias("period_ms"),
             F.when(F.col("keyword") == TIMEOUT, period_ms - F.col("wait_limit_ms")).alias("over_ms"),
             ((F.col("finished_ns") - F.col("append_entry_ns")) / 1e6).alias("after_ms"),
@@ -70,16 +82,24 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
     )
 
 
-def _in_window() -> Column:
-    """Whether a send was due around the trial's stall, or in its hold when it had none."""
-    from_ns = F.coalesce(F.col("append_entry_ns") - _BEFORE_NS, F.col("hold_from_ns"))
+def keyword_of(remark: str) -> Column:
+    """Which of the five keywords a remark carries, else null."""
+    text = F.col(remark)
+    keyword = F.coalesce(*[F.when(text.contains(f"[{word}]"), F.lit(word)) for word in KEYWORDS])
+    # A remoting layer may say the same of a full pool without the bracket.
+    return F.coalesce(keyword, F.when(text.contains("system thread pool busy"), F.lit("OVERLOAD")))
+
+
+def in_window() -> Column:
+    """Whether a send was due around the trial's stall; from the fault to the end of the hold when no append stalled."""
+    from_ns = F.coalesce(F.col("append_entry_ns") - _BEFORE_NS, F.col("fault_ns"), F.col("hold_from_ns"))
     to_ns = F.coalesce(F.col("append_exit_ns") + _AFTER_NS, F.col("hold_to_ns"))
     return F.col("intended_ns").between(from_ns, to_ns)
 
 
 def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
     """Every label in every trial that has sends; zero is a count, the other measures need a refusal."""
-    labels = F.explode(F.array(*[F.lit(word) for word in (*KEYWORDS, _PAGE_CACHE_LABEL, _ANY_LABEL)]))
+    labels = F.explode(F.array(*[F.lit(word) for word in (*KEYWORDS, _PAGE_CACHE_LABEL, ANY_LABEL)]))
     after_ms = F.when(F.col("after_ms") >= 0, F.col("after_ms"))
     counted = (
         refused.select("*", F.explode(_labels()).alias("label"))
@@ -128,7 +148,7 @@ def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
 
 def _labels() -> Column:
     page_cache = F.when(F.col("keyword").isin(*PAGE_CACHE), F.lit(_PAGE_CACHE_LABEL))
-    return F.array_compact(F.array(F.col("keyword"), page_cache, F.lit(_ANY_LABEL)))
+    return F.array_compact(F.array(F.col("keyword"), page_cache, F.lit(ANY_LABEL)))
 
 
 def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
@@ -168,9 +188,47 @@ def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
     )
 
 
+def _rates(inputs: Inputs) -> DataFrame:
+    """Sends that were due in a millisecond, by trial."""
+    due_ms = (F.max("intended_ns") - F.min("intended_ns")) / 1e6
+    return inputs.records.sends.groupBy("trial").agg(((F.count("*") - 1) / due_ms).alias("per_ms"))
+
+
+def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
+    """The size that a refusal names, less the requests that came while the refused one waited.
+
+    Those are what is behind it. The size read after its removal has half a request less than that on average (the
+    last one came up to a whole interval ago), read before it has half a request more.
+    """
+    behind = F.col("period_ms") * F.col("per_ms")
+    by_trial = (
+        refused.where((F.col("keyword") == TIMEOUT) & F.col("size").isNotNull())
+        .join(F.broadcast(rates), "trial")
+        .groupBy("trial", "deployment")
+        .agg(F.avg(F.col("size") - behind).alias("excess"), F.min_by("file", "n").alias("file"), F.min("n").alias("n"))
+    )
+    return observations(
+        by_trial,
+        trial_unit(),
+        Value(
+            measure="size_over_arrivals",
+            value=F.col("excess"),
+            file=F.col("file"),
+            line=F.col("n"),
+            operation=F.lit("the size that its refusals name, less the requests behind them, on average"),
+        ),
+    )
+
+
 def _each(refused: DataFrame) -> DataFrame:
     keyword = {"keyword": F.col("keyword")}
-    values = {"period_in_queue_ms": "period_ms", "period_over_limit_ms": "over_ms", "rejected_after_ms": "after_ms"}
+    values = {
+        "period_in_queue_ms": "period_ms",
+        "period_over_limit_ms": "over_ms",
+        "rejected_after_ms": "after_ms",
+        "refusal_code": "code",
+        "has_article_phrase": "has_phrase",
+    }
     return observations(
         refused,
         trial_unit(),

@@ -108,6 +108,12 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield from _paused(facts)
     elif kind == "broker-away":
         yield from _broker_away(facts)
+    elif kind in ("commit-stall", "store-freeze"):
+        yield from _achieved(facts, "the stall lasted")
+        if facts.trial.injection == FREEZE and facts.asked_ms is not None:
+            yield from _frozen(facts, facts.asked_ms)
+    elif kind == "broker-crash":
+        yield from _crashed(facts)
     elif kind in ("kill-owners", "shut-down-owners"):
         yield from _owners_ended(facts, kind)
 
@@ -115,6 +121,13 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
 def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
     if facts.appends == 0:
         yield _not_exercised("no append was stalled")
+    yield from _achieved(facts, "the append stalled for")
+    if facts.trial.injection == FREEZE and facts.asked_ms is not None:
+        yield from _frozen(facts, facts.asked_ms)
+
+
+def _achieved(facts: TrialFacts, what: str) -> Iterator[Doubt]:
+    """Whether the stall lasted as long as it was asked to."""
     asked, achieved = facts.asked_ms, facts.achieved_ms
     if achieved is None and facts.append_entry_ns is not None and facts.append_exit_ns is not None:
         achieved = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
@@ -123,11 +136,9 @@ def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
         return
     tolerance = max(STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked)
     if abs(achieved - asked) > tolerance:
-        yield _not_exercised(f"the append stalled for {achieved:.1f} ms where {asked:g} ms were asked")
+        yield _not_exercised(f"{what} {achieved:.1f} ms where {asked:g} ms were asked")
     if "healed" not in facts.states:
         yield _not_exercised("the fault was not healed")
-    if facts.trial.injection == FREEZE:
-        yield from _frozen(facts, asked)
 
 
 def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
@@ -142,6 +153,13 @@ def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
         yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the broker's safepoint log says nothing")
     elif facts.stopped_ms > STOPPED_MS_MAX:
         yield _not_exercised(f"a safepoint stopped the whole broker for {facts.stopped_ms:.0f} ms of the freeze")
+
+
+def _crashed(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised("the broker did not end")
+    elif "healed" not in facts.states:
+        yield _not_exercised("the broker did not come back")
 
 
 def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:

@@ -196,12 +196,15 @@ def _is_in_sync(master: Node, slave: Node) -> bool:
     return True
 
 
-def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int) -> None:
-    """Create a topic on every master and wait until every name server's route lists them all."""
-    for master in masters(cluster):
+def create_topic(
+    cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] | None = None
+) -> None:
+    """Create a topic on every master, or on those given, and wait until every name server's route lists them all."""
+    chosen = masters(cluster) if on is None else on
+    for master in chosen:
         with ask(master) as connection:
             connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
-    wanted = {master.broker_name: write_queues for master in masters(cluster)}
+    wanted = {master.broker_name: write_queues for master in chosen}
     for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
         wait_until(
             f"the route of {topic} on {namesrv.name}",

@@ -133,6 +133,10 @@ class JavaClient(CommandedClient):
             settings=settings,
         )
 
+    def record_attempts(self, instance: str) -> None:
+        """Record each attempt of the producer's sends, not only how a send ended."""
+        self.call("record_attempts", instance=instance)
+
     def wait_for_route(self, instance: str, topic: str, queues: int) -> None:
         """Wait until the producer's own route of the topic has that many queues, which also warms it.
 

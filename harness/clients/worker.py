@@ -36,6 +36,7 @@ class Worker:
         self._consumers: dict[str, tuple[str, Any]] = {}
         self._loads: dict[str, Any] = {}
         self._guard = jpype.JClass("mqlab.Guard")(list(spec["allowed"]))
+        self._attempts = jpype.JClass("mqlab.Attempts")()
         threading.Thread(target=self._anchor_forever, daemon=True).start()
 
     def _anchor_forever(self) -> None:
@@ -49,6 +50,7 @@ class Worker:
         if self._history is not None:
             self.close_history()
         self._history = jpype.JClass("mqlab.History")(path, self._process)
+        self._attempts.setHistory(self._history)
         self._history.anchor()
 
     def close_history(self) -> str:
@@ -56,6 +58,7 @@ class Worker:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
+        self._attempts.setHistory(None)
         self._history.anchor()
         self._history.close()
         failure = str(self._history.failure())
@@ -74,6 +77,11 @@ class Worker:
         self._prepare(producer, instance, namesrv, settings)
         producer.start()
         self._producers[instance] = producer
+
+    def record_attempts(self, instance: str) -> None:
+        """Record every request that carries a message of this producer, and its answer, from now on."""
+        factory = self._producers[instance].getDefaultMQProducerImpl().getmQClientFactory()
+        factory.getMQClientAPIImpl().getRemotingClient().registerRPCHook(self._attempts)
 
     def publish_queues(self, instance: str, topic: str) -> int:
         """Number of queues in the producer's own route of the topic; asking for it also warms the route."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.faults.append_stall import StallByByteman
+from harness.faults.append_watch import WatchAppends
 from harness.faults.base import Injection
 from harness.faults.broker_away import KillBrokerAndRestart
+from harness.faults.broker_crash import CrashBroker
+from harness.faults.commit_stall import StallCommitByByteman
 from harness.faults.dirty_pages import DirtyByNeighbour
 from harness.faults.disk_full import FillByBalloon
 from harness.faults.network_cut import CutByFirewall
@@ -15,11 +18,15 @@ from harness.faults.node_pause import PauseByBackend
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_pause import PauseOwnersBySignal
+from harness.faults.page_cache_stall import StallPageCacheByFreeze
 from harness.faults.store_freeze import StallByFreeze
 from harness.faults.write_throttle import ThrottleByCgroup
 from harness.model import (
     AppendStall,
+    AppendWatch,
     BrokerAway,
+    BrokerCrash,
+    CommitStall,
     DirtyPages,
     DiskFull,
     Fault,
@@ -31,6 +38,7 @@ from harness.model import (
     PauseOwners,
     Scenario,
     ShutDownOwners,
+    StoreFreeze,
     ThrottledWrites,
 )
 
@@ -47,6 +55,10 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     DiskFull: (FillByBalloon(),),
     ThrottledWrites: (ThrottleByCgroup(),),
     DirtyPages: (DirtyByNeighbour(),),
+    AppendWatch: (WatchAppends(),),
+    CommitStall: (StallCommitByByteman(),),
+    StoreFreeze: (StallPageCacheByFreeze(),),
+    BrokerCrash: (CrashBroker(),),
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""
 
@@ -66,5 +78,5 @@ def injections_of(scenario: Scenario) -> Mapping[str, Injection]:
         injection.way: injection
         for arm in scenario.arms
         for injection in INJECTIONS[type(arm.fault)]
-        if len(INJECTIONS[type(arm.fault)]) > 1
+        if len(INJECTIONS[type(arm.fault)]) > 1 and len(scenario.ways) != 1
     }

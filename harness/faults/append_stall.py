@@ -10,15 +10,18 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from harness.backends.base import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError, WaitTimeout
 from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
+from harness.model import AppendStall
 from harness.wait import wait_until
 
 ANSWER_S_MAX = 45.0
+DELAYED_BEFORE_MS = 800.0
 FIRST_APPEND_S_MAX = 10.0
 """Byteman installs a rule when it is triggered for the first time, and only then the stall can be armed."""
 
@@ -33,6 +36,10 @@ class StallByByteman(NeedsNothing):
         broker = masters(trial.cluster)[0]
         asked_ms = float(trial.params["stall_ms"])
         trial.events.fault("append-stall", "asked", target=broker.name, asked_ms=asked_ms)
+        if isinstance(trial.arm.fault, AppendStall) and trial.arm.fault.before_store_ms:
+            delay_requests(broker, trial.arm.fault.before_store_ms, for_ms=asked_ms + DELAYED_BEFORE_MS)
+            # Requests that are taken up from now on are late by it; the stall begins among them.
+            trial.stay(DELAYED_BEFORE_MS / 2000)
         asked_ns = mono_ns()
         entry_ns, delay_end_ns, exit_ns = stall_next_append(broker, asked_ms)
         stamps = {"target": broker.name, "asked_ms": asked_ms, "achieved_ms": (exit_ns - entry_ns) / 1e6}
@@ -58,8 +65,34 @@ def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
     return entry_ns, delay_end_ns, exit_ns
 
 
+def stall_next_commit(broker: Node, stall_ms: float) -> tuple[int, int]:
+    """Entry and end of the delay of the pool's next commit, in monotonic nanoseconds. Raises ClientError."""
+    with _rule_of(broker) as connection:
+        connection.sendall(f"commit {stall_ms}\n".encode())
+        entry_ns, delay_end_ns = _stamps(connection, broker, 2)
+    return entry_ns, delay_end_ns
+
+
+def delay_requests(broker: Node, delay_ms: float, *, for_ms: float) -> None:
+    """Hold every send up for ``delay_ms`` in its send thread, before the store, for so long. Raises ClientError."""
+    with _rule_of(broker) as connection:
+        connection.sendall(f"delay {delay_ms} {for_ms}\n".encode())
+        _answer(connection, broker, "delaying")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendTally:
+    """Appends by the time that each held the lock; ``longest_ns`` of the longest, ``sum_ns`` of all."""
+
+    count: int
+    under_1_ms: int
+    over_500_ms: int
+    sum_ns: int
+    longest_ns: int
+
+
 class AppendWatch:
-    """The broker stamps every append since the watch began; see ``watch_appends``."""
+    """The broker stamps every append since the watch began; see ``watch_appends``. It is ended by its first answer."""
 
     def __init__(self, broker: Node, connection: socket.socket) -> None:
         self._broker = broker
@@ -70,12 +103,22 @@ class AppendWatch:
 
         One that is under way is waited for. Raises ClientError when there was none.
         """
+        entry_ns, exit_ns = self._ended_by("end", 2)
+        return entry_ns, exit_ns
+
+    def tally(self) -> AppendTally:
+        """End the watch: all appends by their length. Raises ClientError."""
+        count, under_1_ms, over_500_ms, sum_ns, longest_ns = self._ended_by("tally", 5)
+        return AppendTally(
+            count=count, under_1_ms=under_1_ms, over_500_ms=over_500_ms, sum_ns=sum_ns, longest_ns=longest_ns
+        )
+
+    def _ended_by(self, word: str, count: int) -> list[int]:
         try:
-            self._connection.sendall(b"end\n")
+            self._connection.sendall(f"{word}\n".encode())
         except OSError as error:
             raise ClientError(f"the appends of {self._broker.name} are not watched any more: {error}") from error
-        entry_ns, exit_ns = _stamps(self._connection, self._broker, 2)
-        return entry_ns, exit_ns
+        return _stamps(self._connection, self._broker, count)
 
 
 @contextlib.contextmanager

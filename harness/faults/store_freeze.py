@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.abilities import Abilities
-from harness.backends.base import masters
+from harness.backends.base import Node, masters
 from harness.backends.store import StoreMount
 from harness.errors import ClientError, LeaseError
 from harness.faults.append_stall import watch_appends
@@ -24,6 +24,7 @@ from harness.kernel_leases import FREEZE
 from harness.leases import LeasedProcess, Leases
 from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerSettings
+from harness.recorder import EventLog
 
 START_S_MAX = 20.0
 GRACE_S = 10.0
@@ -168,23 +169,29 @@ class StallByFreeze:
         ):
             stamps = freezer.freeze(asked_ms)
             entry_ns, exit_ns = appends.longest()
-        detail = f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms"
-        for state, at_ns in (
-            ("injecting", stamps.asked_ns),
-            ("injected", stamps.engaged_ns),
-            ("healing", stamps.thawing_ns),
-            ("healed", stamps.released_ns),
-        ):
-            trial.events.fault(
-                "append-stall",
-                state,  # type: ignore[arg-type]
-                target=broker.name,
-                asked_ms=asked_ms,
-                achieved_ms=stamps.achieved_ms,
-                detail=detail,
-                at_ns=at_ns,
-            )
+        record_freeze(trial.events, "append-stall", broker, asked_ms, stamps)
         trial.events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns)
 
     def heal(self, trial: TrialContext, load: LoadSession) -> None:
         """It is thawed already."""
+
+
+def record_freeze(events: EventLog, kind: str, broker: Node, asked_ms: float, stamps: FreezeStamps) -> None:
+    """Write the freezer's stamps into a trial's events as those of a fault."""
+    assert broker.store is not None
+    detail = f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms"
+    for state, at_ns in (
+        ("injecting", stamps.asked_ns),
+        ("injected", stamps.engaged_ns),
+        ("healing", stamps.thawing_ns),
+        ("healed", stamps.released_ns),
+    ):
+        events.fault(
+            kind,
+            state,  # type: ignore[arg-type]
+            target=broker.name,
+            asked_ms=asked_ms,
+            achieved_ms=stamps.achieved_ms,
+            detail=detail,
+            at_ns=at_ns,
+        )

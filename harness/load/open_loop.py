@@ -1,95 +1,138 @@
-"""Sends on a fixed schedule from one producer process, which serves all trials of a deployment one after another."""
+"""Sends on a fixed schedule from one client process, which serves all trials of a deployment one after another."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from harness.backends.base import create_topic, masters, namesrv_addresses, record_queue_ends
+from harness import readings
+from harness.backends.base import Cluster, Node, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
+from harness.load.probes import Probes
 from harness.load.session import TrialContext
 from harness.model import OpenLoopSends
 from harness.wait import NotYet, wait_until
 
 INSTANCE = "producer"
 SCHEDULE = "load"
+LONE = "lone"
+LONE_SEQ = 1_000_000_000
+"""Sequence number of the lone message, beyond those of any schedule."""
 WARM_UP_S = 3.0
 WARM_UP_RATE_HZ = 800.0
+LATER_WARM_UP_S = 0.5
+"""For a further producer: the broker is warm already."""
 LEAD_NS = 50_000_000
 """Between asking for a schedule and its first send, so that the first is not late."""
+ONE_SEND_S_MAX = 20.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class WarmProducer:
-    """A producer whose code and route are warm, and whose broker has had its first slow moments."""
+def topic_of(incident: str, load: OpenLoopSends) -> str:
+    """The topic of a load: one for each set of masters that have it."""
+    return f"mqlab-{incident}" + ("" if load.topic_on == "all" else f"-{load.topic_on}")
 
-    client: JavaClient
-    topic: str
 
-    @classmethod
-    def start(cls, trial: TrialContext, load: OpenLoopSends) -> WarmProducer:
-        """Create the deployment's topic and send for some seconds; the first sends of a fresh broker are slow."""
-        cluster = trial.cluster
-        topic = f"mqlab-{trial.record.incident}"
-        create_topic(cluster, topic, read_queues=load.queues, write_queues=load.queues)
-        folder = cluster.folder / "clients" / INSTANCE
-        client = trial.client(INSTANCE, folder=folder)
-        client.wait_started()
-        client.open_history(folder / "warm-up.jsonl")
-        client.start_producer(
-            INSTANCE,
-            "mqlab-producers",
-            namesrv_addresses(cluster),
+def masters_of(cluster: Cluster, load: OpenLoopSends) -> Sequence[Node]:
+    """The masters that have the load's topic."""
+    found = masters(cluster)
+    return {"all": found, "first": found[:1], "last": found[-1:]}[load.topic_on]
+
+
+class WarmProducers:
+    """The producers of a deployment, in one client process: code and routes are warm, and so is the broker."""
+
+    def __init__(self, trial: TrialContext) -> None:
+        """Start the process, and wait until it runs."""
+        self._cluster = trial.cluster
+        self._incident = trial.record.incident
+        self._folder = trial.cluster.folder / "clients" / INSTANCE
+        self._instances: dict[tuple[object, ...], str] = {}
+        self.client: JavaClient = trial.client(INSTANCE, folder=self._folder)
+        self.client.wait_started()
+
+    def instance_for(self, load: OpenLoopSends) -> str:
+        """The producer that a load needs, started and warmed up by its first trial; the first sends are slow."""
+        key = (load.topic_on, load.retries, load.attempts)
+        if key not in self._instances:
+            number = len(self._instances)
+            self._instances[key] = self._start(load, f"{INSTANCE}-{number}" if number else INSTANCE)
+        return self._instances[key]
+
+    def _start(self, load: OpenLoopSends, instance: str) -> str:
+        topic, on = topic_of(self._incident, load), masters_of(self._cluster, load)
+        create_topic(self._cluster, topic, read_queues=load.queues, write_queues=load.queues, on=on)
+        self.client.open_history(self._folder / f"warm-up-{instance}.jsonl")
+        self.client.start_producer(
+            instance,
+            f"mqlab-{instance}s",
+            namesrv_addresses(self._cluster),
             retryTimesWhenSendAsyncFailed=load.retries,
             retryTimesWhenSendFailed=load.retries,
         )
-        client.wait_for_route(INSTANCE, topic, load.queues * len(masters(cluster)))
+        if load.attempts:
+            self.client.record_attempts(instance)
+        self.client.wait_for_route(instance, topic, load.queues * len(on))
+        seconds = LATER_WARM_UP_S if self._instances else WARM_UP_S
         spec = ScheduleSpec(
             name="warm-up",
-            instance=INSTANCE,
+            instance=instance,
             rate_hz=WARM_UP_RATE_HZ,
             start_ns=mono_ns() + LEAD_NS,
-            operations=int(WARM_UP_S * WARM_UP_RATE_HZ),
+            operations=int(seconds * WARM_UP_RATE_HZ),
             sends=SendSettings(topic=topic, body_bytes=(load.body_bytes,)),
         )
-        client.start_schedule(spec)
-        wait_until("the warm-up", lambda: client.schedule_state("warm-up").is_through, timeout_s=60.0)
-        client.close_history()
-        return cls(client=client, topic=topic)
+        self.client.start_schedule(spec)
+        wait_until("the warm-up", lambda: self.client.schedule_state("warm-up").is_through, timeout_s=60.0)
+        self.client.close_history()
+        return instance
+
+    def stop(self) -> None:
+        """End the process."""
+        self.client.stop()
 
 
 class OpenLoopSession:
     """One trial's window of sends."""
 
-    def __init__(self, trial: TrialContext, load: OpenLoopSends, producer: WarmProducer) -> None:
+    def __init__(self, trial: TrialContext, load: OpenLoopSends, producers: WarmProducers) -> None:
         self._trial = trial
         self._load = load
-        self._producer = producer
+        self._instance = producers.instance_for(load)
+        self._client = producers.client
         self._rate_hz = float(trial.params["rate_hz"])
+        self._broker = masters(trial.cluster)[0]
+        self._probes: Probes | None = None
 
     def up(self) -> None:
         """Open the trial's history and start the schedule."""
-        phases = self._trial.phases
-        stall_s = float(self._trial.params.get("stall_ms", 0)) / 1000
+        phases, params = self._trial.phases, self._trial.params
+        fault_s = float(params.get("stall_ms", params.get("watch_ms", 0))) / 1000
         # Twice the planned time bounds the schedule; the drain ends it long before.
-        seconds = 2 * (phases.steady_s + stall_s + phases.hold_s_max + phases.recover_s) + 5
-        self._producer.client.open_history(self._trial.directory.history_path(INSTANCE))
-        self._producer.client.start_schedule(
+        seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 5
+        self._client.open_history(self._trial.directory.history_path(INSTANCE))
+        self._client.start_schedule(
             ScheduleSpec(
                 name=SCHEDULE,
-                instance=INSTANCE,
+                instance=self._instance,
                 rate_hz=self._rate_hz,
                 start_ns=mono_ns() + LEAD_NS,
                 operations=int(seconds * self._rate_hz),
-                sends=SendSettings(
-                    topic=self._producer.topic,
-                    run=self._trial.record.trial,
-                    body_bytes=(self._load.body_bytes,),
-                    timeout_ms=self._load.send_timeout_ms,
-                ),
+                sends=self._sends(),
             )
+        )
+
+    def _sends(self, first: int = 0) -> SendSettings:
+        load = self._load
+        return SendSettings(
+            topic=self._trial.record.topic,
+            run=self._trial.record.trial,
+            mode=load.mode,
+            threads=load.threads,
+            body_bytes=(load.body_bytes,),
+            timeout_ms=load.send_timeout_ms,
+            first=first,
         )
 
     def steady(self) -> None:
@@ -97,17 +140,43 @@ class OpenLoopSession:
         wanted = int(self._trial.phases.steady_s * self._rate_hz)
 
         def have_ended() -> bool:
-            state = self._producer.client.schedule_state(SCHEDULE)
+            state = self._client.schedule_state(SCHEDULE)
             if state.ended < wanted:
                 raise NotYet(f"{state.ended} of {wanted} sends have ended")
             return True
 
         wait_until("the steady window's sends", have_ended, timeout_s=30.0, poll_s=0.02, cancel=self._trial.cancel)
         self._trial.on_rate(self._rate_hz)
+        self._read("before")
+        if self._load.probes:
+            self._probes = Probes(self._trial.events, self._broker, self._trial.record.topic, self._load.probes)
 
     def owners(self) -> JavaClient | None:
         """There are no consumers."""
         return None
+
+    def stop_sending(self) -> None:
+        """Issue nothing more; what is under way may still end."""
+        self._client.stop_schedule(SCHEDULE)
+
+    def send_one(self) -> None:
+        """Send one message beside the schedule and wait until it has ended."""
+        self._client.start_schedule(
+            ScheduleSpec(
+                name=LONE,
+                instance=self._instance,
+                rate_hz=1000.0,
+                start_ns=mono_ns(),
+                operations=1,
+                sends=self._sends(first=LONE_SEQ),
+            )
+        )
+        wait_until(
+            "the lone message",
+            lambda: self._client.schedule_state(LONE).is_through,
+            timeout_s=ONE_SEND_S_MAX,
+            poll_s=0.001,
+        )
 
     def hold(self) -> None:
         """The window in which what the stall left behind is answered."""
@@ -119,19 +188,32 @@ class OpenLoopSession:
 
     def drain(self) -> None:
         """Stop the schedule and wait until every send has ended: answered, failed, or timed out."""
-        client = self._producer.client
-        client.stop_schedule(SCHEDULE)
+        self._read("after")
+        self._end_probes()
+        self.stop_sending()
         deadline = time.monotonic() + self._trial.phases.drain_s_max
-        state = client.schedule_state(SCHEDULE)
+        state = self._client.schedule_state(SCHEDULE)
         while not state.is_through and time.monotonic() < deadline:
             self._trial.stay(0.02)
-            state = client.schedule_state(SCHEDULE)
+            state = self._client.schedule_state(SCHEDULE)
         self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
+
+    def _read(self, moment: readings.Moment) -> None:
+        for name, reading in readings.take(self._trial.cluster, self._broker, self._load.readings):
+            self._trial.events.reading(
+                name, reading.value, target=self._broker.name, moment=moment, detail=reading.detail
+            )
+
+    def _end_probes(self) -> None:
+        if self._probes is not None:
+            self._probes.stop()
+            self._probes = None
 
     def collect(self) -> None:
         """Close the trial's history and read the queues' ends from the brokers."""
-        self._producer.client.close_history()
-        record_queue_ends(self._trial.cluster, self._trial.events, self._producer.topic, self._load.queues)
+        self._client.close_history()
+        record_queue_ends(self._trial.cluster, self._trial.events, self._trial.record.topic, self._load.queues)
 
     def down(self) -> None:
-        """The producer stays for the deployment's next trial."""
+        """The producers stay for the deployment's next trial."""
+        self._end_probes()

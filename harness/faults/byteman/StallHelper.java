@@ -14,11 +14,14 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * What the Byteman rules call inside a broker: one append, once armed, sleeps under the put lock and is stamped; or
- * appends are stamped and nothing else, while something outside of the broker stalls them.
+ * appends are stamped and nothing else, while something outside of the broker stalls them. Beside these, one commit of
+ * the transient store pool may sleep, and requests may be held up in their send thread before they reach the store.
  *
  * <p>A stall is armed over a loopback connection: "stall MILLISECONDS\n" in, "ENTRY DELAY_END EXIT\n" out, all three
  * System.nanoTime() of this JVM, which on Linux is the host's monotonic clock. "watch\n" in, "watching\n" out begins a
- * watch; "end\n" in, "ENTRY EXIT\n" out ends it with the longest append. The rules are loaded once, at the broker's
+ * watch; "end\n" in, "ENTRY EXIT\n" out ends it with the longest append, "tally\n" in, "APPENDS UNDER_1_MS OVER_500_MS
+ * SUM_NS LONGEST_NS\n" out with all of them. "commit MILLISECONDS\n" in, "ENTRY DELAY_END\n" out stalls a commit. "delay
+ * MILLISECONDS FOR_MILLISECONDS\n" in, "delaying\n" out holds up each request for so long, for so long. The rules are loaded once, at the broker's
  * start, so that arming does not retransform a class in the middle of a trial. One at a time; a watch whose connection
  * closes is over. Not final, since Byteman extends its helpers.
  */
@@ -29,6 +32,11 @@ public class StallHelper {
     private static final AtomicReference ARMED = new AtomicReference();
     private static final AtomicReference STALLED = new AtomicReference();
     private static final AtomicReference WATCH = new AtomicReference();
+    private static final AtomicReference COMMIT = new AtomicReference();
+
+    /** How long requests are held up before the store, and until when they are. */
+    private static volatile long delayNs;
+    private static volatile long delayUntilNs = System.nanoTime();
 
     private static final class Stall {
         final long nanos;
@@ -41,6 +49,12 @@ public class StallHelper {
         Stall(long nanos) {
             this.nanos = nanos;
         }
+
+        void sleep() {
+            entryNs = System.nanoTime();
+            sleepUntil(entryNs + nanos);
+            delayEndNs = System.nanoTime();
+        }
     }
 
     /** Appends run under one lock, so at most one is under way. */
@@ -49,6 +63,10 @@ public class StallHelper {
         private long entryNs;
         private long longestEntryNs;
         private long longestExitNs;
+        private long count;
+        private long countShort;
+        private long countSlow;
+        private long sumNs;
 
         synchronized void entered() {
             thread = Thread.currentThread();
@@ -62,6 +80,10 @@ public class StallHelper {
         synchronized void exited() {
             long exitNs = System.nanoTime();
             thread = null;
+            count++;
+            countShort += exitNs - entryNs < 1000000L ? 1 : 0;
+            countSlow += exitNs - entryNs > 500000000L ? 1 : 0;
+            sumNs += exitNs - entryNs;
             if (exitNs - entryNs > longestExitNs - longestEntryNs) {
                 longestEntryNs = entryNs;
                 longestExitNs = exitNs;
@@ -70,11 +92,21 @@ public class StallHelper {
         }
 
         synchronized String longest(long limitNs) throws InterruptedException {
+            settle(limitNs);
+            return longestExitNs == 0 ? "no append ended\n" : longestEntryNs + " " + longestExitNs + "\n";
+        }
+
+        synchronized String tally(long limitNs) throws InterruptedException {
+            settle(limitNs);
+            return count + " " + countShort + " " + countSlow + " " + sumNs + " " + (longestExitNs - longestEntryNs)
+                + "\n";
+        }
+
+        private void settle(long limitNs) throws InterruptedException {
             long end = System.nanoTime() + limitNs;
             while (thread != null && System.nanoTime() < end) {
                 wait(10);
             }
-            return longestExitNs == 0 ? "no append ended\n" : longestEntryNs + " " + longestExitNs + "\n";
         }
     }
 
@@ -106,6 +138,13 @@ public class StallHelper {
                 watch(in, socket);
             } else if (line != null && line.startsWith("stall ")) {
                 say(socket, stallNext(Double.parseDouble(line.substring(6))));
+            } else if (line != null && line.startsWith("commit ")) {
+                say(socket, stallCommit(Double.parseDouble(line.substring(7))));
+            } else if (line != null && line.startsWith("delay ")) {
+                String[] words = line.split(" ");
+                delayNs = (long) (Double.parseDouble(words[1]) * 1e6);
+                delayUntilNs = System.nanoTime() + (long) (Double.parseDouble(words[2]) * 1e6);
+                say(socket, "delaying\n");
             }
         } finally {
             socket.close();
@@ -124,6 +163,18 @@ public class StallHelper {
         }
     }
 
+    private static String stallCommit(double millis) throws Exception {
+        Stall stall = new Stall((long) (millis * 1e6));
+        COMMIT.set(stall);
+        try {
+            long limit = APPEND_WAIT_S_MAX * 1000000000L + stall.nanos;
+            boolean ended = stall.done.await(limit, TimeUnit.NANOSECONDS);
+            return ended ? stall.entryNs + " " + stall.delayEndNs + "\n" : "no commit came\n";
+        } finally {
+            COMMIT.compareAndSet(stall, null);
+        }
+    }
+
     private static void watch(BufferedReader in, Socket socket) throws Exception {
         Watch watch = new Watch();
         WATCH.set(watch);
@@ -132,6 +183,8 @@ public class StallHelper {
             String line = in.readLine();
             if ("end".equals(line)) {
                 say(socket, watch.longest(APPEND_WAIT_S_MAX * 1000000000L));
+            } else if ("tally".equals(line)) {
+                say(socket, watch.tally(APPEND_WAIT_S_MAX * 1000000000L));
             }
         } finally {
             WATCH.set(null);
@@ -161,14 +214,39 @@ public class StallHelper {
         }
         stall.thread = Thread.currentThread();
         STALLED.set(stall);
-        stall.entryNs = System.nanoTime();
-        long end = stall.entryNs + stall.nanos;
-        long left = stall.nanos;
+        stall.sleep();
+    }
+
+    /** Condition of the rule at a commit's entry. */
+    public boolean commitArmed() {
+        return COMMIT.get() != null;
+    }
+
+    /** Action of the rule at a commit's entry. */
+    public void stallThisCommit() {
+        Stall stall = (Stall) COMMIT.getAndSet(null);
+        if (stall != null) {
+            stall.sleep();
+            stall.done.countDown();
+        }
+    }
+
+    /** Condition of the rule at the store's entry. */
+    public boolean delaying() {
+        return delayNs > 0 && System.nanoTime() - delayUntilNs < 0;
+    }
+
+    /** Action of the rule at the store's entry. */
+    public void delay() {
+        sleepUntil(System.nanoTime() + delayNs);
+    }
+
+    private static void sleepUntil(long end) {
+        long left = end - System.nanoTime();
         while (left > 0) {
             LockSupport.parkNanos(left);
             left = end - System.nanoTime();
         }
-        stall.delayEndNs = System.nanoTime();
     }
 
     /** Condition of the rule at the append's exit. */

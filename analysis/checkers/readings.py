@@ -1,0 +1,101 @@
+"""Readings: numbers that the harness read off a broker or its release's code, and what the append's rule counted.
+
+Each is a measure of its own name, with the moment (before the fault or after it) as its parameter. Page faults are read
+as totals of the threads that append; what is judged is how many came with each message that was acknowledged meanwhile.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+
+_PLAIN = (
+    "free_buffers",
+    "locked_mb",
+    "locked_files_mb",
+    "busy_ends_ms",
+    "other_reject_conditions",
+    "clean_period_ms",
+    "append_count",
+    "append_short_share",
+    "append_mean_ms",
+    "append_longest_ms",
+    "append_over_500_count",
+)
+_FAULTS = "write_faults"
+
+MEASURES: tuple[str, ...] = (*_PLAIN, "faults_per_append")
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """Every reading of every trial."""
+    read = inputs.records.events.where("type = 'reading'").select(
+        "trial", "n", "at_ns", "name", "value", "target", "moment", "detail"
+    )
+    with_trials = read.join(inputs.trials.select("trial", "deployment"), "trial")
+    return together(_plain(with_trials), _faults(inputs, with_trials))
+
+
+def _plain(read: DataFrame) -> DataFrame:
+    return observations(
+        read,
+        trial_unit(),
+        *[
+            Value(
+                measure=name,
+                value=F.when(F.col("name") == name, F.col("value")),
+                params={"moment": F.col("moment")},
+                file=events_file(),
+                line=F.col("n"),
+                operation=F.concat_ws(": ", "target", "detail"),
+            )
+            for name in _PLAIN
+        ],
+    )
+
+
+def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
+    """The growth of the faults over the acknowledged sends between the two readings."""
+    at_before, at_after = (
+        F.when(F.col("moment") == "before", F.col("at_ns")),
+        F.when(F.col("moment") == "after", F.col("at_ns")),
+    )
+    counted = (
+        read.where(F.col("name") == _FAULTS)
+        .groupBy("trial", "deployment")
+        .agg(
+            F.min(at_before).alias("from_ns"),
+            F.max(at_after).alias("to_ns"),
+            (F.max("value") - F.min("value")).alias("faults"),
+            F.max("n").alias("n"),
+            F.max("target").alias("target"),
+        )
+        .where("from_ns IS NOT NULL AND to_ns IS NOT NULL")
+    )
+    sends = inputs.records.sends.where("outcome = 'ok'").select("trial", "finished_ns")
+    appended = (
+        sends.join(F.broadcast(counted.select("trial", "from_ns", "to_ns")), "trial")
+        .where("finished_ns BETWEEN from_ns AND to_ns")
+        .groupBy("trial")
+        .agg(F.count("*").alias("appends"))
+    )
+    return observations(
+        counted.join(appended, "trial"),
+        trial_unit(),
+        Value(
+            measure="faults_per_append",
+            value=F.col("faults") / F.col("appends"),
+            file=events_file(),
+            line=F.col("n"),
+            operation=F.concat(
+                F.col("target"),
+                F.lit(": "),
+                F.col("faults"),
+                F.lit(" page faults, "),
+                F.col("appends"),
+                F.lit(" appends"),
+            ),
+        ),
+    )

@@ -1,0 +1,176 @@
+"""What a method of a release's own class calls and compares with, read from the class file in its jar.
+
+For claims that only the code can answer. Layouts and lengths are those of the Java Virtual Machine Specification,
+chapters 4 and 6.5.
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from harness.errors import ReleaseError
+from harness.releases import ensure_jars
+
+Number = int | float
+
+_UTF8, _INTEGER, _FLOAT, _LONG, _DOUBLE, _CLASS, _STRING = 1, 3, 4, 5, 6, 7, 8
+_MEMBERS = (9, 10, 11)
+_NAME_AND_TYPE = 12
+_OTHER_BYTES = {15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
+
+_BIPUSH, _SIPUSH, _LDC, _LDC_W, _LDC2_W = 0x10, 0x11, 0x12, 0x13, 0x14
+_TABLESWITCH, _LOOKUPSWITCH, _WIDE, _IINC = 0xAA, 0xAB, 0xC4, 0x84
+_INVOKES = (0xB6, 0xB7, 0xB8, 0xB9)
+_LENGTHS: Mapping[int, int] = {
+    **dict.fromkeys((0x10, 0x12, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 2),
+    **dict.fromkeys((0x11, 0x13, 0x14, _IINC, *range(0x99, 0xA9), *range(0xB2, 0xB9), 0xBB, 0xBD), 3),
+    **dict.fromkeys((0xC0, 0xC1, 0xC6, 0xC7), 3),
+    **dict.fromkeys((0xB9, 0xBA, 0xC8, 0xC9), 5),
+    0xC5: 4,
+}
+"""Bytes of each instruction with its operands; one where nothing is said."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """``calls`` are the names of the methods that it invokes, ``numbers`` its constants above a byte, both in order."""
+
+    name: str
+    calls: tuple[str, ...]
+    numbers: tuple[Number, ...]
+
+
+@cache
+def method_of(release: str, class_name: str, method: str) -> Method:
+    """A method of a class of a release's jars; of several of that name the first.
+
+    Raises:
+        ReleaseError: the release has no such class, or the class no such method.
+    """
+    entry = class_name.replace(".", "/") + ".class"
+    for jar in ensure_jars(release):
+        if "rocketmq-" in jar.name and (data := _entry(jar, entry)) is not None:
+            for found in methods(data):
+                if found.name == method:
+                    return found
+            raise ReleaseError(f"{class_name} of {release} has no method {method}")
+    raise ReleaseError(f"no jar of {release} has {class_name}")
+
+
+def _entry(jar: Path, entry: str) -> bytes | None:
+    with zipfile.ZipFile(jar) as archive:
+        return archive.read(entry) if entry in archive.NameToInfo else None
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def take(self, layout: str) -> int:
+        size = struct.calcsize(">" + layout)
+        (value,) = struct.unpack_from(">" + layout, self._data, self.at)
+        self.at += size
+        return int(value)
+
+    def skip(self, count: int) -> None:
+        self.at += count
+
+    def bytes(self, count: int) -> bytes:
+        self.skip(count)
+        return self._data[self.at - count : self.at]
+
+
+def methods(class_file: bytes) -> Iterator[Method]:
+    """Every method of a class file that has code."""
+    reader = _Reader(class_file)
+    reader.skip(8)
+    constants = _constants(reader)
+    reader.skip(6)
+    reader.skip(2 * reader.take("H"))
+    for _ in range(reader.take("H")):
+        _skip_member(reader)
+    for _ in range(reader.take("H")):
+        reader.skip(2)
+        name = str(constants[reader.take("H")])
+        reader.skip(2)
+        for _ in range(reader.take("H")):
+            kind, length = constants[reader.take("H")], reader.take("I")
+            body = reader.bytes(length)
+            if kind == "Code":
+                yield _method(name, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
+
+
+def _skip_member(reader: _Reader) -> None:
+    reader.skip(6)
+    for _ in range(reader.take("H")):
+        reader.skip(2)
+        reader.skip(reader.take("I"))
+
+
+def _constants(reader: _Reader) -> dict[int, object]:
+    """Texts, numbers, and for a member its (class, name and type) as indexes."""
+    found: dict[int, object] = {}
+    index, count = 1, reader.take("H")
+    while index < count:
+        tag = reader.take("B")
+        if tag == _UTF8:
+            found[index] = reader.bytes(reader.take("H")).decode("utf-8", "replace")
+        elif tag in (_INTEGER, _FLOAT, _LONG, _DOUBLE):
+            layout = {_INTEGER: "i", _FLOAT: "f", _LONG: "q", _DOUBLE: "d"}[tag]
+            (found[index],) = struct.unpack(">" + layout, reader.bytes(struct.calcsize(">" + layout)))
+        elif tag in (*_MEMBERS, _NAME_AND_TYPE):
+            found[index] = (reader.take("H"), reader.take("H"))
+        elif tag in (_CLASS, _STRING):
+            found[index] = (reader.take("H"),)
+        else:
+            reader.skip(_OTHER_BYTES[tag])
+        index += 2 if tag in (_LONG, _DOUBLE) else 1  # these two take two places
+    return found
+
+
+def _method(name: str, code: bytes, constants: Mapping[int, object]) -> Method:
+    calls: list[str] = []
+    numbers: list[Number] = []
+    at = 0
+    while at < len(code):
+        opcode = code[at]
+        value: object = None
+        if opcode in _INVOKES:
+            calls.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
+        elif opcode == _SIPUSH:
+            (value,) = struct.unpack_from(">h", code, at + 1)
+        elif opcode == _LDC:
+            value = constants.get(code[at + 1])
+        elif opcode in (_LDC_W, _LDC2_W):
+            value = constants.get(struct.unpack_from(">H", code, at + 1)[0])
+        if isinstance(value, int | float):
+            numbers.append(value)
+        at += _length(code, at)
+    return Method(name=name, calls=tuple(calls), numbers=tuple(numbers))
+
+
+def _member_name(constants: Mapping[int, object], index: int) -> str:
+    member = constants[index]
+    assert isinstance(member, tuple)
+    name_and_type = constants[member[1]]
+    assert isinstance(name_and_type, tuple)
+    return str(constants[name_and_type[0]])
+
+
+def _length(code: bytes, at: int) -> int:
+    opcode = code[at]
+    if opcode == _WIDE:
+        return 6 if code[at + 1] == _IINC else 4
+    if opcode not in (_TABLESWITCH, _LOOKUPSWITCH):
+        return _LENGTHS.get(opcode, 1)
+    aligned = at + 4 - at % 4
+    if opcode == _LOOKUPSWITCH:
+        return int(aligned + 8 + 8 * struct.unpack_from(">i", code, aligned + 4)[0] - at)
+    low, high = struct.unpack_from(">ii", code, aligned + 4)
+    return int(aligned + 12 + 4 * (high - low + 1) - at)

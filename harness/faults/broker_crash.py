@@ -1,0 +1,103 @@
+"""The first master dies under load and is started again on what its store then has: by its process, or by its power.
+
+Power loss: the process is killed and the file system under the store is shut down at once without flushing its journal
+(ext4's own ioctl), so that the device has what had been synced before and nothing else. Mounted again it is what a
+machine finds after its power came back. A freeze or an ordinary unmount would write everything back first.
+
+The load ends with the crash: offsets of a queue that lost its tail are given out again, so that what was acknowledged
+before could not be told from what is sent after.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness import kernel
+from harness.abilities import Abilities
+from harness.backends.base import masters
+from harness.backends.store import StoreMount
+from harness.clock import mono_ns
+from harness.errors import LeaseError
+from harness.load.open_loop import OpenLoopSession
+from harness.load.session import LoadSession, TrialContext
+from harness.model import BrokerCrash, BrokerSettings
+from harness.wait import NotYet, wait_until
+
+REST_S = 1.0
+"""Before a lone message: longer than every default interval of committing to the page cache (200 ms)."""
+UNMOUNT_S_MAX = 20.0
+
+
+class CrashBroker:
+    """Kills the first master while sends are under way."""
+
+    way = "signal"
+
+    def can(self, host: Abilities) -> str | None:
+        """Killing needs nothing; where power is to fail, the deployment's store needs root."""
+        return None
+
+    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
+        """As they are."""
+        return settings
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Kill, take the power where asked, and end the load."""
+        fault = trial.arm.fault
+        assert isinstance(fault, BrokerCrash)
+        assert isinstance(load, OpenLoopSession)
+        broker = masters(trial.cluster)[0]
+        if fault.power and broker.store is None:
+            raise LeaseError(f"{broker.name} has no store on a file system of its own whose power could fail")
+        if fault.after_lone:
+            load.stop_sending()
+            trial.stay(REST_S)
+            load.send_one()
+        trial.events.fault("broker-crash", "asked", target=broker.name)
+        asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
+        detail = "its process was killed"
+        if fault.power and broker.store is not None:
+            cut_power(broker.store)
+            gone_ns = mono_ns()
+            detail = f"its process was killed, and its {broker.store.kind} shut down without flushing its journal"
+        load.stop_sending()
+        for state, at_ns in (("injecting", asked_ns), ("injected", gone_ns)):
+            trial.events.fault("broker-crash", state, target=broker.name, detail=detail, at_ns=at_ns)  # type: ignore[arg-type]
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """Give the power back and start the broker on what its store has."""
+        fault = trial.arm.fault
+        assert isinstance(fault, BrokerCrash)
+        broker = masters(trial.cluster)[0]
+        trial.events.fault("broker-crash", "healing", target=broker.name)
+        if fault.power and broker.store is not None:
+            restore_power(broker.store)
+        trial.cluster.restart_node(broker.name)
+        trial.events.fault("broker-crash", "healed", target=broker.name)
+
+
+def cut_power(store: StoreMount) -> None:
+    """Shut the file system down as it is. Raises LeaseError when the mount is not ours any more, or OSError."""
+    if store.kind != "ext4":
+        raise LeaseError(f"the power of {store.kind} cannot be cut; use loop-ext4")
+    if kernel.our_mount(str(store.mountpoint), str(store.image), store.uuid) is None:
+        raise LeaseError(f"{store.mountpoint} is not the file system that was mounted there")
+    handle = kernel.open_mountpoint(str(store.mountpoint))
+    try:
+        kernel.shut_down_ext4(handle)
+    finally:
+        os.close(handle)
+
+
+def restore_power(store: StoreMount) -> None:
+    """Mount again what the device has; the journal is replayed by that."""
+
+    def is_unmounted() -> bool:
+        try:
+            kernel.unmount(str(store.mountpoint))
+        except OSError as error:
+            raise NotYet(str(error)) from error
+        return True
+
+    wait_until(f"{store.mountpoint} to be unmounted", is_unmounted, timeout_s=UNMOUNT_S_MAX, poll_s=0.05)
+    kernel.mount_image(store.image, store.mountpoint, store.kind)

@@ -1,0 +1,99 @@
+"""Requests of other kinds beside a load, each in a thread of its own: does a jam in one thread pool reach another's?
+
+One request at a time of each kind, so that what is measured is the wait in its own pool.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+
+from harness.backends.base import Node, ask
+from harness.clients.remoting import Answer, Remoting
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.recorder import EventLog
+
+PERIOD_S = 0.02
+ANSWER_S_MAX = 5.0
+GROUP = "mqlab-probes"
+NO_ANSWER = -1
+
+PULL_MESSAGE, HEART_BEAT, GET_MAX_OFFSET = 11, 34, 30
+_PULL_WITH_SUBSCRIPTION = 4
+"""FLAG_SUBSCRIPTION of PullSysFlag: the request brings its own filter, and does not wait for messages."""
+
+Request = Callable[[Remoting, str], Answer]
+
+
+def _pull(connection: Remoting, topic: str) -> Answer:
+    return connection.ask(
+        PULL_MESSAGE,
+        {
+            "consumerGroup": GROUP,
+            "topic": topic,
+            "queueId": 0,
+            "queueOffset": 0,
+            "maxMsgNums": 1,
+            "sysFlag": _PULL_WITH_SUBSCRIPTION,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 0,
+            "subscription": "*",
+            "subVersion": 0,
+            "expressionType": "TAG",
+        },
+    )
+
+
+def _admin(connection: Remoting, topic: str) -> Answer:
+    return connection.ask(GET_MAX_OFFSET, {"topic": topic, "queueId": 0})
+
+
+def _heartbeat(connection: Remoting, topic: str) -> Answer:
+    body = {"clientID": GROUP, "consumerDataSet": [], "producerDataSet": [{"groupName": GROUP}]}
+    return connection.ask(HEART_BEAT, body=json.dumps(body).encode())
+
+
+REQUESTS: Mapping[str, Request] = {"pull": _pull, "admin": _admin, "heartbeat": _heartbeat}
+"""Each has a thread pool of its own in org.apache.rocketmq.broker.BrokerController."""
+
+
+class Probes:
+    """Sends requests of some kinds to one broker until it is stopped."""
+
+    def __init__(self, events: EventLog, broker: Node, topic: str, kinds: tuple[str, ...]) -> None:
+        self._events = events
+        self._broker = broker
+        self._topic = topic
+        self._stop = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._run, args=(kind,), name=f"probe-{kind}", daemon=True) for kind in kinds
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End, once the requests that are under way are answered or given up."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2 * ANSWER_S_MAX)
+
+    def _run(self, kind: str) -> None:
+        request = REQUESTS[kind]
+        while not self._stop.is_set():
+            try:
+                with ask(self._broker, timeout_s=ANSWER_S_MAX) as connection:
+                    while not self._stop.wait(PERIOD_S):
+                        self._once(kind, request, connection)
+            except ClientError:
+                # What went wrong is recorded; the next connection may do better.
+                continue
+
+    def _once(self, kind: str, request: Request, connection: Remoting) -> None:
+        started_ns = mono_ns()
+        code = NO_ANSWER
+        try:
+            code = request(connection, self._topic).code
+        finally:
+            self._events.request(kind, started_ns=started_ns, finished_ns=mono_ns(), code=code)
