@@ -50,6 +50,8 @@ GROUP_RATE_HZ = 160.0
 IDLE_GROUP_SHARE = 1 / 3
 """What the clients of a group cost at least, however few messages they get, in such groups."""
 OPERATION_BYTES = 360
+FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
+"""For brokers whose trials mostly wait: the second compiler's work for many fresh brokers is what fills the cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,6 +236,8 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
                 trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
+                if not scenario.exclusive:
+                    settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
                 if trials:
                     found.append(
                         PlannedDeployment(
