@@ -175,13 +175,16 @@ class OpenLoopSends:
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyClients:
-    """Normal synchronous sends with the client's default retries, and two consumers of one group, all the while.
+    """Normal synchronous sends and two consumers of one group, all the while.
 
-    ``producer_servers`` and ``consumer_servers`` are the name servers, by index, that each process is bound to; the
-    first consumer and the producer have the first tuple, the second consumer has the second. Empty stands for all.
+    ``first_servers`` are the name servers, by index, that the producers and the first consumer are bound to, those of
+    the second consumer are ``second_servers``; empty stands for all. Several producers share the rate; each has a route
+    timer of its own, whose phase is drawn.
     """
 
     rate_hz: float = 20.0
+    producers: int = 1
+    retries: int = 2
     queues: int = 4
     body_bytes: int = 128
     first_servers: tuple[int, ...] = ()
@@ -208,7 +211,37 @@ class FailingMessages:
     body_bytes: int = 128
 
 
-Load = OrderedGroups | OpenLoopSends | SteadyClients | FailingMessages
+@dataclass(frozen=True, kw_only=True)
+class QueueNumbers:
+    """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.
+
+    The topic lies on as many brokers as the cell's parameter ``brokers`` says.
+    """
+
+    groups: int
+    write_queues: int = 8
+    read_queues: int = 8
+    rate_per_queue_hz: float = 2.0
+    body_bytes: int = 128
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyedSends:
+    """Sends by key from one process for each kind of send, in the cell's parameter ``send``, consumed in order.
+
+    ``selector`` takes a queue of those that the route has by the key's hash, ``strict`` does so with a route that a
+    broker's absence does not change (an order topic), ``fixed`` sends a key to the queue that it was mapped to at first,
+    and ``keyless`` lets the client choose. Every message carries its key all the same, so that order can be judged.
+    """
+
+    groups: int = 1
+    queues_per_broker: int = 8
+    keys: int = 96
+    rate_hz: float = 96.0
+    body_bytes: int = 128
+
+
+Load = OrderedGroups | QueueNumbers | KeyedSends | OpenLoopSends | SteadyClients | FailingMessages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,6 +270,18 @@ class PauseOwners:
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
     kind: Literal["pause-owners"] = "pause-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResizeTopic:
+    """Other numbers of write and read queues for the topic while traffic runs, and at the end the ones that mend it.
+
+    ``steps`` are (write queues, read queues, seconds to stay); ``mended`` is (write queues, read queues).
+    """
+
+    steps: tuple[tuple[int, int, float], ...]
+    mended: tuple[int, int] = (8, 8)
+    kind: Literal["resize-topic"] = "resize-topic"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,17 +331,31 @@ class TopicMoments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartServers:
-    """Name servers come to disagree.
+class RestartNameServer:
+    """The last name server is killed, a topic is created meanwhile, and it starts again at once."""
 
-    ``restart``: a topic is created and one is deleted while the last name server is down, which then starts again.
-    ``cut``: the last name server's host does not hear the brokers, by a packet filter.
-    ``stop-broker``, ``pause-broker``: the second broker is killed or stands still, and comes back.
-    ``bound``: clients bound to different name servers while the last one stands still.
-    """
+    kind: Literal["restart-name-server"] = "restart-name-server"
 
-    kind: Literal["part-servers"] = "part-servers"
-    how: Literal["restart", "pause-server", "kill-broker", "stop-broker", "pause-broker"]
+
+@dataclass(frozen=True, kw_only=True)
+class UnheardBroker:
+    """The last name server does not hear the second broker: it is told once a second that this broker is gone."""
+
+    kind: Literal["unheard-broker"] = "unheard-broker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgottenTopic:
+    """The trial's topic is deleted on the last name server alone."""
+
+    kind: Literal["forgotten-topic"] = "forgotten-topic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoreQueues:
+    """The trial's topic gets twice its queues on every broker."""
+
+    kind: Literal["more-queues"] = "more-queues"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,11 +454,15 @@ HeldFault = NetworkCut | NetworkDelay | PauseNode | DiskFull | ThrottledWrites |
 Fault = (
     CrossFrameLimit
     | TopicMoments
-    | PartServers
+    | RestartNameServer
+    | UnheardBroker
+    | ForgottenTopic
+    | MoreQueues
     | NoFault
     | KillOwners
     | ShutDownOwners
     | PauseOwners
+    | ResizeTopic
     | BrokerAway
     | AppendStall
     | AppendWatch

@@ -1,0 +1,131 @@
+"""Messages of which some fail whenever they are consumed, and what becomes of them: retries, and dead letters."""
+
+from __future__ import annotations
+
+import time
+
+from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.load.session import TrialContext
+from harness.model import FailingMessages
+from harness.wait import wait_until
+
+SCHEDULE = "load"
+POLL_S = 1.0
+SENT_S_MAX = 60.0
+
+
+class FailingSession:
+    """A producer and a consumer in a process each; the broker is asked what topics of the group it has."""
+
+    def __init__(self, trial: TrialContext, load: FailingMessages) -> None:
+        self._trial = trial
+        self._load = load
+        self._topic = trial.record.topic
+        self._group = trial.record.groups[0]
+        self._clients: dict[str, JavaClient] = {}
+
+    def up(self) -> None:
+        """Start the consumer, then the producer."""
+        trial, load = self._trial, self._load
+        create_topic(trial.cluster, self._topic, read_queues=load.queues, write_queues=load.queues)
+        self._probe_topics("before the group")
+        with trial.boots:
+            for name in ("producer", "consumer"):
+                self._clients[name] = trial.client(name)
+            for name, client in self._clients.items():
+                client.wait_started()
+                client.open_history(trial.directory.history_path(name))
+        self._clients["consumer"].start_consumer(
+            ConsumerSpec(
+                instance="consumer",
+                group=self._group,
+                topic=self._topic,
+                ordered=load.ordered,
+                fail_every=load.fail_every,
+                settings={"maxReconsumeTimes": load.attempts_max},
+            ),
+            namesrv_addresses(trial.cluster),
+        )
+        self._clients["producer"].start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))
+        self._clients["producer"].wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))
+
+    def steady(self) -> None:
+        """The group is there, and nothing has failed yet."""
+        self._trial.stay(self._trial.phases.steady_s)
+        self._probe_topics("before a failure")
+
+    def owners(self) -> JavaClient | None:
+        """Nobody owns anything."""
+        return None
+
+    def hold(self) -> None:
+        """Send, and wait for the dead letters of all that fail, or for the phase's time."""
+        load, producer = self._load, self._clients["producer"]
+        started = time.monotonic()
+        producer.start_schedule(
+            ScheduleSpec(
+                name=SCHEDULE,
+                instance="producer",
+                rate_hz=load.rate_hz,
+                start_ns=mono_ns(),
+                operations=load.messages,
+                sends=SendSettings(topic=self._topic, mode="sync", body_bytes=(load.body_bytes,)),
+            )
+        )
+        wait_until("the sends", lambda: producer.schedule_state(SCHEDULE).is_through, timeout_s=SENT_S_MAX)
+        self._trial.stay(2 * POLL_S)
+        self._probe_topics("after a failure")
+        fails = -(-load.messages // load.fail_every) if load.fail_every else 0
+        phases = self._trial.phases
+        seconds = phases.hold_s_max if fails else phases.hold_s_min
+        while time.monotonic() - started < seconds:
+            if load.until == "dead letters" and fails and self._dead_letters() >= fails:
+                break
+            self._trial.stay(POLL_S)
+        self._probe_topics("at the end")
+        self._trial.events.probe("dead_letters", self._dead_letters(), of=self._group, params={"failing": fails})
+
+    def _probe_topics(self, when: str) -> None:
+        for master in masters(self._trial.cluster):
+            with ask(master) as connection:
+                names = {topic.name for topic in connection.topic_table().topics}
+            for kind, prefix in (("retry", "%RETRY%"), ("dead letter", "%DLQ%")):
+                self._trial.events.probe(
+                    "topic_exists",
+                    prefix + self._group in names,
+                    of=f"{self._group} on {master.broker_name}",
+                    params={"topic": kind, "when": when},
+                )
+
+    def _dead_letters(self) -> int:
+        """Messages in the group's dead-letter topic."""
+        topic = f"%DLQ%{self._group}"
+        found = 0
+        for master in masters(self._trial.cluster):
+            with ask(master) as connection:
+                queues = next((one.write_queues for one in connection.topic_table().topics if one.name == topic), 0)
+                found += sum(connection.max_offset(topic, queue) for queue in range(queues))
+        return found
+
+    def recover(self) -> None:
+        """There is nothing to recover from."""
+        self._trial.stay(self._trial.phases.recover_s)
+
+    def drain(self) -> None:
+        """Nothing is under way any more but messages that fail."""
+        state = self._clients["producer"].schedule_state(SCHEDULE)
+        self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
+
+    def collect(self) -> None:
+        """Read the queues' ends, and close the histories."""
+        record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
+        for client in self._clients.values():
+            client.close_history()
+
+    def down(self) -> None:
+        """End the processes."""
+        for client in self._clients.values():
+            client.stop()

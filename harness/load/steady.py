@@ -1,0 +1,166 @@
+"""Normal sends and a group of two consumers that go on while something happens to the cluster's routes."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from harness.backends.base import create_topic, masters, record_queue_ends, unconsumed
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.load.session import TrialContext
+from harness.model import SteadyClients
+from harness.routewatch import RouteWatch
+from harness.wait import NotYet, wait_until
+
+POLL_S = 0.5
+LONGEST_S = 1200.0
+THREADS = 4
+ROUTE_S_MAX = 60.0
+
+
+class SteadySession:
+    """Three client processes: producers, and one consumer each of the same group."""
+
+    def __init__(self, trial: TrialContext, load: SteadyClients) -> None:
+        self._trial = trial
+        self._load = load
+        self._topic = trial.record.topic
+        self._group = trial.record.groups[0]
+        self._clients: dict[str, JavaClient] = {}
+        self._watch: RouteWatch | None = None
+
+    def up(self) -> None:
+        """Create the topic, start the clients one after another, and wait until every queue is consumed."""
+        trial, load = self._trial, self._load
+        create_topic(trial.cluster, self._topic, read_queues=load.queues, write_queues=load.queues)
+        with trial.boots:
+            for name in ("producer", "first", "second"):
+                self._clients[name] = trial.client(name)
+            for name, client in self._clients.items():
+                client.wait_started()
+                client.open_history(trial.directory.history_path(name))
+        self._start_producers()
+        for name, servers in (("first", load.first_servers), ("second", load.second_servers)):
+            spec = ConsumerSpec(
+                instance=name,
+                group=self._group,
+                topic=self._topic,
+                ordered=False,
+                settings={"pollNameServerInterval": load.poll_route_ms},
+            )
+            wait_until(
+                f"{name} to start",
+                lambda name=name, spec=spec, servers=servers: self._start_consumer(name, spec, servers),  # type: ignore[misc]
+                timeout_s=ROUTE_S_MAX,
+            )
+        self._watch = RouteWatch(trial.cluster, trial.events, self._topic)
+        wait_until("every broker on every name server", self._watch.agree, timeout_s=ROUTE_S_MAX, poll_s=POLL_S)
+
+    def _start_consumer(self, name: str, spec: ConsumerSpec, servers: tuple[int, ...]) -> str:
+        try:
+            return self._clients[name].start_consumer(spec, self._addresses(servers))
+        except ClientError as error:
+            # A start asks a broker whether it accepts the group, which a busy one may not answer in time.
+            if "Timeout" in str(error) or "SendRequest" in str(error):
+                raise NotYet(str(error)) from error
+            raise
+
+    def _addresses(self, servers: tuple[int, ...]) -> str:
+        all_of_them = [node.address for node in self._trial.cluster.nodes if node.kind == "namesrv"]
+        return ";".join(all_of_them[index] for index in servers) if servers else ";".join(all_of_them)
+
+    def _start_producers(self) -> None:
+        """Each has a client and so a route timer of its own, whose phase is drawn."""
+        load, client = self._load, self._clients["producer"]
+        draw = random.Random(self._trial.record.seed)
+        starts = sorted(draw.uniform(0, load.poll_route_ms / 1000) for _ in range(load.producers))
+        queues = load.queues * len(masters(self._trial.cluster))
+        began = time.monotonic()
+        for index, at_s in enumerate(starts):
+            if load.producers > 1:
+                self._trial.stay(began + at_s - time.monotonic())
+            name = f"producer-{index}"
+            client.start_producer(
+                name,
+                f"{self._topic}-producers",
+                self._addresses(load.first_servers),
+                pollNameServerInterval=load.poll_route_ms,
+                retryTimesWhenSendFailed=load.retries,
+            )
+            client.wait_for_route(name, self._topic, queues)
+            rate_hz = load.rate_hz / load.producers
+            client.start_schedule(
+                ScheduleSpec(
+                    name=name,
+                    instance=name,
+                    rate_hz=rate_hz,
+                    start_ns=mono_ns(),
+                    operations=int(LONGEST_S * rate_hz),
+                    sends=SendSettings(
+                        topic=self._topic,
+                        mode="sync",
+                        threads=THREADS,
+                        body_bytes=(load.body_bytes,),
+                        first=index,
+                        step=load.producers,
+                    ),
+                )
+            )
+
+    def steady(self) -> None:
+        """A window of plain load; sends must end."""
+        self._trial.on_rate(self._load.rate_hz)
+        self._trial.stay(self._trial.phases.steady_s)
+        if not any(self._clients["producer"].schedule_state(name).ended for name in self._schedules()):
+            raise ClientError("no send has ended")
+
+    def _schedules(self) -> list[str]:
+        return [f"producer-{index}" for index in range(self._load.producers)]
+
+    def owners(self) -> JavaClient | None:
+        """Nobody owns anything."""
+        return None
+
+    def hold(self) -> None:
+        """The window in which clients live with it."""
+        self._trial.stay(self._trial.phases.hold_s_max)
+
+    def recover(self) -> None:
+        """Until all name servers agree again, within the phase's time, and a little longer for the clients."""
+        assert self._watch is not None
+        deadline = time.monotonic() + self._trial.phases.recover_s
+        while time.monotonic() < deadline and not self._watch.agree():
+            self._trial.stay(POLL_S)
+        if self._watch.agree():
+            self._trial.stay(1.2 * self._load.poll_route_ms / 1000)
+
+    def drain(self) -> None:
+        """Stop sending; wait until the group has committed every message, by the brokers' own counts."""
+        client = self._clients["producer"]
+        for name in self._schedules():
+            client.stop_schedule(name)
+        deadline = time.monotonic() + self._trial.phases.drain_s_max
+        through, left = False, -1
+        while time.monotonic() < deadline and (not through or left != 0):
+            self._trial.stay(POLL_S)
+            through = all(client.schedule_state(name).is_through for name in self._schedules())
+            left = unconsumed(self._trial.cluster, self._topic, self._load.queues, [self._group])
+        self._trial.events.drain(complete=through and left == 0, remaining=left)
+
+    def collect(self) -> None:
+        """Read the queues' ends, and close what is open."""
+        if self._watch is not None:
+            self._watch.stop()
+        record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
+        for client in self._clients.values():
+            client.close_history()
+
+    def down(self) -> None:
+        """End the processes."""
+        if self._watch is not None:
+            self._watch.stop()
+        for client in self._clients.values():
+            client.stop()
