@@ -31,6 +31,7 @@ from analysis.checkers import (
     parts,
     pauses,
     probes,
+    queue_numbers,
     readings,
     stored,
 )
@@ -48,6 +49,7 @@ CHECKERS: Mapping[str, Checker] = {
     "handover": handover,
     "parts": parts,
     "pauses": pauses,
+    "queue_numbers": queue_numbers,
     "locks": locks,
     "appends": appends,
     "busy": busy,

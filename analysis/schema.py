@@ -119,9 +119,13 @@ EVENTS = _table(
     min_offset=_LONG,
     max_offset=_LONG,
     consumer_offset=_LONG,
+    moment=_STRING,
+    # topic_shape
+    write_queues=_LONG,
+    read_queues=_LONG,
+    folders=_LONG,
     # reading
     name=_STRING,
-    moment=_STRING,
     # request
     kind=_STRING,
     started_ns=_LONG,

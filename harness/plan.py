@@ -21,9 +21,11 @@ from harness.model import (
     BrokerCrash,
     BrokerSettings,
     CommitStall,
+    KeyedSends,
     Load,
     OrderedGroups,
     Parameters,
+    QueueNumbers,
     Scenario,
     StoreFreeze,
 )
@@ -47,7 +49,7 @@ BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 GROUPS_AT_ONCE_PER_CORE = 28.0
 """Ordered groups of 160 messages a second each; more made hiccups of a second on two cores."""
 GROUP_RATE_HZ = 160.0
-IDLE_GROUP_SHARE = 1 / 3
+IDLE_GROUP_SHARE = 0.2
 """What the clients of a group cost at least, however few messages they get, in such groups."""
 OPERATION_BYTES = 360
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
@@ -89,6 +91,8 @@ class PlannedDeployment:
         return sum(self._groups_of(trial.arm.load) for trial in self.trials)
 
     def _groups_of(self, load: Load) -> float:
+        if isinstance(load, QueueNumbers | KeyedSends):
+            return load.groups * IDLE_GROUP_SHARE
         if not isinstance(load, OrderedGroups):
             return 0.0
         rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
@@ -129,6 +133,11 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
     if isinstance(load, OrderedGroups):
         queues = load.queues_per_broker * deployment.scenario.topology.masters
         return queues * load.rate_per_queue_hz * (1 + load.groups) * ORDERED_TRIAL_S
+    if isinstance(load, QueueNumbers):
+        queues = load.write_queues * int(trial.params["brokers"])
+        return queues * load.rate_per_queue_hz * (1 + load.groups) * deployment.seconds
+    if isinstance(load, KeyedSends):
+        return load.rate_hz * (1 + load.groups) * deployment.seconds
     phases = deployment.scenario.phases
     seconds = phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
     return float(trial.params["rate_hz"]) * (seconds + 1.0)

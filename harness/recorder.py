@@ -326,6 +326,10 @@ def _count_lines(handle: int) -> tuple[int, int]:
     return lines, whole_bytes
 
 
+Moment = Literal["held", "end"]
+"""When the brokers were read: before what was done is undone, or after everything."""
+
+
 class EventLog(RecordLog):
     """A trial's events.jsonl. ``at_ns`` is now when it is not given."""
 
@@ -421,12 +425,19 @@ class EventLog(RecordLog):
         max_offset: int,
         group: str | None = None,
         consumer_offset: int | None = None,
+        moment: Moment = "end",
     ) -> None:
-        """The broker's own counts of one queue, and of one group in it."""
+        """The broker's own counts of one queue, and of one group in it, at the end of the hold or of the trial."""
         values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "queue": queue, "min_offset": min_offset}
-        self.write(
-            "store_max", {**values, "max_offset": max_offset, "group": group, "consumer_offset": consumer_offset}
-        )
+        of_group: dict[str, JsonValue] = {"group": group, "consumer_offset": consumer_offset, "moment": moment}
+        self.write("store_max", {**values, "max_offset": max_offset, **of_group})
+
+    def topic_shape(
+        self, *, topic: str, broker: str, write_queues: int, read_queues: int, folders: int, moment: Moment
+    ) -> None:
+        """A topic's numbers of queues on one broker, and how many of its queues have a folder in the store."""
+        values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "folders": folders, "moment": moment}
+        self.write("topic_shape", {**values, "write_queues": write_queues, "read_queues": read_queues})
 
     def reading(
         self, name: str, value: float, *, target: str, moment: Literal["before", "after"] = "after", detail: str = ""

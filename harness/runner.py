@@ -24,8 +24,9 @@ from harness.faults import injection_of
 from harness.leases import Leases
 from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
+from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.session import LoadSession, TrialContext
-from harness.model import Arm, ArmRole, OpenLoopSends, OrderedGroups
+from harness.model import Arm, ArmRole, KeyedSends, OpenLoopSends, OrderedGroups, QueueNumbers
 from harness.noise import NoiseProbe, worst_ms
 from harness.plan import Plan, PlannedDeployment, PlannedTrial, Wave
 from harness.recorder import (
@@ -220,11 +221,16 @@ def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
 def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
     client_release = context.client_releases.get(planned.release, planned.release)
     load = trial.arm.load
-    groups = tuple(f"g{index}" for index in range(load.groups)) if isinstance(load, OrderedGroups) else ()
+    groups = (
+        tuple(f"g{index}" for index in range(load.groups))
+        if isinstance(load, OrderedGroups | QueueNumbers | KeyedSends)
+        else ()
+    )
     topic = f"mqlab-{planned.scenario.name}"
     if isinstance(load, OpenLoopSends):
         topic = topic_of(planned.scenario.name, load)
-    prefix = f"{trial.arm.name}-r{trial.repetition}"
+    cell = f"-c{trial.arm.cells.index(trial.params)}" if len(trial.arm.cells) > 1 else ""
+    prefix = f"{trial.arm.name}{cell}-r{trial.repetition}"
     return TrialRecord(
         trial=trial.id,
         incident=planned.scenario.name,
@@ -378,6 +384,8 @@ class _Deployment:
         load = planned.arm.load
         if isinstance(load, OrderedGroups):
             return OrderedSession(trial, load)
+        if isinstance(load, QueueNumbers):
+            return QueueNumbersSession(trial, load)
         assert isinstance(load, OpenLoopSends)
         if self.producers is None:
             self.producers = WarmProducers(trial)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from harness.errors import UsageError
 from harness.model import Scenario
-from scenarios import append_lock_over_1s, append_stall, ordered_lock_handover, ordered_lock_ratio
+from scenarios import (
+    append_lock_over_1s,
+    append_stall,
+    ordered_lock_handover,
+    ordered_lock_ratio,
+    queue_number_mismatch,
+)
 
 ALL: tuple[Scenario, ...] = (
     ordered_lock_handover.SCENARIO,
     ordered_lock_ratio.SCENARIO,
+    queue_number_mismatch.SCENARIO,
     append_stall.SCENARIO,
     append_lock_over_1s.SCENARIO,
 )

@@ -106,6 +106,9 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield from _stalled(facts)
     elif kind == "pause-owners":
         yield from _paused(facts)
+    elif kind == "resize-topic":
+        if "injected" not in facts.states or "healed" not in facts.states:
+            yield _not_exercised("the topic's numbers of queues were not changed, or not mended")
     elif kind == "broker-away":
         yield from _broker_away(facts)
     elif kind in ("commit-stall", "store-freeze"):

@@ -14,7 +14,7 @@ from harness.clients.process import ClientHost
 from harness.clients.remoting import Remoting, Route, split_address
 from harness.errors import ClientError
 from harness.model import BrokerSettings, Topology
-from harness.recorder import EventLog
+from harness.recorder import EventLog, Moment
 from harness.targets import check_allowed
 from harness.wait import NotYet, wait_until
 
@@ -196,15 +196,16 @@ def _is_in_sync(master: Node, slave: Node) -> bool:
     return True
 
 
-def create_topic(
-    cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] | None = None
-) -> None:
-    """Create a topic on every master, or on those given, and wait until every name server's route lists them all."""
-    chosen = masters(cluster) if on is None else on
-    for master in chosen:
+def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] = ()) -> None:
+    """Create a topic on every master, or on those named, and wait until every name server's route lists them all.
+
+    A topic that is there gets these numbers of queues.
+    """
+    brokers = on or masters(cluster)
+    for master in brokers:
         with ask(master) as connection:
             connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
-    wanted = {master.broker_name: write_queues for master in chosen}
+    wanted = {master.broker_name: (write_queues, read_queues) for master in brokers}
     for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
         wait_until(
             f"the route of {topic} on {namesrv.name}",
@@ -213,12 +214,13 @@ def create_topic(
         )
 
 
-def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, int]) -> bool:
+def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, tuple[int, int]]) -> bool:
     with _patience(), ask(namesrv) as connection:
         route = connection.route(topic) or Route()
     check_allowed(address for addresses in route.addresses.values() for address in addresses.values())
-    if dict(route.write_queues) != dict(wanted):
-        raise NotYet(f"it lists {dict(route.write_queues)}")
+    listed = {broker: (writes, route.read_queues[broker]) for broker, writes in route.write_queues.items()}
+    if listed != dict(wanted):
+        raise NotYet(f"it lists {listed}")
     return True
 
 
@@ -238,9 +240,18 @@ def change_live(node: Node, settings: Mapping[str, str]) -> None:
             raise ClientError(f"{node.name} has {key}={now.get(key)} after it was set to {value}")
 
 
-def record_queue_ends(cluster: Cluster, events: EventLog, topic: str, queues: int, groups: Sequence[str] = ()) -> None:
+def record_queue_ends(
+    cluster: Cluster,
+    events: EventLog,
+    topic: str,
+    queues: int,
+    groups: Sequence[str] = (),
+    *,
+    on: Sequence[Node] = (),
+    moment: Moment = "end",
+) -> None:
     """Record each queue's offsets, and each group's committed offset in it, as the brokers themselves have them."""
-    for master in masters(cluster):
+    for master in on or masters(cluster):
         with ask(master) as connection:
             for queue in range(queues):
                 first, end = connection.min_offset(topic, queue), connection.max_offset(topic, queue)
@@ -253,13 +264,14 @@ def record_queue_ends(cluster: Cluster, events: EventLog, topic: str, queues: in
                         max_offset=end,
                         group=group,
                         consumer_offset=connection.consumer_offset(group, topic, queue) if group else None,
+                        moment=moment,
                     )
 
 
-def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str]) -> int:
+def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = ()) -> int:
     """Messages of the topic that the groups have not committed yet, by the brokers' own counts."""
     left = 0
-    for master in masters(cluster):
+    for master in on or masters(cluster):
         with ask(master) as connection:
             for queue in range(queues):
                 end = connection.max_offset(topic, queue)

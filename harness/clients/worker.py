@@ -1,22 +1,20 @@
 """The child process that holds the official Java client, so that killing a client is killing a process.
 
-It reads one JSON command a line from standard input and answers one JSON line each on the standard output that it was
-given; anything that Java prints goes to standard error. It ends when standard input ends, so that it never outlives the
-harness by more than the healer needs. ``harness.clients.java`` is the other end.
+``harness.clients.java`` is the other end.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TextIO
+from typing import Any
 
 import jpype
+
+from harness.clients.serve import serve
 
 ANCHOR_PERIOD_S = 10.0
 END_S_MAX = 4.0
@@ -164,9 +162,8 @@ class Worker:
         consumer.subscribe(topic, "*")
         listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns).failing(fail_every)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
-        if ordered:
-            self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
-            self._watch.add(instance, group, consumer)
+        self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
+        self._watch.add(instance, group, consumer)
         try:
             consumer.start()
         except Exception:
@@ -249,33 +246,5 @@ class Worker:
             getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
 
 
-def main() -> None:
-    """Serve commands until standard input ends."""
-    replies = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)
-    commands = iter(sys.stdin.readline, "")
-    worker = Worker(json.loads(next(commands)))
-    _reply(replies, {"ok": True, "pid": os.getpid()})
-    for line in commands:
-        command = json.loads(line)
-        if command["do"] == "exit":
-            break
-        _reply(replies, _answer(getattr(worker, command["do"]), command["with"]))
-    worker.end()
-    # Clients of 4.x leave threads that keep the JVM from ending; what had to be written is written.
-    os._exit(0)
-
-
-def _answer(method: Callable[..., object], arguments: Mapping[str, Any]) -> dict[str, object]:
-    try:
-        return {"ok": True, "result": method(**arguments)}
-    except Exception as error:  # whatever Java or JPype raised belongs to the harness, not to this process's end
-        return {"ok": False, "error": type(error).__name__, "message": str(error)[-2000:]}
-
-
-def _reply(replies: TextIO, answer: Mapping[str, object]) -> None:
-    replies.write(json.dumps(answer) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    serve(Worker)

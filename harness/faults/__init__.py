@@ -20,6 +20,7 @@ from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_pause import PauseOwnersBySignal
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
 from harness.faults.store_freeze import StallByFreeze
+from harness.faults.topic_resize import ResizeByAdmin
 from harness.faults.write_throttle import ThrottleByCgroup
 from harness.model import (
     AppendStall,
@@ -36,6 +37,7 @@ from harness.model import (
     NoFault,
     PauseNode,
     PauseOwners,
+    ResizeTopic,
     Scenario,
     ShutDownOwners,
     StoreFreeze,
@@ -48,6 +50,7 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     ShutDownOwners: (ShutDownOwnersByCall(),),
     PauseOwners: (PauseOwnersBySignal(),),
     BrokerAway: (KillBrokerAndRestart(),),
+    ResizeTopic: (ResizeByAdmin(),),
     AppendStall: (StallByByteman(), StallByFreeze()),
     NetworkCut: (CutByFirewall(),),
     NetworkDelay: (DelayByNetem(),),

@@ -119,9 +119,7 @@ class OrderedSession:
                 self._owners_started = time.monotonic()
 
     def _start_consumer(self, role: str, group: str) -> None:
-        """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
         is_owner, is_broadcast = role == "owner", role == "broadcast"
-        client = self._clients["owner" if is_owner else "successor"]
         spec = ConsumerSpec(
             instance=f"{group}-{role}",
             group=f"{group}-broadcast" if is_broadcast else group,
@@ -136,16 +134,7 @@ class OrderedSession:
                 **(self._load.owner_settings if is_owner else {}),
             },
         )
-
-        def start() -> str:
-            try:
-                return client.start_consumer(spec, namesrv_addresses(self._trial.cluster))
-            except ClientError as error:
-                if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
-                    raise NotYet(str(error)) from error
-                raise
-
-        wait_until(f"{spec.instance} to start", start, timeout_s=START_S_MAX, cancel=self._trial.cancel)
+        start_member(self._trial, self._clients["owner" if is_owner else "successor"], spec)
 
     def _wait_settled(self) -> None:
         """Every member holds its share of the queues; the rebalance that gets there takes some of its periods."""
@@ -256,3 +245,17 @@ class OrderedSession:
         """End the processes."""
         for client in self._clients.values():
             client.stop()
+
+
+def start_member(trial: TrialContext, client: JavaClient, spec: ConsumerSpec) -> None:
+    """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
+
+    def start() -> str:
+        try:
+            return client.start_consumer(spec, namesrv_addresses(trial.cluster))
+        except ClientError as error:
+            if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
+                raise NotYet(str(error)) from error
+            raise
+
+    wait_until(f"{spec.instance} to start", start, timeout_s=START_S_MAX, cancel=trial.cancel)

@@ -10,8 +10,8 @@ import org.apache.rocketmq.client.impl.consumer.ProcessQueue;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
- * Looks at the process queues of a client's ordered consumers every few milliseconds and records when one of them becomes
- * locked, is no longer locked, or is dropped; and once a second how many consuming threads are parked without work.
+ * Looks at the process queues of a client's consumers every few milliseconds and records when one of them is assigned,
+ * becomes locked, is no longer locked, or is dropped; and once a second how many consuming threads are parked.
  *
  * <p>No release tells when a queue's flag changes, and reading a flag costs nanoseconds.
  */
@@ -102,6 +102,7 @@ public final class QueueWatch implements Runnable {
                 }
                 seen = new Seen((ProcessQueue) entry.getValue());
                 one.last.put(queue, seen);
+                record(one, queue, "assigned");
             }
             if (seen.queue.isLocked() != seen.locked) {
                 seen.locked = !seen.locked;

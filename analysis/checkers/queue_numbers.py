@@ -1,0 +1,210 @@
+"""Numbers of write and read queues: where messages go, who is given which queue, and what nobody is given.
+
+All is counted up to the end of the hold, before the numbers are mended, except where ``moment`` says "end". A stranded
+message lies in a queue that no member is given: its number is not below the read queues of the topic at that moment,
+and the group has not committed it. A backlog in a queue that is consumed is none.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, together
+
+MEASURES: tuple[str, ...] = (
+    "sent_queues_count",
+    "assigned_queues_count",
+    "queue_folders_count",
+    "empty_read_queues_count",
+    "stranded_count",
+    "consumed_beyond_read_count",
+    "member_share",
+    "refused_sends_count",
+)
+
+_SHAPE_KEY = ["trial", "topic", "broker", "moment"]
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """The counts of every trial whose topic's numbers were recorded."""
+    shapes = _shapes(inputs).persist()
+    trials = inputs.trials.join(shapes.select("trial").distinct(), "trial").select(
+        "trial", "deployment", "topic", "fault_ns", "fault_line", "hold_to_ns"
+    )
+    return together(
+        _sent(inputs, trials),
+        _assigned(inputs, trials),
+        _in_store(inputs, shapes),
+        _stranded(inputs, shapes),
+        _consumed(inputs, trials, shapes),
+        _refused(inputs, trials),
+    )
+
+
+def _shapes(inputs: Inputs) -> DataFrame:
+    """What the topic was on each broker, by moment."""
+    return (
+        inputs.records.events.where("type = 'topic_shape'")
+        .select(*_SHAPE_KEY, "write_queues", "read_queues", "folders", F.col("n").alias("shape_line"))
+        .join(inputs.trials.select("trial", "deployment"), "trial")
+    )
+
+
+def _value(measure: str, value: Column, file: Column, line: Column, words: Column, **params: Column) -> Value:
+    return Value(measure=measure, value=value, file=file, line=line, operation=words, params=params)
+
+
+def _broker_unit() -> Column:
+    return F.concat_ws("/", "deployment", "trial", "broker")
+
+
+def _sent(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """Queues of a broker that got an accepted send from the fault to the end of the hold, less its first half minute.
+
+    A producer knows a topic's new numbers when it asks for the route again, which it does every 30 s.
+    """
+    sends = inputs.records.sends.where("outcome = 'ok'").join(trials.drop("topic"), "trial")
+    used = (
+        sends.where("finished_ns > fault_ns + 35000000000L AND finished_ns < hold_to_ns")
+        .groupBy("trial", "deployment", "broker")
+        .agg(F.countDistinct("queue").alias("queues"), F.min_by("file", "n").alias("file"), F.min("n").alias("line"))
+    )
+    words = F.concat(F.col("broker"), F.lit(": sends in "), F.col("queues"), F.lit(" queues"))
+    return observations(
+        used,
+        _broker_unit(),
+        _value("sent_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
+    )
+
+
+def _assigned(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """Different queues of a broker that the members of a group have at the end of the hold."""
+    flags = (
+        inputs.records.queue_flags.where(F.col("event").isin("assigned", "dropped"))
+        .join(trials, "trial")
+        .where("at_ns < hold_to_ns")
+        .groupBy("trial", "deployment", "group", "broker", "queue", "instance")
+        .agg(F.max_by("event", "at_ns").alias("event"), F.max_by("file", "at_ns").alias("file"), F.max("n").alias("n"))
+    )
+    held = (
+        flags.where("event = 'assigned'")
+        .groupBy("trial", "deployment", "group", "broker")
+        .agg(F.countDistinct("queue").alias("queues"), F.max("file").alias("file"), F.max("n").alias("line"))
+    )
+    words = F.concat(F.col("group"), F.lit(" has "), F.col("queues"), F.lit(" queues of "), F.col("broker"))
+    return observations(
+        held,
+        owner_unit(),
+        _value("assigned_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
+    )
+
+
+def _ends(inputs: Inputs) -> DataFrame:
+    return (
+        inputs.records.events.where("type = 'store_max'")
+        .withColumn("queue", F.col("queue").cast("int"))
+        .select(*_SHAPE_KEY, "group", "queue", "min_offset", "max_offset", "consumer_offset", "n")
+    )
+
+
+def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
+    """Folders of the consume queue, and read queues into which nothing ever came, by broker."""
+    ends = _ends(inputs).groupBy(*_SHAPE_KEY, "queue").agg(F.max("max_offset").alias("max_offset"))
+    empty = (
+        ends.join(shapes, _SHAPE_KEY)
+        .where("max_offset = 0 AND queue < read_queues")
+        .groupBy(*_SHAPE_KEY)
+        .agg(F.count("*").alias("empty"))
+    )
+    brokers = shapes.where("moment = 'held'").join(empty, _SHAPE_KEY, "left")
+    count = F.coalesce("empty", F.lit(0))
+    return observations(
+        brokers,
+        _broker_unit(),
+        _value(
+            "queue_folders_count",
+            F.col("folders"),
+            events_file(),
+            F.col("shape_line"),
+            F.concat(F.col("broker"), F.lit(": "), F.col("folders"), F.lit(" folders")),
+        ),
+        _value(
+            "empty_read_queues_count",
+            count,
+            events_file(),
+            F.col("shape_line"),
+            F.concat(F.col("broker"), F.lit(": "), count, F.lit(" of its read queues never had a message")),
+        ),
+    )
+
+
+def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
+    left = F.col("max_offset") - F.coalesce("consumer_offset", "min_offset")
+    beyond = F.col("queue") >= F.col("read_queues")
+    groups = (
+        _ends(inputs)
+        .where("group IS NOT NULL")
+        .join(shapes.drop("folders"), _SHAPE_KEY)
+        .groupBy("trial", "deployment", "group", "moment")
+        .agg(F.sum(F.when(beyond, left).otherwise(0)).alias("stranded"), F.min("n").alias("line"))
+    )
+    words = F.concat(F.col("group"), F.lit(": "), F.col("stranded"), F.lit(" messages where nobody reads"))
+    return observations(
+        groups,
+        owner_unit(),
+        _value("stranded_count", F.col("stranded"), events_file(), F.col("line"), words, moment=F.col("moment")),
+    )
+
+
+def _consumed(inputs: Inputs, trials: DataFrame, shapes: DataFrame) -> DataFrame:
+    """Consumptions from the fault to the end of the hold: by member, and of queues beyond the read ones."""
+    reads = shapes.where("moment = 'held'").groupBy("trial").agg(F.max("read_queues").alias("read_queues"))
+    window = trials.drop("topic").join(reads, "trial")
+    base = (
+        inputs.records.consumptions.join(window, "trial")
+        .where("started_ns > fault_ns AND started_ns < hold_to_ns")
+        .groupBy("trial", "deployment", "group")
+        .agg(
+            F.count("*").alias("all"),
+            F.count(F.when(F.col("instance").endswith("-first"), 1)).alias("first"),
+            F.count(F.when(F.col("queue") >= F.col("read_queues"), 1)).alias("beyond"),
+            F.min("file").alias("file"),
+            F.min("n").alias("line"),
+        )
+    )
+    words = F.concat(
+        F.col("group"), F.lit(": "), F.col("all"), F.lit(" consumptions, "), F.col("first"), F.lit(" first")
+    )
+    place = (F.col("file"), F.col("line"), words)
+    return observations(
+        base,
+        owner_unit(),
+        _value("consumed_beyond_read_count", F.col("beyond"), *place),
+        _value("member_share", F.col("first") / F.col("all"), *place, member=F.lit("first")),
+        _value("member_share", 1 - F.col("first") / F.col("all"), *place, member=F.lit("second")),
+    )
+
+
+def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """Sends that the brokers refused from the fault to the end of the hold."""
+    refused = (
+        inputs.records.sends.where("outcome = 'failed'")
+        .join(trials.select("trial", "fault_ns", "hold_to_ns"), "trial")
+        .where("started_ns > fault_ns AND started_ns < hold_to_ns")
+        .groupBy("trial")
+        .agg(F.count("*").alias("refused"), F.min("file").alias("file"), F.min("n").alias("line"))
+    )
+    every = trials.select("trial", "deployment", "fault_line").join(refused, "trial", "left")
+    count = F.coalesce("refused", F.lit(0))
+    return observations(
+        every,
+        F.concat_ws("/", "deployment", "trial"),
+        _value(
+            "refused_sends_count",
+            count,
+            F.coalesce("file", events_file()),
+            F.coalesce("line", "fault_line"),
+            F.concat(count, F.lit(" sends were refused")),
+        ),
+    )

@@ -1,0 +1,147 @@
+"""Sends into a topic whose numbers of write and read queues differ, and groups of two concurrent members each.
+
+The producer takes every write queue in turn. The members are named so that their client ids sort in their order, since
+queues are given out in the order of client ids.
+"""
+
+from __future__ import annotations
+
+import time
+
+from harness.backends.base import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.load.ordered import start_member
+from harness.load.session import TrialContext
+from harness.model import QueueNumbers
+from harness.recorder import Moment
+
+SCHEDULE = "load"
+MEMBERS = ("first", "second")
+QUEUES_MAX = 8
+"""Queues that are read at the end, whatever the numbers are by then."""
+LONGEST_S = 600.0
+POLL_S = 0.5
+
+
+class QueueNumbersSession:
+    """One producer process and one of consumers; the topic lies on the first brokers of the cluster."""
+
+    def __init__(self, trial: TrialContext, load: QueueNumbers) -> None:
+        self._trial = trial
+        self._load = load
+        self._topic = trial.record.topic
+        self._groups = trial.record.groups
+        self._on: list[Node] = masters(trial.cluster)[: int(trial.params["brokers"])]
+        self._numbers = (load.write_queues, load.read_queues)
+        self._clients: dict[str, JavaClient] = {}
+
+    def up(self) -> None:
+        """Create the topic, start the clients, and send into every write queue."""
+        self.resize(*self._numbers)
+        with self._trial.boots:
+            for name in ("producer", "members"):
+                self._clients[name] = self._trial.client(name)
+            for name, client in self._clients.items():
+                client.wait_started()
+                client.open_history(self._trial.directory.history_path(name))
+        for member in MEMBERS:
+            for group in self._groups:
+                spec = ConsumerSpec(
+                    instance=f"{group}-{member}",
+                    group=group,
+                    topic=self._topic,
+                    ordered=False,
+                    run=self._trial.record.trial,
+                    settings={"consumeThreadMin": 2, "consumeThreadMax": 2},
+                )
+                start_member(self._trial, self._clients["members"], spec)
+        producer = self._clients["producer"]
+        producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
+        producer.wait_for_route("producer", self._topic, self._numbers[0] * len(self._on))
+        rate_hz = self._load.rate_per_queue_hz * self._numbers[0] * len(self._on)
+        sends = SendSettings(
+            topic=self._topic, run=self._trial.record.trial, keys=0, body_bytes=(self._load.body_bytes,)
+        )
+        producer.start_schedule(
+            ScheduleSpec(
+                name=SCHEDULE,
+                instance="producer",
+                rate_hz=rate_hz,
+                start_ns=mono_ns(),
+                operations=int(LONGEST_S * rate_hz),
+                sends=sends,
+            )
+        )
+        self._trial.on_rate(rate_hz)
+
+    def resize(self, write_queues: int, read_queues: int) -> None:
+        """Give the topic these numbers of queues, and wait until the name servers know them."""
+        self._numbers = (write_queues, read_queues)
+        create_topic(self._trial.cluster, self._topic, write_queues=write_queues, read_queues=read_queues, on=self._on)
+
+    def steady(self) -> None:
+        """Let every member have its queues, and every queue some messages."""
+        self._trial.stay(self._trial.phases.steady_s)
+        if not self._clients["producer"].schedule_state(SCHEDULE).sending:
+            raise ClientError("the producer stopped sending by itself")
+
+    def owners(self) -> JavaClient | None:
+        """There are none."""
+        return None
+
+    def hold(self) -> None:
+        """Stay, and then record what the brokers have before anything is mended."""
+        self._trial.stay(self._trial.phases.hold_s_max)
+        self._record("held")
+
+    def recover(self) -> None:
+        """The clients ask for the route every 30 s and share queues out every 20 s."""
+        self._trial.stay(self._trial.phases.recover_s)
+
+    def drain(self) -> None:
+        """Stop sending, and wait until the groups have committed every message that is in a queue."""
+        producer = self._clients["producer"]
+        producer.stop_schedule(SCHEDULE)
+        deadline = time.monotonic() + self._trial.phases.drain_s_max
+        left = -1
+        while time.monotonic() < deadline and left != 0:
+            self._trial.stay(POLL_S)
+            if producer.schedule_state(SCHEDULE).is_through:
+                left = unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on)
+        self._trial.events.drain(complete=left == 0, remaining=left)
+
+    def collect(self) -> None:
+        """Close the histories and read the brokers."""
+        self._record("end")
+        for client in self._clients.values():
+            client.close_history()
+
+    def _record(self, moment: Moment) -> None:
+        """The offsets, the numbers, and the folders of the consume queue, which is where a queue's files are."""
+        record_queue_ends(
+            self._trial.cluster,
+            self._trial.events,
+            self._topic,
+            QUEUES_MAX,
+            self._groups,
+            on=self._on,
+            moment=moment,
+        )
+        for broker in self._on:
+            store = self._trial.cluster.folder / "nodes" / broker.name / "store" / "consumequeue" / self._topic
+            self._trial.events.topic_shape(
+                topic=self._topic,
+                broker=broker.broker_name,
+                write_queues=self._numbers[0],
+                read_queues=self._numbers[1],
+                folders=sum(folder.is_dir() for folder in store.iterdir()) if store.is_dir() else 0,
+                moment=moment,
+            )
+
+    def down(self) -> None:
+        """End the processes."""
+        for client in self._clients.values():
+            client.stop()
