@@ -12,6 +12,7 @@ import json
 import re
 import socket
 import struct
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -27,6 +28,9 @@ TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
 CONSUMER_NOT_ONLINE = 206
 
+SEND_MESSAGE = 10
+PULL_MESSAGE = 11
+UPDATE_CONSUMER_OFFSET = 15
 UPDATE_AND_CREATE_TOPIC = 17
 GET_ALL_TOPIC_CONFIG = 21
 UPDATE_BROKER_CONFIG = 25
@@ -37,7 +41,9 @@ GET_MIN_OFFSET = 31
 QUERY_CONSUMER_OFFSET = 14
 HEART_BEAT = 34
 UNREGISTER_CLIENT = 35
+CONSUMER_SEND_MSG_BACK = 36
 LOCK_BATCH_MQ = 41
+UNREGISTER_BROKER = 104
 GET_ROUTEINFO_BY_TOPIC = 105
 GET_BROKER_CLUSTER_INFO = 106
 GET_CONSUMER_CONNECTION_LIST = 203
@@ -79,6 +85,14 @@ class TopicConfig:
     read_queues: int
     write_queues: int
     perm: int = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """Where a message was stored: in its queue, and in the broker's commit log."""
+
+    offset: int
+    commit_log_offset: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,6 +274,16 @@ class Remoting:
         assert isinstance(data, dict)
         return frozenset(data.get("topicList") or ())
 
+    def unregister_broker(self, cluster: str, name: str, broker_id: int, address: str) -> None:
+        """Tell this name server that a broker is gone, as the broker itself does when it stops."""
+        fields: dict[str, str | int] = {
+            "brokerName": name,
+            "brokerAddr": address,
+            "clusterName": cluster,
+            "brokerId": broker_id,
+        }
+        self.call(UNREGISTER_BROKER, fields)
+
     def delete_route(self, topic: str) -> None:
         """Forget the topic on this name server, for every broker; the brokers' next registration brings theirs back."""
         self.call(DELETE_TOPIC_IN_NAMESRV, {"topic": topic})
@@ -337,6 +361,67 @@ class Remoting:
         ]
         body = {"clientID": client_id, "consumerDataSet": consumers, "producerDataSet": []}
         self.call(HEART_BEAT, body=json.dumps(body).encode())
+
+    def send(self, topic: str, queue: int, body: bytes) -> Sent:
+        """One message, as a producer sends it."""
+        fields: dict[str, str | int] = {
+            "producerGroup": "mqlab",
+            "topic": topic,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": 1,
+            "queueId": queue,
+            "sysFlag": 0,
+            "bornTimestamp": int(time.time() * 1000),
+            "flag": 0,
+            "properties": "",
+            "reconsumeTimes": 0,
+            "unitMode": "false",
+            "batch": "false",
+        }
+        answer = self.call(SEND_MESSAGE, fields, body)
+        # The id's last eight bytes are the place in the commit log (``MessageDecoder.createMessageId``).
+        place = int(answer.fields["msgId"][-16:], 16)
+        return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
+
+    def send_back(self, group: str, topic: str, commit_log_offset: int, *, delay_level: int) -> None:
+        """Give a message back as a consumer does that failed on it; it is retried after the delay of the level."""
+        fields: dict[str, str | int] = {
+            "offset": commit_log_offset,
+            "group": group,
+            "delayLevel": delay_level,
+            "originMsgId": "",
+            "originTopic": topic,
+            "unitMode": "false",
+            "maxReconsumeTimes": 16,
+        }
+        self.call(CONSUMER_SEND_MSG_BACK, fields)
+
+    def pull(self, group: str, topic: str, queue: int, offset: int) -> bool:
+        """Whether a pull at that offset finds a message."""
+        fields: dict[str, str | int] = {
+            "consumerGroup": group,
+            "topic": topic,
+            "queueId": queue,
+            "queueOffset": offset,
+            "maxMsgNums": 1,
+            "sysFlag": 4,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 0,
+            "subscription": "*",
+            "subVersion": 1,
+            "expressionType": "TAG",
+        }
+        return self.ask(PULL_MESSAGE, fields).code == SUCCESS
+
+    def commit_offset(self, group: str, topic: str, queue: int, offset: int) -> None:
+        """Commit a group's offset."""
+        fields: dict[str, str | int] = {
+            "consumerGroup": group,
+            "topic": topic,
+            "queueId": queue,
+            "commitOffset": offset,
+        }
+        self.call(UPDATE_CONSUMER_OFFSET, fields)
 
     def broker_config(self) -> dict[str, str]:
         """The broker's whole configuration as it runs."""

@@ -24,12 +24,13 @@ from harness.clients.java import (
     worker_environment,
     worker_spec,
 )
+from harness.clients.python_clients import NAMES, PYTHON_WORKER, ensure_python_client
 from harness.clients.remoting import split_address
 from harness.clock import mono_ns
 from harness.errors import ClientError, Interrupted, LabError, WaitTimeout
 from harness.leases import LeasedProcess, Leases
 from harness.load.target import Target
-from harness.load.wish import DriverSpec, LoadWish, Role, WheelSpec
+from harness.load.wish import CLIENT_FAILED, DriverSpec, LoadWish, Role, WheelSpec
 from harness.noise import NoiseProbe, worst_ms
 from harness.recorder import EventLog, RunDirectory, TrialDirectory, TrialRecord
 from harness.releases import Java
@@ -107,6 +108,22 @@ def java_driver(
         namesrv=target.namesrv_list,
         queues=sum(target.queues.values()),
         settings={"retryTimesWhenSendFailed": 0, "retryTimesWhenSendAsyncFailed": 0},
+    )
+
+
+def python_driver(kind: str, target: Target) -> DriverSpec:
+    """One of Python's own clients. A topic on a single broker lets its ordered sends say which queue they took."""
+    return DriverSpec(
+        module=PYTHON_WORKER,
+        search_path=(str(ensure_python_client(kind)),),
+        first_line={
+            "client": NAMES[kind],
+            "kind": kind,
+            "logs": "{folder}",
+            "only_broker": next(iter(target.brokers)) if len(target.brokers) == 1 else "",
+        },
+        namesrv=target.namesrv_list,
+        queues=0,
     )
 
 
@@ -344,7 +361,12 @@ class _Wheel:
             self._load.cancel.clear()
             self._end()
         code = self._processes[self._steering].wait(WHEEL_END_S_MAX)
-        if code != 0:
+        if code == CLIENT_FAILED:
+            # What the others did is whole, and worth to be drained and judged.
+            note = f"the client process failed, and the load ended with it{self._last_words()}"
+            self._load.say(note)
+            self._load.run.add_note(note)
+        elif code != 0:
             raise ClientError(f"Locust ended with code {code}{self._last_words()}")
         if self._told and self._told[-1].late_p999_ms > LATE_MS_MAX:
             self._load.say(

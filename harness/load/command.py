@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ DURATION_S = 30.0
 USERS = 20
 IN_FLIGHT_ASYNC = 32
 """Messages on their way for each user of an asynchronous closed loop; every other mode has one a user."""
-SYNC_THREADS = 32
+SYNC_THREADS, PYTHON_THREADS = 32, 8
 """Of an open loop that waits for answers: as many can be on their way at once."""
 WEB_PORT = 8089
 """Locust's own."""
@@ -51,7 +51,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     where.add_argument("--create-topic", action="store_true", help="make the topic on that cluster if it is not there")
 
     what = command.add_argument_group("what")
-    what.add_argument("--mode", choices=MODES, default="async", help="default: async")
+    what.add_argument("--mode", choices=MODES, help="default: async; of Python's own clients, which have none: sync")
     what.add_argument(
         "--route", choices=ROUTES, default="normal",
         help="normal: the client picks the queue; selector: the key does, from the route as it is; "
@@ -97,7 +97,12 @@ def add_options(command: argparse.ArgumentParser) -> None:
     much.add_argument(
         "--duration", type=float, metavar="S", help=f"0: until stopped; default: {DURATION_S:g}, with --web 0"
     )
-    much.add_argument("--threads", type=int, metavar="N", help=f"of senders that wait; default: {SYNC_THREADS}")
+    much.add_argument(
+        "--threads",
+        type=int,
+        metavar="N",
+        help=f"of senders that wait; default: {SYNC_THREADS}, Python's own clients {PYTHON_THREADS}",
+    )
 
     locust = command.add_argument_group("Locust")
     locust.add_argument(
@@ -137,6 +142,7 @@ def wish_of(options: argparse.Namespace, run: str) -> LoadWish:
     Raises:
         UsageError: options that contradict each other, or are no numbers.
     """
+    options.mode = options.mode or ("async" if options.client == "java" else "sync")
     _check(options)
     amount = _amount(options)
     per_user = _in_flight(options) if options.closed else amount.rate_hz / options.users
@@ -181,10 +187,30 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("a transactional send chooses its queue itself", advice="Leave --route out.")
     if options.route != "normal" and options.keys < 1:
         raise UsageError(f"--route {options.route} goes by keys", advice="Give --keys at least 1.")
+    if options.client != "java":
+        _check_python(options)
     if options.ordered and not options.consumers:
         raise UsageError("--ordered says how consumers consume", advice="Give --consumers as well.")
     if options.namesrv and options.release:
         raise UsageError("--release starts a cluster and --namesrv names one", advice="Give one of the two.")
+
+
+PYTHON_MODES: Mapping[str, tuple[str, ...]] = {
+    "native": ("sync", "oneway", "batch"),
+    "python2": ("sync", "oneway"),
+    "grpc": ("sync",),
+}
+
+
+def _check_python(options: argparse.Namespace) -> None:
+    modes = PYTHON_MODES[options.client]
+    if options.mode not in modes:
+        raise UsageError(f"--client {options.client} has no {options.mode} sends", advice=f"It has {', '.join(modes)}.")
+    if options.route == "fixed" or (options.route == "selector" and options.mode == "batch"):
+        raise UsageError(
+            f"--client {options.client} cannot send {options.mode} to a {options.route} queue",
+            advice="Its ordered sends go by --route selector, one message at a time.",
+        )
 
 
 def _amount(options: argparse.Namespace) -> Amount:
@@ -205,11 +231,14 @@ def _in_flight(options: argparse.Namespace) -> float:
 
 def _threads(options: argparse.Namespace) -> int:
     """Sends that wait for their answer need a thread each; a closed loop as many as there can be on their way."""
-    if options.mode in ("async", "oneway"):
+    java = options.client == "java"
+    if java and options.mode in ("async", "oneway"):
         return 1
     if options.threads is not None:
         return int(options.threads)
-    return int(options.users * _in_flight(options)) if options.closed else SYNC_THREADS
+    if options.closed:
+        return int(options.users * _in_flight(options))
+    return SYNC_THREADS if java else PYTHON_THREADS
 
 
 def _distribution(text: str) -> tuple[str, float]:

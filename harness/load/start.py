@@ -22,7 +22,7 @@ from harness.backends.logback import LAB_ZONE
 from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.errors import UsageError
 from harness.leases import Leases, clean, state_home
-from harness.load.alone import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, run_load
+from harness.load.alone import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, python_driver, run_load
 from harness.load.command import wish_of
 from harness.load.target import Target, find_target
 from harness.load.wish import DriverSpec, LoadWish
@@ -169,7 +169,7 @@ def _given(target: Target, release: str) -> DeploymentRecord:
 def _driver(options: argparse.Namespace, client_release: str, java: Java, target: Target) -> DriverSpec:
     if options.client == "java":
         return java_driver(client_release, java, target, jvm_options=LOAD_JVM_OPTIONS)
-    raise UsageError(f"--client {options.client} is not there")
+    return python_driver(options.client, target)
 
 
 def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespace) -> TrialRecord:

@@ -27,7 +27,7 @@ from locust.stats import StatsEntry, StatsError, stats_history
 from harness.errors import LabError
 from harness.load.driver import Driver, Taken
 from harness.load.shapes import share_at
-from harness.load.wish import REPORT_S, TASKS_PER_S_MAX, LoadWish, WheelSpec
+from harness.load.wish import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadWish, WheelSpec
 
 STOP_S = 1.0
 READY_MESSAGE, DRAINED_MESSAGE = "mqlab-ready", "mqlab-drained"
@@ -68,6 +68,7 @@ class Counts:
         self._method = f"{wish.sends.mode} {wish.sends.route}"
         self._name = f"{wish.sends.topic} ({client})"
         self._reported_s = 0.0
+        self.failed = False
         self.late_us: Mapping[str, int] = {}
 
     def report(self, *, now: bool = False) -> None:
@@ -78,9 +79,11 @@ class Counts:
         try:
             taken = self._driver.take()
         except LabError as error:
-            print(f"the client process failed: {error}", file=sys.stderr, flush=True)
-            os.kill(os.getpid(), signal.SIGTERM)
-            raise locust.exception.StopUser from error
+            if not self.failed:
+                self.failed = True
+                print(f"the client process failed: {error}", file=sys.stderr, flush=True)
+                os.kill(os.getpid(), signal.SIGTERM)
+            return
         self.late_us = taken.late_us
         self._give(taken)
 
@@ -119,12 +122,17 @@ class Sending:
         environment.events.test_stop.add_listener(self._drain)
 
     def _drain(self, environment: Environment, **_: object) -> None:
-        self.left += self.driver.drain()
-        self.counts.report(now=True)
+        if not self.counts.failed:
+            self.left += self.driver.drain()
+            self.counts.report(now=True)
 
     def end(self) -> None:
         """Close the history."""
-        self.driver.end()
+        try:
+            self.driver.end()
+        except LabError as error:
+            self.counts.failed = True
+            print(f"the client process failed: {error}", file=sys.stderr, flush=True)
 
 
 class Tests:
@@ -192,8 +200,8 @@ def _say(values: Mapping[str, object]) -> None:
 # --- worker -----------------------------------------------------------------------------------------------------------
 
 
-def run_worker(spec: WheelSpec) -> None:
-    """Connect to the master, start this worker's client, and serve until the master quits."""
+def run_worker(spec: WheelSpec) -> bool:
+    """Connect to the master, start this worker's client, and serve until the master quits; False: the client failed."""
     stop = _stopped_by_signal()
     environment = _environment(spec)
     runner: WorkerRunner = environment.create_worker_runner(spec.master_host, spec.master_port)
@@ -214,7 +222,10 @@ def run_worker(spec: WheelSpec) -> None:
     _say({"worker": runner.worker_index, "pid": os.getpid(), "client_pid": sending.driver.pid})
     while not stop.is_set() and len(runner.greenlet) > 0:
         stop.wait(0.2)
+    if stop.is_set():
+        runner.quit()  # tells the master that this worker is gone
     sending.end()
+    return not sending.counts.failed
 
 
 # --- master, or all in one --------------------------------------------------------------------------------------------
@@ -271,8 +282,8 @@ class Steering:
         there = {client.id for client in self._runner.clients.all if client.state != "missing"}
         return self._ready & there
 
-    def run(self) -> None:
-        """Until the time is over or somebody stops it."""
+    def run(self) -> bool:
+        """Until the time is over or somebody stops it; False when the client failed."""
         web = None
         if self._sending is not None:
             self._sending.driver.start()
@@ -292,6 +303,7 @@ class Steering:
         self._runner.quit()
         if self._sending is not None:
             self._sending.end()
+        return self._sending is None or not self._sending.counts.failed
 
     def _wait_for_workers(self) -> None:
         deadline = time.monotonic() + READY_S_MAX
@@ -334,13 +346,10 @@ class Steering:
 def main() -> None:
     """Read one line of JSON, a ``WheelSpec``, and be that process."""
     spec = WheelSpec.from_json(sys.stdin.readline())
-    if spec.role == "worker":
-        run_worker(spec)
-    else:
-        Steering(spec).run()
+    whole = run_worker(spec) if spec.role == "worker" else Steering(spec).run()
     # The RPC and web greenlets hold sockets that nobody needs any more.
     sys.stdout.flush()
-    os._exit(0)
+    os._exit(0 if whole else CLIENT_FAILED)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,9 @@ Role = Literal["local", "master", "worker"]
 SEQUENCE_STEP = 1000
 """Locust workers number their operations worker + i * this, so that no two send the same number."""
 
+CLIENT_FAILED = 5
+"""Exit code of a Locust process whose client process is gone or no longer answers."""
+
 REPORT_S = 0.25
 """A user's task is a slice of the schedule of this length at least: at its end what has ended goes to Locust."""
 TASKS_PER_S_MAX = 40

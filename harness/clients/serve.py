@@ -1,0 +1,49 @@
+"""The loop of a client process: one JSON command a line on standard input, one JSON answer a line on what was standard
+output. Anything that a client library prints goes to standard error.
+
+A process ends when its standard input does, so that it never outlives the harness by more than the healer needs; what
+is under way then is still recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TextIO
+
+
+class Commanded(Protocol):
+    """What serves commands: each is a method of that name."""
+
+    def end(self) -> None:
+        """Let what is under way end, and close the history."""
+
+
+def serve(make: Callable[[Mapping[str, Any]], Commanded]) -> None:
+    """Make the worker from the first line, and serve until standard input ends."""
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    commands = iter(sys.stdin.readline, "")
+    worker = make(json.loads(next(commands)))
+    _reply(replies, {"ok": True, "pid": os.getpid()})
+    for line in commands:
+        command = json.loads(line)
+        if command["do"] == "exit":
+            break
+        _reply(replies, _answer(getattr(worker, command["do"]), command["with"]))
+    worker.end()
+    # Clients leave threads behind, in Java as in native code, that would keep the process; all is written.
+    os._exit(0)
+
+
+def _answer(method: Callable[..., object], arguments: Mapping[str, Any]) -> dict[str, object]:
+    try:
+        return {"ok": True, "result": method(**arguments)}
+    except Exception as error:  # whatever a client library raised belongs to the harness, not to this process's end
+        return {"ok": False, "error": type(error).__name__, "message": str(error)[-2000:]}
+
+
+def _reply(replies: TextIO, answer: Mapping[str, object]) -> None:
+    replies.write(json.dumps(answer) + "\n")
