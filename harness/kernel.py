@@ -91,11 +91,21 @@ def file_system_uuid(path: Path, kind: str) -> str:
 
 
 def our_mount(mountpoint: str, image: str, uuid_text: str) -> Mount | None:
-    """The mount at ``mountpoint`` when it is of this image and has this UUID, else None, whatever is mounted there."""
-    for mount in reversed(mounts()):
-        if mount.mountpoint == mountpoint and mount.backing_file == image:
-            return mount if file_system_uuid(mount.device_path, mount.kind) == uuid_text else None
-    return None
+    """The mount at ``mountpoint`` when it is of this image and has this UUID, else None, whatever is mounted there.
+
+    Raises OSError when it is there, but under another mount: whoever goes to that place meets the other one.
+    """
+    stacked = [mount for mount in mounts() if mount.mountpoint == mountpoint]
+    ours = [mount for mount in stacked if _is_ours(mount, image, uuid_text)]
+    if not ours:
+        return None
+    if ours[-1] is not stacked[-1]:
+        raise OSError(errno.EBUSY, f"something else is mounted over {mountpoint}")
+    return ours[-1]
+
+
+def _is_ours(mount: Mount, image: str, uuid_text: str) -> bool:
+    return mount.backing_file == image and file_system_uuid(mount.device_path, mount.kind) == uuid_text
 
 
 def mount_image(image: Path, mountpoint: Path, kind: str) -> None:

@@ -1,0 +1,211 @@
+"""Cut, delay, full disk, throttled writes, dirty pages: each bites, says what it achieved, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.abilities import Abilities
+from harness.backends.store import LeasedStore
+from harness.errors import LabError
+from harness.faults.dirty_pages import start_neighbour
+from harness.faults.disk_full import fill
+from harness.faults.network_cut import cut_ports
+from harness.faults.network_delay import DelayByNetem, delay_ports
+from harness.faults.write_throttle import ThrottleByCgroup, limit
+from harness.leases import Leases, leases_in
+
+CONNECT_S_MAX = 1.0
+
+
+@pytest.fixture
+def servers() -> Iterator[list[socket.socket]]:
+    opened = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    yield opened
+    for server in opened:
+        server.close()
+
+
+def port_of(server: socket.socket) -> int:
+    return int(server.getsockname()[1])
+
+
+def answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=CONNECT_S_MAX):
+            return True
+    except TimeoutError:
+        return False
+
+
+@pytest.mark.usefixtures("firewall")
+def test_a_cut_drops_what_goes_to_the_port_and_nothing_else(leases: Leases, servers: list[socket.socket]) -> None:
+    cut_port, other_port = map(port_of, servers)
+    with socket.create_connection(("127.0.0.1", cut_port)) as talking, servers[0].accept()[0] as heard:
+        lease = cut_ports(leases, [cut_port], until_s=60)
+        try:
+            assert not answers(cut_port)
+            assert answers(other_port)
+            talking.sendall(b"hello")
+            heard.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                heard.recv(5)
+        finally:
+            healed = lease.heal()
+        assert (healed.action, healed.complete) == ("2 rules removed", True)
+        # What was sent into the cut comes through once it is gone.
+        heard.settimeout(10)
+        assert heard.recv(5) == b"hello"
+    assert answers(cut_port)
+
+
+@pytest.mark.usefixtures("firewall")
+def test_a_cut_of_more_ports_than_one_rule_takes_is_whole(leases: Leases, servers: list[socket.socket]) -> None:
+    lease = cut_ports(leases, [*range(21900, 21920), port_of(servers[0])], until_s=60)
+    try:
+        assert not answers(port_of(servers[0]))
+    finally:
+        assert lease.heal().action == "4 rules removed"
+
+
+@pytest.mark.usefixtures("firewall")
+def test_a_cut_that_the_firewall_refuses_is_an_error_and_leaves_no_lease(leases: Leases) -> None:
+    with pytest.raises(LabError, match="refused"):
+        cut_ports(leases, [70_000], until_s=60)
+    assert not [record for record in leases_in(leases.state_dir) if record.kind == "rule"]
+
+
+def test_a_delay_is_made_where_the_kernel_has_netem_and_refused_with_the_reason_elsewhere(
+    host: Abilities, leases: Leases, servers: list[socket.socket]
+) -> None:
+    port, other_port = map(port_of, servers)
+    reason = DelayByNetem().can(host)
+    if reason is None:
+        lease = delay_ports(leases, [port], delay_ms=200, until_s=60)
+        try:
+            began_s = time.monotonic()
+            assert answers(port)
+            assert time.monotonic() - began_s >= 0.2
+            began_s = time.monotonic()
+            assert answers(other_port)
+            assert time.monotonic() - began_s < 0.2
+        finally:
+            assert lease.heal().complete
+    else:
+        assert reason in ("tc is not installed", "this kernel has no netem")
+        with pytest.raises(LabError):
+            delay_ports(leases, [port], delay_ms=200, until_s=60)
+    assert not [record for record in leases_in(leases.state_dir) if record.kind == "queue"]
+    began_s = time.monotonic()
+    assert answers(port)
+    assert time.monotonic() - began_s < 0.2
+
+
+def test_a_full_disk_takes_no_more_until_it_is_healed(leases: Leases, store: LeasedStore) -> None:
+    folder = store.mount.mountpoint
+    free_before = os.statvfs(folder).f_bavail
+    balloon = fill(leases, store.mount, free_bytes=2 * 2**20, until_s=60)
+    with pytest.raises(OSError, match="No space left"):
+        (folder / "commitlog").write_bytes(b"x" * 4 * 2**20)
+    (folder / "commitlog").unlink()
+    (folder / "checkpoint").write_bytes(b"x" * 2**20)
+    (folder / "checkpoint").unlink()
+    end = balloon.end()
+    assert end.exercised
+    assert end.achieved.endswith("MiB were left")
+    assert os.statvfs(folder).f_bavail == free_before
+    assert list(folder.glob(".mqlab*")) == []
+
+
+WRITES = """
+import os, sys, time
+handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+flush = sys.argv[2] == "flushed"
+print("writing", flush=True)
+while True:
+    os.write(handle, b"x" * 65536)
+    if flush:
+        os.fdatasync(handle)
+    else:
+        time.sleep(0.005)
+    if os.lseek(handle, 0, os.SEEK_CUR) > 2**24:
+        os.lseek(handle, 0, os.SEEK_SET)
+"""
+
+
+@pytest.fixture
+def broker(store: LeasedStore, leases: Leases, request: pytest.FixtureRequest) -> Iterator[int]:
+    process = leases.spawn(
+        [sys.executable, "-c", WRITES, str(store.mount.mountpoint / "commitlog"), request.param],
+        name="writer",
+        until_s=120,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"writing\n"
+    yield process.pid
+    process.kill()
+    process.stdout.close()
+    (store.mount.mountpoint / "commitlog").unlink()
+
+
+@pytest.mark.parametrize("broker", ["flushed"], indirect=True)
+def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
+    broker: int, host: Abilities, leases: Leases, store: LeasedStore
+) -> None:
+    if (reason := ThrottleByCgroup().can(host)) is not None:
+        pytest.skip(reason)
+    home = Path(f"/proc/{broker}/cgroup").read_text()
+    throttle = limit(leases, broker, store.mount, rate_bps=2**20, until_s=60)
+    assert Path(f"/proc/{broker}/cgroup").read_text() != home
+    time.sleep(3)
+    end = throttle.end()
+    assert end.exercised, end.achieved
+    assert Path(f"/proc/{broker}/cgroup").read_text() == home
+    assert not throttle.group.exists()
+
+
+@pytest.mark.parametrize("broker", ["buffered"], indirect=True)
+def test_a_limit_that_nothing_came_up_to_says_that_it_did_not_bite(
+    broker: int, host: Abilities, leases: Leases, store: LeasedStore
+) -> None:
+    if (reason := ThrottleByCgroup().can(host)) is not None:
+        pytest.skip(reason)
+    # What is only written to the page cache is the kernel's to write back: later, and with v1 outside of the group.
+    throttle = limit(leases, broker, store.mount, rate_bps=64 * 2**20, until_s=60)
+    time.sleep(1)
+    end = throttle.end()
+    assert not end.exercised
+    assert "the limit was not reached" in end.achieved
+
+
+def test_a_neighbour_dirties_pages_within_its_bounds_and_leaves_no_file(leases: Leases, store: LeasedStore) -> None:
+    folder = store.mount.mountpoint
+    free_before = os.statvfs(folder).f_bavail
+    neighbour = start_neighbour(leases, folder, file_mb=16, seconds=30)
+    time.sleep(1.5)
+    during = os.statvfs(folder)
+    assert (free_before - during.f_bavail) * during.f_frsize <= 17 * 2**20
+    end = neighbour.end()
+    assert end.exercised, end.achieved
+    assert list(folder.iterdir()) == [folder / "lost+found"]
+    assert not [record for record in leases_in(leases.state_dir) if "neighbour" in str(record.data.get("name"))]
+
+
+def test_a_neighbour_that_wrote_too_little_says_that_it_did_not_bite(leases: Leases, store: LeasedStore) -> None:
+    neighbour = start_neighbour(leases, store.mount.mountpoint, file_mb=32, seconds=30, rate_bps=2**20)
+    time.sleep(0.5)
+    assert not neighbour.end().exercised
+
+
+def test_a_neighbour_ends_by_itself_when_its_time_is_over(leases: Leases, store: LeasedStore) -> None:
+    neighbour = start_neighbour(leases, store.mount.mountpoint, file_mb=4, seconds=0.5)
+    assert neighbour.process.wait(20) == 0
+    assert neighbour.end().exercised
