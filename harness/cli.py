@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_analysis(command)
 
     command = add("verify", _verify, "run incidents and judge their claims")
-    command.add_argument("incidents", nargs="*", metavar="INCIDENT", help="see `mqlab list`; none: all, a quick run")
+    command.add_argument("incidents", nargs="*", metavar="INCIDENT", help="see `mqlab list`; none: a quick run of two")
     command.add_argument("--all", action="store_true", help="every incident")
     command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")
     command.add_argument(
@@ -385,7 +385,7 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     if options.resume:
         _restore_options(options)
     effort: EffortName = "quick" if options.quick or not (options.incidents or options.all) else "full"
-    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(scenarios.ALL)
+    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(scenarios.ALL if options.all else scenarios.QUICK)
     unnamed_quick = effort == "quick" and not options.incidents and not options.all
     default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
     releases = _releases(options.release, default)

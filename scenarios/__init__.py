@@ -21,6 +21,9 @@ ALL: tuple[Scenario, ...] = (
 )
 """Every incident, in the order in which ``mqlab list`` shows them."""
 
+QUICK: tuple[Scenario, ...] = (ordered_lock_handover.SCENARIO, append_stall.SCENARIO)
+"""What a run that names nothing does, in minutes: one incident that mostly waits, and one that measures milliseconds."""
+
 
 def find(name: str) -> Scenario:
     """The incident of that name.
