@@ -385,7 +385,8 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     if options.resume:
         _restore_options(options)
     effort: EffortName = "quick" if options.quick or not (options.incidents or options.all) else "full"
-    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(scenarios.ALL if options.all else scenarios.QUICK)
+    unnamed = scenarios.ALL if options.all else scenarios.QUICK
+    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(unnamed)
     unnamed_quick = effort == "quick" and not options.incidents and not options.all
     default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
     releases = _releases(options.release, default)
