@@ -189,6 +189,7 @@ class SteadyClients:
     body_bytes: int = 128
     first_servers: tuple[int, ...] = ()
     second_servers: tuple[int, ...] = ()
+    groups: int = 1
     poll_route_ms: int = 30_000
     """``pollNameServerInterval`` of the clients."""
 
@@ -207,6 +208,7 @@ class FailingMessages:
     ordered: bool = False
     attempts_max: int = -1
     until: Literal["dead letters", "time"] = "dead letters"
+    groups: int = 1
     queues: int = 4
     body_bytes: int = 128
 

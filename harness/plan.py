@@ -21,12 +21,14 @@ from harness.model import (
     BrokerCrash,
     BrokerSettings,
     CommitStall,
+    FailingMessages,
     KeyedSends,
     Load,
     OrderedGroups,
     Parameters,
     QueueNumbers,
     Scenario,
+    SteadyClients,
     StoreFreeze,
 )
 
@@ -138,6 +140,10 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
         return queues * load.rate_per_queue_hz * (1 + load.groups) * deployment.seconds
     if isinstance(load, KeyedSends):
         return load.rate_hz * (1 + load.groups) * deployment.seconds
+    if isinstance(load, SteadyClients):
+        return 2 * load.rate_hz * deployment.seconds
+    if isinstance(load, FailingMessages):
+        return float(20 * load.messages)
     phases = deployment.scenario.phases
     seconds = phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
     return float(trial.params["rate_hz"]) * (seconds + 1.0)

@@ -22,11 +22,22 @@ from harness.cores import usable_cores
 from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults import injection_of
 from harness.leases import Leases
+from harness.load.failing import FailingSession
 from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.session import LoadSession, TrialContext
-from harness.model import Arm, ArmRole, KeyedSends, OpenLoopSends, OrderedGroups, QueueNumbers
+from harness.load.steady import SteadySession
+from harness.model import (
+    Arm,
+    ArmRole,
+    FailingMessages,
+    KeyedSends,
+    OpenLoopSends,
+    OrderedGroups,
+    QueueNumbers,
+    SteadyClients,
+)
 from harness.noise import NoiseProbe, worst_ms
 from harness.plan import Plan, PlannedDeployment, PlannedTrial, Wave
 from harness.recorder import (
@@ -223,7 +234,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
     load = trial.arm.load
     groups = (
         tuple(f"g{index}" for index in range(load.groups))
-        if isinstance(load, OrderedGroups | QueueNumbers | KeyedSends)
+        if isinstance(load, OrderedGroups | QueueNumbers | KeyedSends | SteadyClients | FailingMessages)
         else ()
     )
     topic = f"mqlab-{planned.scenario.name}"
@@ -386,6 +397,10 @@ class _Deployment:
             return OrderedSession(trial, load)
         if isinstance(load, QueueNumbers):
             return QueueNumbersSession(trial, load)
+        if isinstance(load, SteadyClients):
+            return SteadySession(trial, load)
+        if isinstance(load, FailingMessages):
+            return FailingSession(trial, load)
         assert isinstance(load, OpenLoopSends)
         if self.producers is None:
             self.producers = WarmProducers(trial)

@@ -12,6 +12,7 @@ from harness.faults.broker_crash import CrashBroker
 from harness.faults.commit_stall import StallCommitByByteman
 from harness.faults.dirty_pages import DirtyByNeighbour
 from harness.faults.disk_full import FillByBalloon
+from harness.faults.frame_limit import FloodByHeartbeats
 from harness.faults.network_cut import CutByFirewall
 from harness.faults.network_delay import DelayByNetem
 from harness.faults.node_pause import PauseByBackend
@@ -19,7 +20,14 @@ from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_pause import PauseOwnersBySignal
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
+from harness.faults.server_views import (
+    ForgetTopicByRequest,
+    MoreQueuesByRequest,
+    RestartServerBySignal,
+    UnhearBrokerByRequest,
+)
 from harness.faults.store_freeze import StallByFreeze
+from harness.faults.topic_moments import TryMoments
 from harness.faults.topic_resize import ResizeByAdmin
 from harness.faults.write_throttle import ThrottleByCgroup
 from harness.model import (
@@ -28,24 +36,36 @@ from harness.model import (
     BrokerAway,
     BrokerCrash,
     CommitStall,
+    CrossFrameLimit,
     DirtyPages,
     DiskFull,
     Fault,
+    ForgottenTopic,
     KillOwners,
+    MoreQueues,
     NetworkCut,
     NetworkDelay,
     NoFault,
     PauseNode,
     PauseOwners,
     ResizeTopic,
+    RestartNameServer,
     Scenario,
     ShutDownOwners,
     StoreFreeze,
     ThrottledWrites,
+    TopicMoments,
+    UnheardBroker,
 )
 
 INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     NoFault: (NothingHappens(),),
+    CrossFrameLimit: (FloodByHeartbeats(),),
+    TopicMoments: (TryMoments(),),
+    RestartNameServer: (RestartServerBySignal(),),
+    ForgottenTopic: (ForgetTopicByRequest(),),
+    UnheardBroker: (UnhearBrokerByRequest(),),
+    MoreQueues: (MoreQueuesByRequest(),),
     KillOwners: (KillOwnersBySignal(),),
     ShutDownOwners: (ShutDownOwnersByCall(),),
     PauseOwners: (PauseOwnersBySignal(),),

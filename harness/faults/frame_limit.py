@@ -1,0 +1,264 @@
+"""A flood of consumer groups makes a broker's registration longer than the name servers' frame, and what mends that.
+
+The groups come with live heartbeats, each of which makes a retry topic. How many topics are too many is predicted by the
+law of ``harness.audit.registration`` and recorded before the first of them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from harness.audit.reading import TopicType, read_cluster, topic_type
+from harness.audit.registration import Registrant, frame_of_listing, topics_at_limit
+from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.backends.base import Node, ask, masters
+from harness.backends.blueprint import CLUSTER_NAME
+from harness.backends.flood import flood_group
+from harness.clients.remoting import TopicTable, split_address
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.faults.base import NeedsNothing
+from harness.load.session import LoadSession, TrialContext
+from harness.model import CrossFrameLimit
+from harness.wait import NotYet, wait_until
+
+KIND = "cross-frame-limit"
+ANSWER_S_MAX = 120.0
+"""A heartbeat that makes a topic of a table of 70,000 takes seconds."""
+CLOSE = 12
+"""From so many topics before the predicted crossing on each topic comes alone and its effect is waited for."""
+GROUPS_AT_ONCE = 5
+EFFECT_S = 1.5
+BACK_S_MAX = 120.0
+FLOODED_MAX = 3000
+DELETIONS_PER_S = 20.0
+FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
+LAST_BYTES = 64 * 1024 * 1024
+
+
+class FloodByHeartbeats(NeedsNothing):
+    """Heartbeats of consumer groups that nobody has seen before, to the first broker only."""
+
+    way = "heartbeats"
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Come closer until the broker is gone from a name server (or the share is reached), then go a little on."""
+        flood = _Flood.of(trial)
+        trial.events.fault(KIND, "asked", target=flood.broker.name, detail=f"limit {flood.fault.frame_bytes} bytes")
+        flood.predict()
+        trial.events.fault(KIND, "injecting", target=flood.broker.name)
+        crossed = flood.come_closer(flood.fault.frame_bytes)
+        trial.events.fault(
+            KIND, "injected", target=flood.broker.name, detail="crossed" if crossed else "stopped below the limit"
+        )
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """Carry the arm's fix out, stamping how long the broker takes to come back."""
+        flood = _Flood.of(trial)
+        flood.look_at_the_broker()
+        trial.events.fault(KIND, "healing", target=flood.broker.name, detail=flood.fault.fix)
+        if flood.fault.fix == "raise-limit":
+            flood.raise_limit()
+        elif flood.fault.fix == "delete-offline":
+            flood.delete_offline()
+        trial.events.fault(KIND, "healed", target=flood.broker.name)
+
+
+class _Flood:
+    def __init__(self, trial: TrialContext, fault: CrossFrameLimit) -> None:
+        self.trial = trial
+        self.fault = fault
+        self.broker = masters(trial.cluster)[0]
+        ahead = trial.arm.broker.topics_ahead
+        assert ahead is not None
+        self.name_bytes = int(trial.params.get("name_bytes", ahead.name_bytes))
+        self.servers = [node for node in trial.cluster.nodes if node.kind == "namesrv"]
+
+    @classmethod
+    def of(cls, trial: TrialContext) -> _Flood:
+        fault = trial.arm.fault
+        assert isinstance(fault, CrossFrameLimit)
+        return cls(trial, fault)
+
+    # --- the crossing -------------------------------------------------------------------------------------------------
+
+    def predict(self) -> None:
+        """Write down at how many topics the broker will be refused."""
+        table = self._table()
+        predicted = self._predicted(table, self.fault.frame_bytes)
+        self._probe("topics_at_limit_predicted", predicted, detail=f"{len(table.topics)} topics now")
+        self._probe("frame_share_before", self._frame(table) / self.fault.frame_bytes)
+        self.trial.events.probe(
+            "normal_topics",
+            sum(topic_type(one.name, self._conf()) is TopicType.NORMAL for one in table.topics),
+            of=self.broker.name,
+        )
+
+    def come_closer(self, limit_bytes: int) -> bool:
+        """One heartbeat after the other; True when the broker was refused, False when the share was reached before."""
+        predicted = self._predicted(self._table(), limit_bytes)
+        client_id = f"127.0.0.1@flood-{self.broker.name}-{mono_ns()}"
+        groups = self._groups()
+        with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
+            before = connection.topic_table()
+            for _ in range(FLOODED_MAX):
+                table = connection.topic_table()
+                if self._frame(table) >= self.fault.stop_at_share * limit_bytes:
+                    self._measured(before, table)
+                    return False
+                left = predicted - len(table.topics)
+                count = 1 if left <= CLOSE else min(GROUPS_AT_ONCE, left - CLOSE)
+                connection.heartbeat(client_id, [next(groups) for _ in range(count)], self.trial.record.topic)
+                if left <= CLOSE and self._is_refused(table):
+                    self._crossed(before, connection.topic_table(), predicted)
+                    break
+            else:
+                raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
+            connection.heartbeat(client_id, [next(groups) for _ in range(self.fault.beyond)], self.trial.record.topic)
+        return True
+
+    def _is_refused(self, table: TopicTable) -> bool:
+        """Whether a name server has lost the broker a moment after the last heartbeat.
+
+        5.x registers a new topic alone, and all of them every 30 s only; writing the broker's permission back makes it
+        register at once, as it would soon.
+        """
+        if table.has_attributes:
+            with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
+                connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
+        deadline = time.monotonic() + EFFECT_S
+        while time.monotonic() < deadline:
+            if any(not self._lists(server, self.broker) for server in self.servers):
+                return True
+            self.trial.stay(0.1)
+        return False
+
+    def _crossed(self, before: TopicTable, table: TopicTable, predicted: int) -> None:
+        measured = len(table.topics)
+        self._measured(before, table)
+        self._probe("topics_at_limit", measured, detail=f"{predicted} were predicted")
+        self._probe("prediction_error_percent", 100 * abs(measured / predicted - 1))
+
+    def _measured(self, before: TopicTable, table: TopicTable) -> None:
+        added = len(table.topics) - len(before.topics)
+        self._probe("topics_created", added)
+        self._probe("topics_in_table", len(table.topics))
+        self._probe("frame_share_after", self._frame(table) / self.fault.frame_bytes)
+        if added:
+            self._probe("bytes_per_topic", (table.json_bytes - before.json_bytes) / added)
+
+    def _groups(self) -> Iterator[str]:
+        """Names that no earlier flood of this broker had."""
+        start = len(self._table().topics) + 100_000
+        for index in range(start, start + 10 * FLOODED_MAX):
+            yield flood_group(index, self.name_bytes)
+
+    def _predicted(self, table: TopicTable, limit_bytes: int) -> int:
+        return topics_at_limit(
+            limit_bytes, self._frame(table), len(table.topics), self.name_bytes, is_5x=table.has_attributes
+        )
+
+    def _frame(self, table: TopicTable) -> int:
+        host, port = split_address(self.broker.address)
+        registrant = Registrant(
+            broker_name=self.broker.broker_name,
+            broker_id=0,
+            cluster=CLUSTER_NAME,
+            address=self.broker.address,
+            ha_address=f"{host}:{port + 1}",
+            is_5x=table.has_attributes,
+        )
+        return frame_of_listing(table.json_bytes, registrant)
+
+    # --- while it lasts -----------------------------------------------------------------------------------------------
+
+    def look_at_the_broker(self) -> None:
+        """The process and its network: does each of its nodes answer? And how far is its slave behind in topics?"""
+        nodes = [node for node in self.trial.cluster.nodes if node.broker_name == self.broker.broker_name]
+        sizes = {}
+        for node in nodes:
+            try:
+                with ask(node, timeout_s=ANSWER_S_MAX) as connection:
+                    connection.runtime_info()
+                    sizes[node.name] = len(connection.topic_table().topics)
+                answers = True
+            except ClientError:
+                answers = False
+            self.trial.events.probe("node_answers", answers, of=node.name)
+            gone = sum(not self._lists(server, node) for server in self.servers)
+            role = "slave" if node.broker_id else "master"
+            self.trial.events.probe("absent_on_servers", gone, of=node.name, params={"role": role})
+            if node.broker_id and self.broker.name in sizes and node.name in sizes:
+                behind = sizes[self.broker.name] - sizes[node.name]
+                self.trial.events.probe("slave_topics_missing", behind, of=node.name, params={"when": "refused"})
+
+    # --- the fixes ----------------------------------------------------------------------------------------------------
+
+    def raise_limit(self) -> None:
+        """On one name server after the other; then the flood goes on until the raised limit is crossed, too."""
+        for index, server in enumerate(self.servers, start=1):
+            self._restart(server, self.fault.raised_bytes)
+            self._await_back(server)
+            having = sum(self._lists(one, self.broker) for one in self.servers)
+            self._probe("servers_listing_it", having, params={"raised_on": index})
+        self.come_closer_again()
+        for server in self.servers:
+            self._restart(server, LAST_BYTES)
+        for server in self.servers:
+            self._await_back(server)
+
+    def come_closer_again(self) -> None:
+        crossed = self.come_closer(self.fault.raised_bytes)
+        self._probe("crossed_again", crossed)
+
+    def delete_offline(self) -> None:
+        """With the audit's own remedy: enough topics to be well below the limit."""
+        known = [
+            (node.broker_name, node.broker_id, node.address)
+            for node in self.trial.cluster.nodes
+            if node.kind == "broker"
+        ]
+        addresses = [server.address for server in self.servers]
+        remedy = plan_remedy(read_cluster(addresses, further_brokers=known))
+        enough = remedy.deletions[: max(4 * self.fault.beyond, len(remedy.deletions) // 20)][:400]
+        started = time.monotonic()
+        journal = self.trial.directory.path / "deleted.jsonl"
+        deleted = apply_remedy(enough, addresses, per_s=DELETIONS_PER_S, journal=journal)
+        seconds = time.monotonic() - started
+        self._probe("topics_deleted", deleted)
+        self._probe("deletions_per_s", deleted / seconds if seconds else 0.0)
+        for server in self.servers:
+            self._await_back(server)
+
+    def _restart(self, server: Node, limit_bytes: int) -> None:
+        self.trial.cluster.kill_node(server.name)
+        self.trial.cluster.start_node(server.name, options=(f"-D{FRAME_LIMIT}={limit_bytes}",))
+
+    def _await_back(self, server: Node) -> None:
+        started = time.monotonic()
+
+        def is_back() -> bool:
+            if not self._lists(server, self.broker):
+                raise NotYet("it is not listed")
+            return True
+
+        wait_until(f"{self.broker.name} on {server.name}", is_back, timeout_s=BACK_S_MAX, cancel=self.trial.cancel)
+        self.trial.events.probe("broker_back_s", time.monotonic() - started, of=server.name)
+
+    def _lists(self, server: Node, node: Node) -> bool:
+        try:
+            with ask(server) as connection:
+                return node.broker_id in connection.cluster_brokers().get(node.broker_name, {})
+        except ClientError:
+            return False
+
+    def _table(self) -> TopicTable:
+        with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
+            return connection.topic_table()
+
+    def _conf(self) -> dict[str, str]:
+        return {"brokerClusterName": CLUSTER_NAME, "brokerName": self.broker.broker_name}
+
+    def _probe(self, measure: str, value: float, params: dict[str, int] | None = None, detail: str = "") -> None:
+        self.trial.events.probe(measure, value, of=self.broker.name, params=params, detail=detail)

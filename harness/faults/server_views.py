@@ -1,0 +1,174 @@
+"""Name servers that come to disagree, and a route that changes for all of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from harness.abilities import Abilities
+from harness.backends.base import Cluster, Node, ask, create_topic, masters
+from harness.backends.blueprint import CLUSTER_NAME
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.faults.base import NeedsNothing
+from harness.faults.held import Begun, HeldInjection
+from harness.load.session import FaultEnd, LoadSession, TrialContext
+from harness.model import SteadyClients
+from harness.wait import NotYet, wait_until
+
+BACK_S_MAX = 120.0
+TELL_S = 1.0
+
+
+def last_server(cluster: Cluster) -> Node:
+    """The name server that goes its own way."""
+    return [node for node in cluster.nodes if node.kind == "namesrv"][-1]
+
+
+class RestartServerBySignal(NeedsNothing):
+    """SIGKILL and a start; a topic is created in between, which a name server that came back must learn of."""
+
+    way = "signal"
+    kind = "restart-name-server"
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Kill it, create the topic, start it, and measure until it lists the topic again."""
+        server = last_server(trial.cluster)
+        trial.events.fault(self.kind, "asked", target=server.name)
+        before_ns, gone_ns = trial.cluster.kill_node(server.name)
+        trial.events.fault(self.kind, "injecting", target=server.name, at_ns=before_ns)
+        for master in masters(trial.cluster):
+            with ask(master) as connection:
+                connection.create_topic(f"{trial.record.topic}-meanwhile", read_queues=1, write_queues=1)
+        trial.cluster.start_node(server.name)
+        started = time.monotonic()
+        trial.events.fault(self.kind, "injected", target=server.name, at_ns=gone_ns)
+        for name, topic in (
+            ("known before", trial.record.topic),
+            ("made meanwhile", f"{trial.record.topic}-meanwhile"),
+        ):
+            wait_until(
+                f"{topic} on {server.name}",
+                lambda topic=topic: _has_all(trial.cluster, server, topic),  # type: ignore[misc]
+                timeout_s=BACK_S_MAX,
+                poll_s=0.2,
+                cancel=trial.cancel,
+            )
+            trial.events.probe("topic_back_s", time.monotonic() - started, of=server.name, params={"topic": name})
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """It runs again."""
+        for state in ("healing", "healed"):
+            trial.events.fault(self.kind, state)
+
+
+def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
+    wanted = {master.broker_name for master in masters(cluster)}
+    try:
+        with ask(server) as connection:
+            route = connection.route(topic)
+    except ClientError as error:
+        raise NotYet(str(error)) from error
+    if route is None or set(route.write_queues) != wanted:
+        raise NotYet(f"it has {sorted(route.write_queues) if route else 'nothing'}")
+    return True
+
+
+class ForgetTopicByRequest(NeedsNothing):
+    """The request that mqadmin deleteTopic ends with, to one name server only."""
+
+    way = "request"
+    kind = "forgotten-topic"
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Delete it there."""
+        server = last_server(trial.cluster)
+        for state in ("asked", "injecting"):
+            trial.events.fault(self.kind, state, target=server.name)
+        with ask(server) as connection:
+            connection.delete_route(trial.record.topic)
+        trial.events.fault(self.kind, "injected", target=server.name)
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """See whether the others have told it meanwhile; then let the brokers register a changed table, which does."""
+        server = last_server(trial.cluster)
+        with ask(server) as connection:
+            told = connection.route(trial.record.topic) is not None
+        trial.events.probe("told_by_others", told, of=server.name)
+        trial.events.fault(self.kind, "healing", target=server.name)
+        queues = _queues(trial)
+        create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
+        trial.events.fault(self.kind, "healed", target=server.name)
+
+
+class UnhearBrokerByRequest(HeldInjection):
+    """Unregisters the second broker from the last name server once a second, until it is healed."""
+
+    way = "request"
+    kind = "unheard-broker"
+
+    def can(self, host: Abilities) -> str | None:
+        """Any host can."""
+        return None
+
+    def begin(self, trial: TrialContext) -> Begun:
+        """Start to tell it so."""
+        broker, server = masters(trial.cluster)[1], last_server(trial.cluster)
+        held = _Unheard(server, broker)
+        return Begun(target=f"{broker.name} on {server.name}", asked="told that it is gone, once a second", held=held)
+
+
+class _Unheard:
+    def __init__(self, server: Node, broker: Node) -> None:
+        self._server = server
+        self._broker = broker
+        self._told = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._thread.start()
+
+    def _tell(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with ask(self._server) as connection:
+                    connection.unregister_broker(
+                        CLUSTER_NAME, self._broker.broker_name, self._broker.broker_id, self._broker.address
+                    )
+                self._told += 1
+            except ClientError:
+                # A name server that is busy is told a second later.
+                pass
+            self._stop.wait(TELL_S)
+
+    def end(self) -> FaultEnd:
+        """Tell it nothing more; the broker's next registration is heard."""
+        self._stop.set()
+        self._thread.join(timeout=10.0)
+        return FaultEnd(achieved=f"told {self._told} times", exercised=self._told > 0)
+
+
+class MoreQueuesByRequest(NeedsNothing):
+    """``updateTopic`` with twice the queues on every broker: a change that producers have to notice."""
+
+    way = "request"
+    kind = "more-queues"
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Change it; the stamp is when every name server had it."""
+        queues = 2 * _queues(trial)
+        asked_ns = mono_ns()
+        for state in ("asked", "injecting"):
+            trial.events.fault(self.kind, state, target=trial.record.topic, at_ns=asked_ns)
+        create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
+        trial.events.fault(self.kind, "injected", target=trial.record.topic)
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """The queues stay."""
+        for state in ("healing", "healed"):
+            trial.events.fault(self.kind, state)
+
+
+def _queues(trial: TrialContext) -> int:
+    load = trial.arm.load
+    assert isinstance(load, SteadyClients)
+    return load.queues
