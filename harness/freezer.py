@@ -13,6 +13,7 @@ input closes (its owner is gone), it thaws at once and ends; a killed freezer le
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import select
@@ -62,23 +63,28 @@ def _prefer() -> bool:
     return True
 
 
+def _say(text: str) -> None:
+    with contextlib.suppress(BrokenPipeError):  # The owner is gone, which the next read tells as well.
+        os.write(1, f"{text}\n".encode())
+
+
 def main(argv: list[str]) -> None:
     """``argv`` is the mountpoint."""
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     handle = kernel.open_mountpoint(argv[0])
     gc.disable()
-    os.write(1, f"ready {int(_prefer())}\n".encode())
+    _say(f"ready {int(_prefer())}")
     while line := os.read(0, 64):
         words = line.split()
         if len(words) != 2 or words[0] != b"freeze" or not words[1].isdigit():
-            os.write(1, b"error what is asked is not: freeze NANOSECONDS\n")
+            _say("error what is asked is not: freeze NANOSECONDS")
             continue
         try:
             answer = " ".join(map(str, freeze_for(handle, int(words[1]), owner=0)))
         except OSError as error:
             answer = f"error {error}"
-        os.write(1, f"{answer}\n".encode())
+        _say(answer)
 
 
 if __name__ == "__main__":
