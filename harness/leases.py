@@ -571,9 +571,20 @@ class LeasedProcess:
         """The exit code, or None while it runs."""
         return self._popen.poll()
 
-    def is_stopped(self) -> bool:
-        """True while a stop signal holds it."""
-        return self._process.is_stopped()
+    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+        """SIGSTOP, under a lease that lets it go on in ``until_s`` seconds at the latest; heal that to resume.
+
+        Returns once every thread stands still. Raises LeaseError when that does not come.
+        """
+        lease = leases.hold(STOPPED_PROCESS, self.identity(), until_s=until_s)
+        self.send_signal(signal.SIGSTOP)
+        deadline_s = time.monotonic() + _HEAL_TIMEOUT_S
+        while not self._process.is_stopped():
+            if time.monotonic() >= deadline_s or self.poll() is not None:
+                lease.heal()
+                raise LeaseError(f"{self.name} (pid {self.pid}) did not stop")
+            time.sleep(0.001)
+        return lease
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
@@ -648,7 +659,7 @@ class Leases:
 
         with Leases.open(state_home()) as leases:
             broker = leases.spawn(["java", ...], name="broker-a", until_s=3600)
-            stop = leases.hold("stopped-process", broker.identity(), until_s=30)
+            stop = broker.pause(leases, until_s=30)
 
     Leaving the block heals everything that is not kept.
     """

@@ -18,7 +18,7 @@ import docker
 from docker.errors import DockerException
 
 from harness import proc
-from harness.container_leases import CONTAINER, LEASE_LABEL
+from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.engine import Engine, docker_command
 from harness.errors import LeaseError
 from harness.image import Image
@@ -52,12 +52,35 @@ def kill_container(client: docker.DockerClient, container: str, process: Process
     return gone_ns
 
 
+def pause_container(
+    leases: Leases, engine: Engine, client: docker.DockerClient, container: str, token: str, *, until_s: float
+) -> Lease:
+    """Freeze a container's control group under a lease; ``token`` is the lease that the container is labelled with.
+
+    Returns once every thread of it stands still. Raises LeaseError.
+    """
+    facts: dict[str, LeaseValue] = {
+        "name": container,
+        "socket": str(engine.socket),
+        "container": container,
+        "token": token,
+    }
+    lease = leases.hold(PAUSE, facts, until_s=until_s)
+    try:
+        client.api.pause(container)
+    except DockerException as error:
+        lease.heal()
+        raise LeaseError(f"{container} could not be paused: {error}") from error
+    return lease
+
+
 class ContainerProcess:
     """A process of ours in a container, driven through ``docker run``. What ``LeasedProcess`` is for a process."""
 
     def __init__(self, runner: LeasedProcess, lease: Lease, engine: Engine, container: str) -> None:
         self._runner = runner
         self._lease = lease
+        self._engine = engine
         self._client = engine.client()
         self._container = container
         self._process: ProcessId | None = None
@@ -101,6 +124,13 @@ class ContainerProcess:
         gone_ns = kill_container(self._client, self._container, self._identify())
         self.release()
         return gone_ns
+
+    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+        """Freeze its control group, under a lease that ends that in ``until_s`` seconds at the latest."""
+        self._identify()
+        return pause_container(
+            leases, self._engine, self._client, self._container, self._lease.record.id, until_s=until_s
+        )
 
     def release(self) -> None:
         """Remove the container and strike off its lease."""

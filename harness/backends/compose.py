@@ -21,11 +21,11 @@ from docker.models.containers import Container
 from harness import proc
 from harness.backends.base import ClusterSpec, Node, wait_listening, wait_registered
 from harness.backends.blueprint import Blueprint, Launch, last_words
-from harness.backends.client_containers import ClientContainers, kill_container
+from harness.backends.client_containers import ClientContainers, kill_container, pause_container
 from harness.clients.process import ClientHost
 from harness.clients.remoting import split_address
 from harness.clock import mono_ns
-from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
+from harness.container_leases import CONTAINER, LEASE_LABEL
 from harness.engine import Compose, Engine
 from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
 from harness.image import Image
@@ -205,6 +205,8 @@ class ComposeCluster:
         """SIGTERM, and SIGKILL after ``grace_s``; True when it ended by itself."""
         self.resume_node(name)
         running = self._running.pop(name)
+        if not running.process.is_alive():
+            return True
         running.container.kill("SIGTERM")
         if not proc.wait_gone([running.process], timeout_s=grace_s):
             return True
@@ -234,15 +236,10 @@ class ComposeCluster:
     def pause_node(self, name: str, *, until_s: float) -> None:
         """Freeze the container's control group, under a lease that ends that in ``until_s`` seconds at the latest."""
         assert self._lease is not None
-        container = self._running[name].container
-        facts = {
-            "name": name,
-            "socket": str(self._docker.engine.socket),
-            "container": str(container.id),
-            "token": self._lease.record.id,
-        }
-        self._pauses[name] = self._leases.hold(PAUSE, facts, until_s=until_s)
-        container.pause()
+        name_there = str(self._running[name].container.name)
+        self._pauses[name] = pause_container(
+            self._leases, self._docker.engine, self._client, name_there, self._lease.record.id, until_s=until_s
+        )
 
     def resume_node(self, name: str) -> None:
         """Let a node that was paused go on."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,8 @@ from harness.backends.blueprint import Blueprint, Launch, last_words
 from harness.clients.java import gc_log_option
 from harness.clock import mono_ns
 from harness.errors import LeaseError, NodeStartError
-from harness.leases import STOPPED_PROCESS, Lease, LeasedProcess, Leases
+from harness.leases import Lease, LeasedProcess, Leases
 from harness.releases import MODULE_FLAGS, Java, ensure_jars
-from harness.wait import wait_until
-
-PAUSED_S_MAX = 10.0
 
 
 class LocalCluster:
@@ -100,10 +96,7 @@ class LocalCluster:
 
     def pause_node(self, name: str, *, until_s: float) -> None:
         """SIGSTOP, under a lease that continues it in ``until_s`` seconds at the latest."""
-        process = self._processes[name]
-        self._pauses[name] = self._leases.hold(STOPPED_PROCESS, process.identity(), until_s=until_s)
-        process.send_signal(signal.SIGSTOP)
-        wait_until(f"{name} to stop", process.is_stopped, timeout_s=PAUSED_S_MAX, poll_s=0.001)
+        self._pauses[name] = self._processes[name].pause(self._leases, until_s=until_s)
 
     def resume_node(self, name: str) -> None:
         """SIGCONT to a node that was paused."""

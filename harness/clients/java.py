@@ -7,7 +7,6 @@ happens in Java; this side only says what to do.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from harness.clients.compile import RECORDER_SOURCES, compiled_classes
 from harness.clients.process import ClientHost, ClientProcess
 from harness.clock import mono_ns
 from harness.errors import ClientError, LeaseError
-from harness.leases import STOPPED_PROCESS, Lease, LeasedProcess, Leases
+from harness.leases import Lease, Leases
 from harness.releases import MODULE_FLAGS, Java, ensure_jars
 from harness.targets import LOOPBACK, Network
 from harness.wait import NotYet, wait_until
@@ -29,7 +28,6 @@ Setting = bool | int | str
 
 JAVA_WORKER = "harness.clients.worker"
 ROUTE_S_MAX = 60.0
-PAUSED_S_MAX = 10.0
 ADDRESS_SPACE = "-Xmx256m"
 
 CLIENT_JVM_OPTIONS = ("-Xms32m", ADDRESS_SPACE, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
@@ -198,16 +196,12 @@ class JavaClient(CommandedClient):
         return before_ns, self._leased.kill()
 
     def pause(self, leases: Leases, *, until_s: float) -> None:
-        """SIGSTOP, under a lease that lets it go on in ``until_s`` seconds at the latest."""
-        if not isinstance(self._leased, LeasedProcess):
-            raise ClientError(f"client {self.name} is no process of this host, so that it cannot be paused")
-        self._pause = leases.hold(STOPPED_PROCESS, self._leased.identity(), until_s=until_s)
-        self._leased.send_signal(signal.SIGSTOP)
-        wait_until(f"client {self.name} to stop", self._leased.is_stopped, timeout_s=PAUSED_S_MAX, poll_s=0.001)
+        """Stand still, under a lease that lets it go on in ``until_s`` seconds at the latest."""
+        self._pause = self._leased.pause(leases, until_s=until_s)
         self._paused_ns = mono_ns()
 
     def resume(self) -> float:
-        """SIGCONT; returns for how many milliseconds it stood still."""
+        """Go on; returns for how many milliseconds it stood still."""
         assert self._pause is not None
         paused_ms = (mono_ns() - self._paused_ns) / 1e6
         if not (healed := self._pause.heal()).complete:

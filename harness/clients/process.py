@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol
 
+from harness.leases import Lease, Leases
+
 
 class ClientProcess(Protocol):
     """A child process under a lease, driven through its pipes. ``harness.leases.LeasedProcess`` is one."""
@@ -29,6 +31,12 @@ class ClientProcess(Protocol):
 
     def kill(self) -> int:
         """SIGKILL; the monotonic nanoseconds at which it was seen gone."""
+
+    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+        """Let it stand still, under a lease that lets it go on in ``until_s`` seconds at the latest; heal that to resume.
+
+        Returns once every thread stands still. Raises LeaseError when that does not come.
+        """
 
     def release(self) -> None:
         """End what is left of it and strike off its lease."""
