@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import proc
+from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
+from harness.backends.compose import ComposeCluster, Docker, start_compose
+from harness.clients.commands import SendSettings
+from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.remoting import split_address
+from harness.clock import mono_ns
+from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
+from harness.errors import NodeStartError
+from harness.faults.append_stall import stall_next_append
+from harness.leases import Leases, leases_in
+from harness.model import BrokerSettings
+from harness.releases import Java
+from harness.topologies import TOPOLOGIES
+from harness.wait import wait_until
+
+
+def _containers(docker: Docker, lease: str) -> list[str]:
+    client = docker.engine.client()
+    try:
+        return [str(one.name) for one in client.containers.list(all=True, filters={"label": f"{LEASE_LABEL}={lease}"})]
+    finally:
+        client.close()
+
+
+def test_the_users_settings_arrive_and_what_the_lab_overrides_is_listed(cluster: ComposeCluster) -> None:
+    [master] = masters(cluster)
+    with ask(master) as connection:
+        running = connection.broker_config()
+    assert running["waitTimeMillsInSendQueue"] == "30000"
+    assert running["listenPort"] == str(split_address(master.address)[1])
+    assert cluster.overrides["listenPort"].startswith("1234 -> ")
+
+
+def test_logs_lie_where_the_local_backend_has_them(cluster: ComposeCluster) -> None:
+    home = cluster.folder / "nodes" / "broker-a"
+    first = (home / "logs" / "broker.log").read_text().splitlines()[0]
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ \[", first)
+    assert "safepoint" in (home / "gc.log").read_text()
+
+
+def test_an_append_stalls_and_a_killed_client_stops_at_the_stamp_of_its_kill(
+    cluster: ComposeCluster, docker: Docker, java: Java, leases: Leases
+) -> None:
+    topic = "stall-test"
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    folder = cluster.folder.parent / "client"
+    client = JavaClient.start(
+        cluster.client_host, name="stalled", release=cluster.spec.release, java=java, folder=folder, until_s=120
+    )
+    client.wait_started()
+    history = folder / "history.jsonl"
+    client.open_history(history)
+    client.start_producer("p", "g", namesrv_addresses(cluster), retryTimesWhenSendAsyncFailed=0)
+    client.wait_for_route("p", topic, 4)
+    client.start_schedule(
+        ScheduleSpec(
+            name="s",
+            instance="p",
+            rate_hz=400,
+            start_ns=mono_ns(),
+            operations=40_000,
+            sends=SendSettings(topic=topic),
+        )
+    )
+    asked_ns = mono_ns()
+    entry_ns, delay_end_ns, exit_ns = stall_next_append(masters(cluster)[0], 300)
+    assert asked_ns < entry_ns < delay_end_ns <= exit_ns < mono_ns()
+    assert (exit_ns - entry_ns) / 1e6 >= 300
+
+    owned = [record.id for record in leases_in(leases.state_dir) if record.kind == CONTAINER]
+    in_container = Path(f"/proc/{client.pid}/cgroup").read_text()
+    before_ns, gone_ns = client.kill()
+    assert not client.is_running()
+    assert not Path(f"/proc/{client.pid}").exists()
+    assert "docker" in in_container or in_container.strip() == "0::/"
+    # Sending every 2.5 ms, it recorded until the kill arrived, which the two stamps enclose, and not after.
+    sent_ns = [int(stamp) for stamp in re.findall(r'"started_ns":\s*(\d+)', history.read_text())]
+    assert sent_ns
+    assert before_ns - 1_000_000_000 < max(sent_ns) <= gone_ns
+    gone = [lease for lease in owned if not _containers(docker, lease)]
+    assert len(gone) == 1
+    client.stop()
+
+
+def test_a_killed_broker_comes_back_with_its_store(cluster: ComposeCluster) -> None:
+    create_topic(cluster, "kept-topic", read_queues=1, write_queues=1)
+    pid = cluster.pid("broker-a")
+    assert pid is not None
+    before_ns, gone_ns = cluster.kill_node("broker-a")
+    assert before_ns < gone_ns
+    assert not Path(f"/proc/{pid}").exists()
+    assert cluster.pid("broker-a") is None
+    cluster.check_running()
+    cluster.restart_node("broker-a")
+    assert cluster.pid("broker-a") not in (None, pid)
+    with ask(cluster.nodes[0]) as namesrv:
+        assert namesrv.route("kept-topic") is not None
+
+
+def test_a_stopped_name_server_shuts_down_by_itself_and_can_be_started_again(cluster: ComposeCluster) -> None:
+    assert cluster.stop_node("namesrv-1", grace_s=30.0)
+    with pytest.raises(OSError, match="refused"), socket.create_connection(split_address(cluster.nodes[0].address), 5):
+        pass
+    cluster.restart_node("namesrv-1")
+    with ask(cluster.nodes[0]) as namesrv:
+        assert set(namesrv.cluster_brokers()) == {"broker-a"}
+
+
+def test_a_pause_ends_with_its_lease(cluster: ComposeCluster, leases: Leases) -> None:
+    [master] = masters(cluster)
+    cluster.pause_node("broker-a", until_s=2.0)
+    paused = time.monotonic()
+    with pytest.raises(Exception, match="timed out"), ask(master, timeout_s=0.5) as connection:
+        connection.broker_config()
+    wait_until(
+        "the healer to resume it", lambda: PAUSE not in {r.kind for r in leases_in(leases.state_dir)}, timeout_s=10.0
+    )
+    assert 1.5 < time.monotonic() - paused < 8.0
+    with ask(master) as connection:
+        assert connection.broker_config()
+    cluster.resume_node("broker-a")
+
+
+def test_a_node_that_ends_by_itself_is_told_with_its_last_lines(cluster: ComposeCluster) -> None:
+    pid = cluster.pid("broker-a")
+    assert pid is not None
+    process = proc.identify(pid)
+    assert process is not None
+    proc.send_signal(process, None, signal.SIGTERM)
+    assert not proc.wait_gone([process], timeout_s=30.0)
+    with pytest.raises(NodeStartError, match=r"broker-a of RocketMQ 4\.6\.0 ended with code") as caught:
+        cluster.check_running()
+    assert caught.value.log_lines
+    cluster.stop_node("broker-a", grace_s=1.0)
+    cluster.restart_node("broker-a")
+
+
+def test_a_broker_that_does_not_come_up_shows_its_last_lines_and_leaves_nothing(
+    docker: Docker, java: Java, leases: Leases, tmp_path: Path
+) -> None:
+    before = {record.id for record in leases_in(leases.state_dir)}
+    spec = ClusterSpec(
+        name="broken",
+        release="4.6.0",
+        topology=TOPOLOGIES["single"],
+        settings=BrokerSettings(properties={"rocketmq.broker.rebalance.lockMaxLiveTime": "soon"}),
+    )
+    with pytest.raises(NodeStartError) as caught:
+        start_compose(spec, tmp_path, leases, java, docker, until_s=120)
+    assert "broker-a" in str(caught.value)
+    assert caught.value.log_lines
+    assert {record.id for record in leases_in(leases.state_dir)} <= before
+    labels = subprocess.run(
+        ["docker", "ps", "--all", "--format", "{{.Labels}}"], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert str(tmp_path) not in labels.stdout

@@ -1,0 +1,119 @@
+"""The compose files say what the Topology values, the blueprint and the flags of releases.py say."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from harness.backends.blueprint import BROKER_JVM, HOST, LAB_BROKER_CONF, NAMESRV_JVM
+from harness.backends.compose import COMPOSE_FILES
+from harness.clients.java import gc_log_option
+from harness.model import Topology
+from harness.releases import MODULE_FLAGS
+from harness.topologies import TOPOLOGIES
+
+SCRIPTS = sorted((COMPOSE_FILES / "node").glob("*.sh"))
+
+
+def _file(name: str) -> Mapping[str, Any]:
+    parsed: Mapping[str, Any] = yaml.safe_load((COMPOSE_FILES / f"{name}.yaml").read_text())
+    return parsed
+
+
+def _default(text: str) -> str:
+    """What compose makes of a value when no variable is set."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", str(text))
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=lambda topology: topology.name)
+def test_a_topologys_file_has_its_nodes_and_no_other(topology: Topology) -> None:
+    parsed = _file(topology.name)
+    services: Mapping[str, Any] = parsed["services"]
+    name_servers = [f"namesrv-{index + 1}" for index in range(topology.name_servers)]
+    assert [name for name, one in services.items() if one["extends"]["service"] == "namesrv"] == name_servers
+
+    ports = [_default(services[name]["environment"]["CONF_listenPort"]) for name in name_servers]
+    addresses = ";".join(f"{HOST}:{port}" for port in ports)
+    expected = {
+        broker if broker_id == 0 else f"{broker}-s{broker_id}": {
+            "CONF_brokerName": broker,
+            "CONF_brokerId": broker_id,
+            "CONF_brokerRole": "SLAVE" if broker_id else "ASYNC_MASTER",
+            "CONF_namesrvAddr": addresses,
+        }
+        for broker in topology.broker_names()
+        for broker_id in range(topology.slaves_per_master + 1)
+    }
+    brokers = {name: one for name, one in services.items() if one["extends"]["service"] == "broker"}
+    found = {name: {**one["environment"]} for name, one in brokers.items()}
+    listening = [int(_default(conf.pop("CONF_listenPort"))) for conf in found.values()]
+    for conf in found.values():
+        conf["CONF_namesrvAddr"] = _default(conf["CONF_namesrvAddr"])
+    assert found == expected
+    assert list(brokers) + name_servers == [*expected, *name_servers]
+    assert set(parsed["volumes"]) == set(expected)
+    # A broker also takes the port two below its own and the one above.
+    taken = [port + offset for port in listening for offset in (-2, 0, 1)]
+    assert len(taken) == len(set(taken))
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES.values(), ids=lambda topology: topology.name)
+def test_every_nodes_port_can_be_set_by_a_variable_named_after_it(topology: Topology) -> None:
+    for name, service in _file(topology.name)["services"].items():
+        variable = f"{name.upper().replace('-', '_')}_PORT"
+        assert service["environment"]["CONF_listenPort"].startswith(f"${{{variable}:-")
+
+
+def test_every_node_has_limits_a_health_check_and_loopback_on_the_hosts_network() -> None:
+    for kind in ("namesrv", "broker"):
+        node = _file("nodes")["services"][kind]
+        assert _default(node["network_mode"]) == "host"
+        assert _default(node["environment"]["BIND"]) == HOST
+        assert node["healthcheck"]["test"] == ["CMD", "bash", "/node/health.sh"]
+        assert node["entrypoint"] == ["bash", "/node/start.sh", kind]
+        assert node["mem_limit"]
+        assert node["cpus"]
+
+
+def test_docker_desktops_file_publishes_every_default_port_on_loopback_only() -> None:
+    published = _file("desktop")["services"]["ports"]["ports"]
+    ports: set[int] = set()
+    for entry in published:
+        host, outer, inner = entry.split(":")
+        assert host == HOST
+        assert outer == inner
+        first, _, last = outer.partition("-")
+        ports |= set(range(int(first), int(last or first) + 1))
+    for topology in TOPOLOGIES:
+        for service in _file(topology)["services"].values():
+            port = int(_default(service["environment"]["CONF_listenPort"]))
+            own = {port} if service["extends"]["service"] == "namesrv" else {port - 2, port, port + 1}
+            assert own <= ports, f"{topology}: {own - ports}"
+
+
+def test_the_scripts_give_a_jvm_the_same_flags_as_the_local_backend() -> None:
+    java = (COMPOSE_FILES / "node" / "java.sh").read_text()
+    assert tuple(re.findall(r"^  (--add-\S+)$", java, re.MULTILINE)) == MODULE_FLAGS
+    start = (COMPOSE_FILES / "node" / "start.sh").read_text()
+    assert re.findall(r"\$\{JVM_HEAP:-(.*)\}", start) == [" ".join(NAMESRV_JVM), " ".join(BROKER_JVM)]
+    assert f'("{gc_log_option(Path("$GC_LOG"))}")' in start
+
+
+def test_a_broker_started_by_hand_has_the_labs_sizes() -> None:
+    written = dict(
+        re.findall(r"^    echo (\w+)=(\S+)$", (COMPOSE_FILES / "node" / "start.sh").read_text(), re.MULTILINE)
+    )
+    for key in ("brokerClusterName", "mappedFileSizeCommitLog", "diskMaxUsedSpaceRatio"):
+        assert written[key] == LAB_BROKER_CONF[key]
+    assert written["brokerIP1"] == written["brokerIP2"] == HOST
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_well_formed(script: Path) -> None:
+    subprocess.run(["bash", "-n", script], check=True, timeout=30)
