@@ -2,7 +2,7 @@
 
 ``HISTORY`` is the union of a client process's records, ``EVENTS`` of a trial's; ``type`` tells which fields a record
 has, the others are null. The meaning of each field is in ``harness/recorder.py``. Fields that nothing is decided by
-(a message's key and id, an error's class) are left in the files: each one costs, two million times.
+(a message's id, an error's class) are left in the files: each one costs, two million times.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ HISTORY = _table(
     instance=_STRING,
     # send
     topic=_STRING,
+    key=_STRING,
     seq=_LONG,
     intended_ns=_LONG,
     started_ns=_LONG,

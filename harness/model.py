@@ -229,14 +229,14 @@ class QueueNumbers:
 
 @dataclass(frozen=True, kw_only=True)
 class KeyedSends:
-    """Sends by key from one process for each kind of send, in the cell's parameter ``send``, consumed in order.
+    """Sends of several kinds side by side, each into a topic of its own that one group of two members consumes in order.
 
-    ``selector`` takes a queue of those that the route has by the key's hash, ``strict`` does so with a route that a
-    broker's absence does not change (an order topic), ``fixed`` sends a key to the queue that it was mapped to at first,
-    and ``keyless`` lets the client choose. Every message carries its key all the same, so that order can be judged.
+    ``hash`` takes a queue of those that the route has by the key's hash, ``strict`` does so with a route that a broker's
+    absence does not change (an order topic), ``fixed`` sends a key to the queue that it was mapped to at first, and
+    ``keyless`` lets the client choose. Every message carries its key all the same, so that order can be judged.
     """
 
-    groups: int = 1
+    kinds: tuple[str, ...]
     queues_per_broker: int = 8
     keys: int = 96
     rate_hz: float = 96.0

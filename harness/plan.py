@@ -93,8 +93,10 @@ class PlannedDeployment:
         return sum(self._groups_of(trial.arm.load) for trial in self.trials)
 
     def _groups_of(self, load: Load) -> float:
-        if isinstance(load, QueueNumbers | KeyedSends):
+        if isinstance(load, QueueNumbers):
             return load.groups * IDLE_GROUP_SHARE
+        if isinstance(load, KeyedSends):
+            return float(len(load.kinds))
         if not isinstance(load, OrderedGroups):
             return 0.0
         rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
@@ -139,7 +141,7 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
         queues = load.write_queues * int(trial.params["brokers"])
         return queues * load.rate_per_queue_hz * (1 + load.groups) * deployment.seconds
     if isinstance(load, KeyedSends):
-        return load.rate_hz * (1 + load.groups) * deployment.seconds
+        return load.rate_hz * 2 * len(load.kinds) * deployment.seconds
     if isinstance(load, SteadyClients):
         return 2 * load.rate_hz * deployment.seconds
     if isinstance(load, FailingMessages):

@@ -23,6 +23,7 @@ from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults import injection_of
 from harness.leases import Leases
 from harness.load.failing import FailingSession
+from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
 from harness.load.queue_numbers import QueueNumbersSession
@@ -33,6 +34,7 @@ from harness.model import (
     ArmRole,
     FailingMessages,
     KeyedSends,
+    Load,
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
@@ -232,11 +234,7 @@ def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
 def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
     client_release = context.client_releases.get(planned.release, planned.release)
     load = trial.arm.load
-    groups = (
-        tuple(f"g{index}" for index in range(load.groups))
-        if isinstance(load, OrderedGroups | QueueNumbers | KeyedSends | SteadyClients | FailingMessages)
-        else ()
-    )
+    groups = _groups(load)
     topic = f"mqlab-{planned.scenario.name}"
     if isinstance(load, OpenLoopSends):
         topic = topic_of(planned.scenario.name, load)
@@ -259,6 +257,12 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         groups=tuple(f"{prefix}-{group}" for group in groups),
         live_conf=_live_conf(trial.arm, context.user_conf),
     )
+
+
+def _groups(load: Load) -> tuple[str, ...]:
+    if isinstance(load, OrderedGroups | QueueNumbers | SteadyClients | FailingMessages):
+        return tuple(f"g{index}" for index in range(load.groups))
+    return load.kinds if isinstance(load, KeyedSends) else ()
 
 
 def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
@@ -397,6 +401,8 @@ class _Deployment:
             return OrderedSession(trial, load)
         if isinstance(load, QueueNumbers):
             return QueueNumbersSession(trial, load)
+        if isinstance(load, KeyedSends):
+            return KeyedSession(trial, load)
         if isinstance(load, SteadyClients):
             return SteadySession(trial, load)
         if isinstance(load, FailingMessages):

@@ -7,6 +7,7 @@ from harness.model import Scenario
 from scenarios import (
     append_lock_over_1s,
     append_stall,
+    broker_leaves_keys_move,
     ordered_lock_handover,
     ordered_lock_ratio,
     queue_number_mismatch,
@@ -16,6 +17,7 @@ ALL: tuple[Scenario, ...] = (
     ordered_lock_handover.SCENARIO,
     ordered_lock_ratio.SCENARIO,
     queue_number_mismatch.SCENARIO,
+    broker_leaves_keys_move.SCENARIO,
     append_stall.SCENARIO,
     append_lock_over_1s.SCENARIO,
 )

@@ -269,11 +269,14 @@ def record_queue_ends(
 
 
 def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = ()) -> int:
-    """Messages of the topic that the groups have not committed yet, by the brokers' own counts."""
+    """Messages of the topic that the groups have not committed yet, by the brokers' own counts; -1 when one is too busy."""
     left = 0
-    for master in on or masters(cluster):
-        with ask(master) as connection:
-            for queue in range(queues):
-                end = connection.max_offset(topic, queue)
-                left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)
+    try:
+        for master in on or masters(cluster):
+            with ask(master) as connection:
+                for queue in range(queues):
+                    end = connection.max_offset(topic, queue)
+                    left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)
+    except ClientError:
+        return -1
     return left

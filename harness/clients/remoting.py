@@ -44,6 +44,8 @@ UNREGISTER_CLIENT = 35
 CONSUMER_SEND_MSG_BACK = 36
 LOCK_BATCH_MQ = 41
 UNREGISTER_BROKER = 104
+PUT_KV_CONFIG = 100
+UPDATE_NAMESRV_CONFIG = 318
 GET_ROUTEINFO_BY_TOPIC = 105
 GET_BROKER_CLUSTER_INFO = 106
 GET_CONSUMER_CONNECTION_LIST = 203
@@ -287,6 +289,16 @@ class Remoting:
             "brokerId": broker_id,
         }
         self.call(UNREGISTER_BROKER, fields)
+
+    def order_topic(self, topic: str, queues: Mapping[str, int]) -> None:
+        """Let this name server hand out a fixed list of queues by broker name, whichever brokers are there.
+
+        It does so only with ``orderMessageEnable``, which is off by default (org.apache.rocketmq.common.namesrv
+        .NamesrvConfig).
+        """
+        self.call(UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true\n")
+        value = ";".join(f"{broker}:{count}" for broker, count in sorted(queues.items()))
+        self.call(PUT_KV_CONFIG, {"namespace": "ORDER_TOPIC_CONFIG", "key": topic, "value": value})
 
     def delete_route(self, topic: str) -> None:
         """Forget the topic on this name server, for every broker; the brokers' next registration brings theirs back."""

@@ -10,6 +10,7 @@ import org.apache.rocketmq.client.producer.SendCallback;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.client.producer.SendStatus;
 import org.apache.rocketmq.client.producer.TransactionMQProducer;
+import org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageQueue;
 import org.apache.rocketmq.remoting.exception.RemotingTimeoutException;
@@ -18,6 +19,7 @@ import org.apache.rocketmq.remoting.exception.RemotingTimeoutException;
  * Sends a load's operations in its mode and route, and records what came of each.
  *
  * <p>Routes: normal (the client chooses the queue), selector (the queue that the key selects from the route as it is),
+ * hash (the same with the client library's own selector by the key's hash),
  * fixed (a queue that the key was mapped to when the load began, which does not move when the route changes).
  */
 final class Sends {
@@ -106,6 +108,8 @@ final class Sends {
     private void sendAsync(Message message, Operation operation) throws Exception {
         if (settings.route.equals("selector")) {
             producer.send(message, BY_SLOT, Integer.valueOf(operation.slot), operation, settings.timeoutMs);
+        } else if (settings.route.equals("hash")) {
+            producer.send(message, BY_HASH, operation.key, operation, settings.timeoutMs);
         } else if (settings.route.equals("fixed")) {
             producer.send(message, queue(operation), operation, settings.timeoutMs);
         } else {
@@ -117,6 +121,9 @@ final class Sends {
         if (settings.route.equals("selector")) {
             return producer.send(message, BY_SLOT, Integer.valueOf(operation.slot), settings.timeoutMs);
         }
+        if (settings.route.equals("hash")) {
+            return producer.send(message, BY_HASH, operation.key, settings.timeoutMs);
+        }
         if (settings.route.equals("fixed")) {
             return producer.send(message, queue(operation), settings.timeoutMs);
         }
@@ -126,6 +133,8 @@ final class Sends {
     private void sendOneway(Message message, Operation operation) throws Exception {
         if (settings.route.equals("selector")) {
             producer.sendOneway(message, BY_SLOT, Integer.valueOf(operation.slot));
+        } else if (settings.route.equals("hash")) {
+            producer.sendOneway(message, BY_HASH, operation.key);
         } else if (settings.route.equals("fixed")) {
             producer.sendOneway(message, queue(operation));
         } else {
@@ -162,6 +171,8 @@ final class Sends {
     private MessageQueue queue(Operation operation) {
         return queues[operation.slot % queues.length];
     }
+
+    private static final MessageQueueSelector BY_HASH = new SelectMessageQueueByHash();
 
     private static final MessageQueueSelector BY_SLOT = new MessageQueueSelector() {
         public MessageQueue select(List queues, Message message, Object slot) {

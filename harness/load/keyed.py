@@ -1,0 +1,158 @@
+"""Sends by key, several kinds of it side by side: each into a topic of its own, consumed in order by two members."""
+
+from __future__ import annotations
+
+import time
+
+from harness.backends.base import ask, create_topic, masters, namesrv_addresses, unconsumed
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.load.ordered import start_member
+from harness.load.session import TrialContext
+from harness.model import KeyedSends
+from harness.wait import NotYet, wait_until
+
+ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal"}
+MEMBERS = ("first", "second")
+SENDER_THREADS = 4
+LONGEST_S = 600.0
+POLL_S = 0.5
+
+
+class KeyedSession:
+    """One producer process and one of consumers."""
+
+    def __init__(self, trial: TrialContext, load: KeyedSends) -> None:
+        self._trial = trial
+        self._load = load
+        self._groups = dict(zip(load.kinds, trial.record.groups, strict=True))
+        self._queues = load.queues_per_broker * len(masters(trial.cluster))
+        self._clients: dict[str, JavaClient] = {}
+
+    def _topic(self, kind: str) -> str:
+        return f"{self._trial.record.topic}-{kind}"
+
+    def up(self) -> None:
+        """Create the topics, start the clients, wait until every member has its queues, and send."""
+        for kind in self._load.kinds:
+            count = self._load.queues_per_broker
+            create_topic(self._trial.cluster, self._topic(kind), read_queues=count, write_queues=count)
+            if kind == "strict":
+                self._make_strict(kind)
+        with self._trial.boots:
+            for name in ("producer", "members"):
+                self._clients[name] = self._trial.client(name)
+            for name, client in self._clients.items():
+                client.wait_started()
+                client.open_history(self._trial.directory.history_path(name))
+        for member in MEMBERS:
+            for kind, group in self._groups.items():
+                self._start_member(member, kind, group)
+        self._wait_settled()
+        for kind in self._load.kinds:
+            self._start_sends(kind)
+        self._trial.on_rate(self._load.rate_hz * len(self._load.kinds))
+
+    def _make_strict(self, kind: str) -> None:
+        queues = {master.broker_name: self._load.queues_per_broker for master in masters(self._trial.cluster)}
+        for node in self._trial.cluster.nodes:
+            if node.kind == "namesrv":
+                with ask(node) as connection:
+                    connection.order_topic(self._topic(kind), queues)
+
+    def _start_member(self, member: str, kind: str, group: str) -> None:
+        spec = ConsumerSpec(
+            instance=f"{group}-{member}",
+            group=group,
+            topic=self._topic(kind),
+            ordered=True,
+            run=self._trial.record.trial,
+            settings={"consumeThreadMin": 4, "consumeThreadMax": 4},
+        )
+        start_member(self._trial, self._clients["members"], spec)
+
+    def _wait_settled(self) -> None:
+        def settled() -> bool:
+            held = self._clients["members"].assigned_queues()
+            counts = {instance: len(queues) for instance, queues in held.items()}
+            if any(count != self._queues // 2 for count in counts.values()):
+                raise NotYet(f"members hold {counts}")
+            return True
+
+        wait_until(
+            "every queue to have its consumer",
+            settled,
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
+
+    def _start_sends(self, kind: str) -> None:
+        producer, instance = self._clients["producer"], f"producer-{kind}"
+        producer.start_producer(instance, f"{self._topic(kind)}-producers", namesrv_addresses(self._trial.cluster))
+        producer.wait_for_route(instance, self._topic(kind), self._queues)
+        producer.start_schedule(
+            ScheduleSpec(
+                name=kind,
+                instance=instance,
+                rate_hz=self._load.rate_hz,
+                start_ns=mono_ns(),
+                operations=int(LONGEST_S * self._load.rate_hz),
+                sends=SendSettings(
+                    topic=self._topic(kind),
+                    mode="sync",
+                    route=ROUTES[kind],
+                    run=self._trial.record.trial,
+                    threads=SENDER_THREADS,
+                    keys=self._load.keys,
+                    body_bytes=(self._load.body_bytes,),
+                ),
+            )
+        )
+
+    def steady(self) -> None:
+        """A window in which every key gets several messages."""
+        self._trial.stay(self._trial.phases.steady_s)
+        for kind in self._load.kinds:
+            if not self._clients["producer"].schedule_state(kind).sending:
+                raise ClientError(f"the producer of {kind} sends stopped by itself")
+
+    def owners(self) -> JavaClient | None:
+        """There are none."""
+        return None
+
+    def hold(self) -> None:
+        """Long enough for every client to ask for the route again."""
+        self._trial.stay(self._trial.phases.hold_s_max)
+
+    def recover(self) -> None:
+        """The same again, for the way back."""
+        self._trial.stay(self._trial.phases.recover_s)
+
+    def drain(self) -> None:
+        """Stop sending, and wait until the groups have committed every message."""
+        producer = self._clients["producer"]
+        for kind in self._load.kinds:
+            producer.stop_schedule(kind)
+        deadline = time.monotonic() + self._trial.phases.drain_s_max
+        left = -1
+        while time.monotonic() < deadline and left != 0:
+            self._trial.stay(POLL_S)
+            if all(producer.schedule_state(kind).is_through for kind in self._load.kinds):
+                left = sum(self._unconsumed(kind, group) for kind, group in self._groups.items())
+        self._trial.events.drain(complete=left == 0, remaining=left)
+
+    def _unconsumed(self, kind: str, group: str) -> int:
+        return unconsumed(self._trial.cluster, self._topic(kind), self._load.queues_per_broker, [group])
+
+    def collect(self) -> None:
+        """Close the histories. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
+        for client in self._clients.values():
+            client.close_history()
+
+    def down(self) -> None:
+        """End the processes."""
+        for client in self._clients.values():
+            client.stop()
