@@ -39,8 +39,7 @@ QUICK_LOAD = {"groups": 7}
 def _load(**changes: Any) -> OrderedGroups:
     return OrderedGroups(
         groups=GROUPS,
-        **{"queues_per_broker": QUEUES_PER_BROKER, "rate_per_queue_hz": RATE_PER_QUEUE_HZ}
-        | changes,
+        **{"queues_per_broker": QUEUES_PER_BROKER, "rate_per_queue_hz": RATE_PER_QUEUE_HZ} | changes,
     )
 
 
@@ -464,7 +463,7 @@ ORDER_16 = Claim(
             relation=">=",
             bound=0.9,
             unit="of owners",
-            why="The same.",
+            why="The same for the line of the take-over, which names both clients.",
         ),
     ),
     expected=_expect(

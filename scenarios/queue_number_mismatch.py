@@ -187,7 +187,7 @@ QUEUES_04 = Claim(
             "<=",
             0.5,
             "messages a group",
-            "The same.",
+            "The same: a queue that is still read when nobody sends into it any more empties itself.",
             where=HELD,
             statistic=Statistic.MEAN,
         ),
