@@ -180,6 +180,24 @@ def _phases(load: LoadRun, directory: TrialDirectory, events: EventLog, probe: N
     load.say(f"the machine itself stood still for {worst:.1f} ms at most (hiccup probe)")
 
 
+def spawn_wheel(leases: Leases, spec: WheelSpec, name: str, folder: Path, *, heard: bool) -> LeasedProcess:
+    """Start a Locust process; what it says on standard output is for us when it is ``heard``, else it is logged."""
+    with (folder / "stderr.log").open("ab") as stderr, (folder / "stdout.log").open("ab") as stdout:
+        process = leases.spawn(
+            [sys.executable, "-m", WHEEL],
+            name=name,
+            until_s=DAY_S,
+            env=worker_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE if heard else stdout,
+            stderr=stderr,
+        )
+    assert process.stdin is not None
+    process.stdin.write(spec.to_json().encode() + b"\n")
+    process.stdin.flush()
+    return process
+
+
 class _Consumers:
     """Consumer processes of one group; they outlive Locust's stop, since what was sent has to be consumed."""
 
@@ -307,21 +325,9 @@ class _Wheel:
         )
 
     def _spawn(self, name: str, spec: WheelSpec) -> None:
+        heard = spec.role != "worker" or bool(self._load.join)
         folder = self._directory.client_folder(name)
-        with (folder / "stderr.log").open("ab") as stderr, (folder / "stdout.log").open("ab") as stdout:
-            process = self._load.leases.spawn(
-                [sys.executable, "-m", WHEEL],
-                name=name,
-                until_s=DAY_S,
-                env=worker_environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE if spec.role != "worker" or self._load.join else stdout,
-                stderr=stderr,
-            )
-        assert process.stdin is not None
-        process.stdin.write(spec.to_json().encode() + b"\n")
-        process.stdin.flush()
-        self._processes[name] = process
+        self._processes[name] = spawn_wheel(self._load.leases, spec, name, folder, heard=heard)
 
     def _lines(self, silence_s_max: float) -> Iterator[Mapping[str, object]]:
         """What the steering process says, until it ends; routes are checked and cancelling is heeded in between."""

@@ -100,7 +100,8 @@ class Driver:
         """Wait for the client, open its history, and begin a load of nothing."""
         spec, client = self._spec, self._client
         client.wait_started()
-        client.open_history(Path(spec.folder) / "history" / f"{self._name}.jsonl")
+        history = Path(spec.folder) / "history" / f"{self._name}.jsonl"
+        client.call("open_history", path=str(history) if spec.history else "")
         client.call(
             "start_producer",
             instance=self._name,

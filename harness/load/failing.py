@@ -86,7 +86,11 @@ class FailingSession:
                 break
             self._trial.stay(POLL_S)
         self._probe_topics("at the end")
-        self._trial.events.probe("dead_letters", self._dead_letters(), of=self._group, params={"failing": fails})
+        if fails:
+            found = self._dead_letters()
+            self._trial.events.probe(
+                "dead_letter_share", found / fails, of=self._group, detail=f"{found} of {fails} that fail"
+            )
 
     def _probe_topics(self, when: str) -> None:
         for master in masters(self._trial.cluster):

@@ -68,6 +68,8 @@ class WheelSpec:
     master_port: int = 0
     workers: int = 0
     """How many workers a master waits for."""
+    history: bool = True
+    """False records nothing, which is what the cost of recording is measured against."""
     web_port: int = 0
     """Of Locust's own page on loopback; 0 is none."""
 

@@ -27,7 +27,7 @@ public final class History implements Runnable {
     private static final int NUMBER_BYTES_MAX = 27;
     private static final byte[] NUMBER = Record.field("n");
     private static final byte[] END = Record.ascii("}\n");
-    private static final byte[] PADDING = new byte[WINDOW_BYTES_MIN];
+    private static final byte[] PADDING = new byte[WINDOW_BYTES_FIRST];
     private static final ThreadLocal RECORDS = new ThreadLocal();
 
     static {
@@ -46,8 +46,14 @@ public final class History implements Runnable {
     private String unprepared = "";
     private volatile String failure = "";
 
+    /** An empty path records nothing, which is what the cost of recording is measured against. */
     public History(String path, String process) throws IOException {
         this.process = process;
+        if (path.isEmpty()) {
+            this.file = null;
+            this.preparer = null;
+            return;
+        }
         this.file = new RandomAccessFile(path, "rw");
         this.bytes = file.length();
         this.preparedBytes = bytes;
@@ -55,6 +61,10 @@ public final class History implements Runnable {
         this.preparer = new Thread(this, "mqlab-history");
         preparer.setDaemon(true);
         preparer.start();
+    }
+
+    public boolean isOn() {
+        return file != null;
     }
 
     /** The start of every record of a type. */
@@ -77,6 +87,9 @@ public final class History implements Runnable {
 
     /** Appends a record. One that finds no room on the disk is dropped as a whole, and {@link #failure} says why. */
     public void write(Record record) {
+        if (file == null) {
+            return;
+        }
         boolean interrupted = false;
         synchronized (this) {
             while (!hasRoom(record.length() + NUMBER_BYTES_MAX)) {
@@ -168,7 +181,7 @@ public final class History implements Runnable {
         file.seek(preparedBytes);
         try {
             for (int written = 0; written < size; written += PADDING.length) {
-                file.write(PADDING);
+                file.write(PADDING, 0, Math.min(size - written, PADDING.length));
             }
         } catch (IOException e) {
             file.setLength(preparedBytes);
@@ -204,7 +217,7 @@ public final class History implements Runnable {
     /** Ends the file with its last record; one that comes later is refused. */
     public void close() throws IOException, InterruptedException {
         synchronized (this) {
-            if (closed) {
+            if (closed || file == null) {
                 return;
             }
             closed = true;

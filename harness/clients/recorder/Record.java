@@ -111,6 +111,21 @@ public final class Record {
         return this;
     }
 
+    /** A text of letters and digits, such as a message id, which needs no look at each of its characters. */
+    Record plain(byte[] field, String value) {
+        raw(field);
+        if (value == null) {
+            return raw(NULL);
+        }
+        int count = value.length();
+        makeRoom(count + 2);
+        bytes[length++] = '"';
+        value.getBytes(0, count, bytes, length);
+        length += count;
+        bytes[length++] = '"';
+        return this;
+    }
+
     private Record escaped(String value) {
         StringBuilder text = new StringBuilder(value.length() + 16).append('"');
         for (int i = 0; i < value.length(); i++) {

@@ -212,27 +212,33 @@ final class Sends {
 
         void ended(SendResult result, int place, Throwable error) {
             long finishedNs = System.nanoTime();
+            Throwable cause = error == null ? null : deepest(error);
+            if (history.isOn()) {
+                record(result, place, cause, finishedNs);
+            }
+            tally.ended(finishedNs - intendedNs, startedNs - intendedNs, bodyBytes, problem(result, cause));
+            load.oneEnded();
+        }
+
+        private void record(SendResult result, int place, Throwable cause, long finishedNs) {
             Record record = History.begin(prefix);
             if (!key.isEmpty()) {
                 record.text(KEY, key);
             }
             record.number(SEQ, seq).number(INTENDED_NS, intendedNs).number(STARTED_NS, startedNs)
                 .number(FINISHED_NS, finishedNs);
-            String problem = "";
-            if (error != null) {
-                problem = failed(record, deepest(error));
+            if (cause != null) {
+                failed(record, cause);
             } else if (result == null) {
                 record.raw(UNKNOWN); // nobody answers a one-way send
             } else {
-                problem = answered(record, result, place);
+                answered(record, result, place);
             }
             history.write(record);
-            tally.ended(finishedNs - intendedNs, startedNs - intendedNs, bodyBytes, problem);
-            load.oneEnded();
         }
 
         /** A broker that answers anything but SEND_OK has stored the message, but may lose it: never a success. */
-        private String answered(Record record, SendResult result, int place) {
+        private void answered(Record record, SendResult result, int place) {
             boolean ok = result.getSendStatus() == SendStatus.SEND_OK;
             record.raw(ok ? OK : UNKNOWN);
             if (result.getMessageQueue() != null) {
@@ -243,31 +249,38 @@ final class Sends {
                 // A transaction's offset is that of its half message, not of what consumers will see.
                 record.number(OFFSET, result.getQueueOffset() + place);
             }
-            record.text(MSG_ID, settings.batch == 1 ? result.getMsgId() : part(result.getMsgId(), place));
-            if (ok) {
-                return "";
+            record.plain(MSG_ID, settings.batch == 1 ? result.getMsgId() : part(result.getMsgId(), place));
+            if (!ok) {
+                record.text("error", result.getSendStatus().toString());
             }
-            record.text("error", result.getSendStatus().toString());
-            return result.getSendStatus().toString();
         }
 
         /** Only a broker's own refusal says that the message was not stored; anything else may have reached it. */
-        private String failed(Record record, Throwable cause) {
+        private void failed(Record record, Throwable cause) {
             record.raw(cause instanceof MQBrokerException ? FAILED : UNKNOWN);
-            String name = cause.getClass().getSimpleName();
-            record.text("error", name);
+            record.text("error", cause.getClass().getSimpleName());
             if (cause instanceof MQBrokerException) {
-                int code = ((MQBrokerException) cause).getResponseCode();
-                String remark = ((MQBrokerException) cause).getErrorMessage();
-                record.number("code", code).text("remark", remark);
-                return name + " " + code + " " + keyword(remark);
+                MQBrokerException refusal = (MQBrokerException) cause;
+                record.number("code", refusal.getResponseCode()).text("remark", refusal.getErrorMessage());
+                return;
             }
             if (cause instanceof MQClientException) {
                 record.number("code", ((MQClientException) cause).getResponseCode());
             }
             record.text("remark", String.valueOf(cause.getMessage()));
-            return name;
         }
+    }
+
+    /** What Locust shows a failure as; empty when there is none. */
+    private static String problem(SendResult result, Throwable cause) {
+        if (cause instanceof MQBrokerException) {
+            MQBrokerException refusal = (MQBrokerException) cause;
+            return "MQBrokerException " + refusal.getResponseCode() + " " + keyword(refusal.getErrorMessage());
+        }
+        if (cause != null) {
+            return cause.getClass().getSimpleName();
+        }
+        return result == null || result.getSendStatus() == SendStatus.SEND_OK ? "" : result.getSendStatus().toString();
     }
 
     /** The keyword in brackets that a refusal starts with, else the remark's start. */
