@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers import (
+    answers,
     appends,
     attempts,
     busy,
@@ -34,6 +35,10 @@ from analysis.checkers import (
     probes,
     queue_numbers,
     readings,
+    registrations,
+    retries,
+    routes,
+    senders,
     stored,
 )
 from analysis.checkers.base import Checker, Inputs
@@ -61,6 +66,11 @@ CHECKERS: Mapping[str, Checker] = {
     "probes": probes,
     "latency": latency,
     "logfiles": logfiles,
+    "answers": answers,
+    "registrations": registrations,
+    "retries": retries,
+    "routes": routes,
+    "senders": senders,
 }
 
 _SIDE_BY_SIDE = 2

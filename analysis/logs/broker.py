@@ -24,7 +24,7 @@ def wanted() -> Column:
 
 
 def parse(lines: DataFrame) -> DataFrame:
-    """One row for each attempt: ``registered`` and the address of the name server."""
+    """One row for each attempt: ``registered``, whether in the words of 4.x, and the address of the name server."""
     text = F.col("text")
     failed = text.contains(_FAILED[0]) | text.contains(_FAILED[1])
     return lines.where(wanted()).select(
@@ -34,5 +34,6 @@ def parse(lines: DataFrame) -> DataFrame:
         "line",
         "wall_us",
         (~failed).alias("registered"),
+        text.contains(_DONE[0]).alias("worded_4x"),
         F.regexp_extract("text", r"(\d+\.\d+\.\d+\.\d+:\d+)", 1).alias("name_server"),
     )

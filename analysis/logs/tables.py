@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence import ANALYSIS_FOLDER, keep
-from analysis.logs import broker, client, gc, lock, namesrv, store, watermark
+from analysis.logs import broker, client, gc, lock, namesrv, registration, store, watermark
 from analysis.logs.files import LogFile, log_files
 from analysis.logs.lines import SAMPLES_MAX, FileCount, read_lines
 from analysis.run_directory import RunDirectory
 
-_PARSERS = (lock, store, broker, namesrv, client, gc, watermark)
+_PARSERS = (lock, store, broker, namesrv, registration, client, gc, watermark)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,8 @@ class LogTables:
     slow_appends: DataFrame
     registrations: DataFrame
     route_changes: DataFrame
+    registrations_refused: DataFrame
+    registration_lines: DataFrame
     waiting_consumers: DataFrame
     stops: DataFrame
     send_queue_ages: DataFrame
@@ -49,6 +51,8 @@ def load_logs(spark: SparkSession, run: RunDirectory) -> LogTables:
         slow_appends=store.parse(kept),
         registrations=broker.parse(kept),
         route_changes=namesrv.parse(kept),
+        registrations_refused=registration.refused(kept),
+        registration_lines=registration.of_brokers(kept),
         waiting_consumers=client.parse(kept),
         stops=gc.parse(kept),
         send_queue_ages=watermark.parse(kept),
