@@ -578,7 +578,10 @@ def _load(options: argparse.Namespace, console: Console) -> int:
     from harness.load.start import load
 
     path = load(options, console)
-    return EXIT_OK if options.join else _judge_load(path, options, find_java(), console)
+    if options.join or options.record_only:
+        print(path)
+        return EXIT_OK
+    return _judge_load(path, options, find_java(), console)
 
 
 def _judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:

@@ -125,6 +125,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--run-name", default="", metavar="NAME", help="in every body; the same on all machines of a load"
     )
     command.add_argument("--seed", type=int, default=1, help="draws keys and sizes; default: 1")
+    command.add_argument("--record-only", action="store_true", help="judge it later, with mqlab analyze")
 
 
 @dataclass(frozen=True, kw_only=True)
