@@ -29,6 +29,7 @@ OWNED_BEFORE_NS = 5_000_000_000
 """A queue is the owner's when the owner consumed from it in the 5 s before the fault; queues get ten messages a second.
 Message delays are taken from the same moment on."""
 
+ONE_SECOND_NS = 1_000_000_000
 _BITS = 64
 _PARTITIONS = 8
 
@@ -88,6 +89,7 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
         & (F.col("intended_ns") >= F.col("fault_ns") - OWNED_BEFORE_NS)
         & (F.col("intended_ns") <= F.col("hold_to_ns"))
     )
+    in_ten_seconds = F.col("intended_ns").between(F.col("fault_ns"), F.col("fault_ns") + 10 * ONE_SECOND_NS)
     bit = F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
     delay = F.when(timed, F.col("started_ns") - F.col("intended_ns"))
     folded = (
@@ -110,6 +112,7 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
             F.max(F.when(~after_fault, F.col("started_ns"))).alias("before_fault_ns"),
             _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
             F.collect_list(delay).alias("delays_ns"),
+            F.count(F.when(timed & in_ten_seconds & (delay > ONE_SECOND_NS), 1)).alias("late_in_10s"),
             F.max(delay).alias("delay_ns_max"),
             _at("n", "max", delay).alias("delay_max_line"),
         )
@@ -151,6 +154,7 @@ def _queues(pieces: DataFrame) -> DataFrame:
         F.max_by("before_fault_line", owned_ns).alias("owned_line"),
         F.max_by("instance", owned_ns).alias("owner"),
         delays.alias("delays_ns"),
+        F.sum("late_in_10s").alias("late_in_10s"),
         F.max_by("file", "delay_ns_max").alias("delay_max_file"),
         F.max_by("delay_max_line", "delay_ns_max").alias("delay_max_line"),
     )

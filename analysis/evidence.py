@@ -31,6 +31,7 @@ class Records:
     """Requests that a hook records: locking, unlocking, and the first pull after a queue was locked."""
     instances: DataFrame
     queue_flags: DataFrame
+    threads: DataFrame
     attempts: DataFrame
     answers: DataFrame
     anchors: DataFrame
@@ -53,6 +54,7 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         lock_requests=_of_type(whole, "rpc"),
         instances=_of_type(whole, "instance"),
         queue_flags=_of_type(whole, "queue"),
+        threads=_of_type(whole, "threads"),
         attempts=_of_type(whole, "attempt"),
         answers=_of_type(whole, "answer"),
         anchors=_anchors(whole).unionByName(_anchors(events)),

@@ -10,6 +10,7 @@ from scenarios import (
     broker_leaves_keys_move,
     ordered_lock_handover,
     ordered_lock_ratio,
+    ordered_migration,
     queue_number_mismatch,
 )
 
@@ -18,6 +19,7 @@ ALL: tuple[Scenario, ...] = (
     ordered_lock_ratio.SCENARIO,
     queue_number_mismatch.SCENARIO,
     broker_leaves_keys_move.SCENARIO,
+    ordered_migration.SCENARIO,
     append_stall.SCENARIO,
     append_lock_over_1s.SCENARIO,
 )

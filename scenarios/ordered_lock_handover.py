@@ -440,6 +440,96 @@ ORDER_11 = Claim(
     "{lock manager's lines in lock.log} lines of the lock manager a broker.",
 )
 
+def _parked() -> Part:
+    return Part(
+        name="consuming threads parked",
+        quantity=Quantity(measure="parked_share", arm="incident", statistic=Statistic.MEDIAN),
+        relation=">=",
+        bound=0.9,
+        unit="of threads",
+        why="A successor that consumes its own half of the queues is busy for a hundredth of the time at this load; "
+        "threads that are stuck would be a large part of all.",
+        units_min=3,
+    )
+
+
+ORDER_14 = Claim(
+    id="ORDER-14",
+    article="A3",
+    says="The lock lines go on for as long as the delay lasts, about 54 s, and agree with the time that the consuming threads "
+    "are parked.",
+    reading="For the queue in the middle, the time from the first to the last line that it is locked by another client is "
+    "four fifths of the hand-over and more, whatever file the lines are in, and the successors' threads are parked.",
+    parts=(
+        Part(
+            name="share of the wait between first and last line",
+            quantity=Quantity(measure="wait_logged_share", arm="incident", statistic=Statistic.MEDIAN),
+            relation=">=",
+            bound=0.8,
+            unit="share",
+            why="As long as the delay lasts means all of it; a fifth allows for what comes before the first request and "
+            "after the last refused one when requests come every second, and not when they come every 20 s.",
+        ),
+        _parked(),
+    ),
+    expected={
+        **_expect(
+            VerdictKind.REFUTED,
+            "a line is written when the successor asks, which it does every 20 s: the first one comes up to 20 s after the "
+            "kill, and the last one 20 s before the take-over",
+            "org.apache.rocketmq.client.impl.consumer.RebalanceService.run",
+            RELEASES_4X,
+        ),
+        **_expect(
+            VerdictKind.CONFIRMED,
+            "an unbalanced client asks again every second",
+            "org.apache.rocketmq.client.impl.consumer.RebalanceService.run",
+            ("5.3.3",),
+        ),
+    },
+    truth="From the first to the last line {share of the wait between first and last line} of the wait had passed; "
+    "{consuming threads parked} of the successors' threads were parked meanwhile.",
+)
+
+ORDER_15 = Claim(
+    id="ORDER-15",
+    article="A3",
+    says="Meanwhile consuming threads are parked with nothing to do, there is no long GC or safepoint, and a backlog grows.",
+    reading="While successors wait their consuming threads are parked, their JVM is stopped for at most half a second at a "
+    "time, and the queues that wait pile messages up.",
+    parts=(
+        _parked(),
+        Part(
+            name="longest stop of a successor's JVM",
+            quantity=Quantity(measure="stopped_ms_max", arm="incident", statistic=Statistic.MEDIAN),
+            relation="<=",
+            bound=500.0,
+            unit="ms",
+            why="Half a second is a hundredth of the delay that would have to be explained by it, and what a collection "
+            "of such a small heap may take on a machine that is shared by many.",
+            units_min=3,
+        ),
+        Part(
+            name="messages that piled up in a queue",
+            quantity=Quantity(
+                measure="delayed_over_1s_count", arm="incident-late-replacement", statistic=Statistic.MEDIAN
+            ),
+            relation=">=",
+            bound=20.0,
+            unit="messages",
+            why="A queue gets more than two messages a second, so that a minute of waiting makes more than a hundred.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "nothing is pulled for a queue whose lock was refused, so that its consuming threads get no task; producers know "
+        "nothing of it",
+        "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance",
+    ),
+    truth="{consuming threads parked} of the successors' threads were parked, their JVM stopped for at most {longest stop of a "
+    "successor's JVM} ms, and {messages that piled up in a queue} messages a queue piled up (median).",
+)
+
 ORDER_16 = Claim(
     id="ORDER-16",
     article="A3",
@@ -662,6 +752,8 @@ SCENARIO = Scenario(
         ORDER_07,
         ORDER_09,
         ORDER_11,
+        ORDER_14,
+        ORDER_15,
         ORDER_16,
         ORDER_17,
         ORDER_18,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words, together
 from analysis.consumption import owned_at_fault
 
 MEASURES: tuple[str, ...] = (
@@ -18,6 +18,7 @@ MEASURES: tuple[str, ...] = (
     "message_delay_p99_s",
     "message_delay_max_s",
     "delayed_over_1s_count",
+    "delayed_in_10s_count",
 )
 
 OWNERS_END = ("kill-owners", "shut-down-owners")
@@ -29,7 +30,23 @@ _SECOND_NS = 1_000_000_000
 def observe(inputs: Inputs) -> DataFrame:
     """The hand-over of each queue, and the delays of its messages from 5 s before the fault to the end of the hold."""
     queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"])
-    return observations(queues, owner_unit(), _handover(), *_delays())
+    return together(observations(queues, owner_unit(), _handover(), *_delays()), _delayed_in_ten_seconds(queues))
+
+
+def _delayed_in_ten_seconds(queues: DataFrame) -> DataFrame:
+    """Of the messages that were due in the 10 s after the fault, those of all of a group's queues that were 1 s late."""
+    groups = queues.groupBy("trial", "deployment", "group", "fault_line").agg(F.sum("late_in_10s").alias("late"))
+    return observations(
+        groups,
+        owner_unit(),
+        Value(
+            measure="delayed_in_10s_count",
+            value=F.col("late"),
+            file=events_file(),
+            line=F.col("fault_line"),
+            operation=F.concat(F.lit("group "), F.col("group"), F.lit(": "), F.col("late"), F.lit(" messages late")),
+        ),
+    )
 
 
 def _handover() -> Value:

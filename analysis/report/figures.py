@@ -25,6 +25,9 @@ STRIP_FIRST = ("handover_s", "period_in_queue_ms", "append_in_lock_ms", "message
 YES_OR_NO = frozenset({"log_file_exists", "store_log_line", "foreign_lock_granted"})
 """Measures of 0 or 1. A distribution of them says less than the numbers beside their claim."""
 
+STACKED = frozenset({"handover_part_s"})
+"""Measures that have a figure of their own, ``stack.py``."""
+
 BUSY_KEYWORDS = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE", "TIMEOUT_CLEAN_QUEUE")
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
@@ -285,7 +288,7 @@ def strips(data: ReportData, incident: str, labels: CellLabels) -> Strips | None
     cell_names = _cell_names(data, incident)
     by_measure: dict[tuple[str, str], list[StripRow]] = {}
     for distribution in data.distributions:
-        if distribution.incident != incident or not distribution.values or distribution.measure in YES_OR_NO:
+        if distribution.incident != incident or not distribution.values or distribution.measure in YES_OR_NO | STACKED:
             continue
         variant = cell_label({k: v for k, v in distribution.params.items() if k not in cell_names})
         by_measure.setdefault((distribution.measure, variant), []).append(_row(distribution, cell_names, labels))

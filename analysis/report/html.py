@@ -23,6 +23,7 @@ from analysis.report import claims, figures
 from analysis.report.data import IncidentText, Manifest, ReportData, TrialNote
 from analysis.report.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
 from analysis.report.order import arm_key, natural_key
+from analysis.report.stack import Stack, stack
 from analysis.report.ways import by_way, told_apart
 from analysis.report.words import (
     REASON_MEANINGS,
@@ -71,6 +72,7 @@ class IncidentView:
     constants: str
     """Parameters that are the same in all cells, in words; the figures leave them out."""
     timeline: figures.Timeline | None
+    stack: Stack | None
     strips: figures.Strips | None
     rejections: tuple[figures.HeatTable, ...]
     trials: tuple[TrialRow, ...]
@@ -106,7 +108,7 @@ def render(data: ReportData) -> str:
     page = _page(data)
     script = _asset("plots.js")
     plotly = _plotly()
-    wanted = any(incident.timeline or incident.strips for incident in page.incidents)
+    wanted = any(incident.timeline or incident.stack or incident.strips for incident in page.incidents)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -182,7 +184,7 @@ def _finalize(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _figure_json(figure: figures.Timeline | figures.Strips) -> Markup:
+def _figure_json(figure: figures.Timeline | figures.Strips | Stack) -> Markup:
     """A figure's data for a script element of type application/json; ``<`` cannot close that element."""
     text = json.dumps(figure.json(), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -303,6 +305,7 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         claims=views,
         constants=labels.constants(),
         timeline=figures.timeline(shown, name, labels),
+        stack=stack(shown, name, labels),
         strips=figures.strips(shown, name, labels),
         rejections=figures.rejections(shown, name, labels),
         trials=_trials(shown, name),

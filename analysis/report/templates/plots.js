@@ -207,6 +207,30 @@
     }, CONFIG);
   }
 
+  // --- stack: one bar an arm and release, its parts in the order of time ---
+  function stack(plot, controls, data) {
+    const target = document.createElement("div");
+    plot.append(target);
+    return () => {
+      const { axis, layout } = theme();
+      const bars = [...data.bars].reverse();
+      const narrow = target.clientWidth < 560;
+      const names = bars.map((bar) => (narrow ? bar.label.replaceAll(" · ", "<br>") : bar.label));
+      const traces = data.parts.map((part, index) => ({
+        type: "bar", orientation: "h", name: part, y: names, x: bars.map((bar) => bar.means[index]),
+        marker: { color: css(`--part-${index + 1}`), line: { color: css("--card"), width: 1 } },
+        hovertemplate: `%{x:.3~g} s ${part}<extra>%{y}</extra>`,
+      }));
+      target.style.height = `${130 + bars.length * (narrow ? 58 : 34)}px`;
+      return Plotly.react(target, traces, {
+        ...layout, barmode: "stack", bargap: 0.3, margin: { l: 10, r: 14, t: 8, b: 40 },
+        legend: { orientation: "h", traceorder: "normal", x: 0, y: 1, yanchor: "bottom" },
+        xaxis: { ...axis, rangemode: "tozero", title: { ...axis.title, text: "seconds since the fault" } },
+        yaxis: { ...axis, showgrid: false, tickfont: { ...axis.tickfont, color: css("--ink") } },
+      }, CONFIG);
+    };
+  }
+
   // --- all figures, in their order, and again when the colours change ---
   async function main() {
     const figures = [...document.querySelectorAll(".plot[data-figure]")];
@@ -219,7 +243,7 @@
       root.dataset.plots = "unavailable";
       return;
     }
-    const kinds = { timeline, strips };
+    const kinds = { timeline, stack, strips };
     const shows = figures.map((plot) => {
       const data = parse(plot.dataset.figure);
       return kinds[data.kind](plot, plot.parentElement.querySelector(".controls"), data);

@@ -240,6 +240,43 @@ class Trial:
             finished_ns=at(at_ms + 2) if answered else None,
         )
 
+    def pull(self, process: str, *, at_ms: float, queue: int = 0) -> None:
+        """The first pull of a queue after its lock, which is all that is recorded of pulling."""
+        self.write(
+            process,
+            type="rpc",
+            instance=f"{self.group}-{process}",
+            group=self.group,
+            code=11,
+            thread="PullMessageService",
+            address="127.0.0.1:20911",
+            topic=self.topic,
+            asked=[f"broker-a:{queue}"],
+            started_ns=at(at_ms),
+        )
+
+    def flag(
+        self,
+        process: str,
+        event: str,
+        *,
+        at_ms: float,
+        queue: int = 0,
+        broker: str = "broker-a",
+        member: str | None = None,
+    ) -> None:
+        """What was seen of a process queue: assigned, locked, unlocked, dropped."""
+        self.write(
+            process,
+            type="queue",
+            instance=f"{self.group}-{member or process}",
+            group=self.group,
+            event=event,
+            broker=broker,
+            queue=queue,
+            at_ns=at(at_ms),
+        )
+
     def instance(self, process: str, *, event: str, at_ms: float, group: str | None = None) -> None:
         name = group or self.group
         self.write(
@@ -276,10 +313,16 @@ class Trial:
         queue: int = 0,
         group: str | None = None,
         consumer_offset: int | None = None,
+        moment: str = "end",
     ) -> None:
         place = {"topic": self.topic, "broker": "broker-a", "queue": queue}
         offsets = {"min_offset": min_offset, "max_offset": max_offset}
-        self.event(type="store_max", **place, **offsets, group=group, consumer_offset=consumer_offset)
+        of_group = {"group": group, "consumer_offset": consumer_offset}
+        self.event(type="store_max", **place, **offsets, **of_group, moment=moment)
+
+    def topic_shape(self, *, write_queues: int, read_queues: int, folders: int, moment: str = "held") -> None:
+        numbers = {"write_queues": write_queues, "read_queues": read_queues, "folders": folders}
+        self.event(type="topic_shape", topic=self.topic, broker="broker-a", **numbers, moment=moment)
 
     def without(self, process: str, kind: str, **fields: Any) -> None:
         """Take the process's records of that type and with those fields out; at least one must be there."""
