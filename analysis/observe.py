@@ -35,12 +35,12 @@ from analysis.checkers import (
     probes,
     queue_numbers,
     readings,
-    waiting,
     registrations,
     retries,
     routes,
     senders,
     stored,
+    waiting,
 )
 from analysis.checkers.base import Checker, Inputs
 from analysis.evidence import keep

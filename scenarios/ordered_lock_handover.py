@@ -440,6 +440,7 @@ ORDER_11 = Claim(
     "{lock manager's lines in lock.log} lines of the lock manager a broker.",
 )
 
+
 def _parked() -> Part:
     return Part(
         name="consuming threads parked",
