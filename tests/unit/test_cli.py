@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 import analysis
 import harness
 import scenarios
-from harness.cli import main
+from harness.abilities import Abilities
+from harness.cli import _parser, _ways, main
 from harness.errors import EXIT_OK, EXIT_USAGE
 
 ROOT = Path(__file__).parents[2]
@@ -103,3 +105,53 @@ def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: s
         main([command, "--help"])
     assert caught.value.code == 0
     assert f"mqlab {command}" in capsys.readouterr().out
+
+
+def test_an_unknown_way_of_injection_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _fails(capsys, "verify", "append-stall", "--injection", "freez")
+    assert "unknown way of injection 'freez'" in said
+    assert "freeze" in said
+
+
+def test_a_way_that_an_incident_does_not_offer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "unknown way of injection 'freeze'" in _fails(
+        capsys, "verify", "ordered-lock-handover", "--injection", "freeze"
+    )
+
+
+def _without_loop_devices() -> Abilities:
+    return Abilities(
+        root=True,
+        loop_devices=False,
+        file_systems=frozenset({"ext4"}),
+        tools=frozenset({"mkfs.ext4"}),
+        cgroup="v1",
+        firewall=False,
+        delay=False,
+    )
+
+
+def test_a_freeze_that_was_asked_for_and_cannot_be_done_is_an_error(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Abilities, "of_this_host", _without_loop_devices)
+    said = _fails(capsys, "verify", "append-stall", "--injection", "byteman,freeze")
+    assert "--injection freeze cannot be done here: there are no loop devices" in said
+
+
+def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = _parser().parse_args(["verify", "append-stall"])
+    stall = [scenarios.find("append-stall")]
+    monkeypatch.setattr(Abilities, "of_this_host", _without_loop_devices)
+    assert _ways(asked, stall, "full") == (
+        ("byteman",),
+        ("appends were not stalled by freeze: there are no loop devices (/dev/loop-control cannot be opened)",),
+    )
+    assert asked.injection == "byteman"
+    able = dataclasses.replace(_without_loop_devices(), loop_devices=True)
+    monkeypatch.setattr(Abilities, "of_this_host", lambda: able)
+    asked.injection = ""
+    assert _ways(asked, stall, "full") == (("byteman", "freeze"), ())
+    assert asked.injection == "byteman,freeze"
+    asked.injection = ""
+    assert _ways(asked, stall, "quick") == (("byteman",), ())

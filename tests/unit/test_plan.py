@@ -79,3 +79,40 @@ def test_trial_names_are_unique_and_can_be_folders(scenario: Scenario) -> None:
     names = [t.id for _, t in make_plan(Wish(scenarios=[scenario], releases=["4.6.0"]), TWO_CORES).trials()]
     assert len(set(names)) == len(names)
     assert not any("/" in name or len(name) > 200 for name in names)
+
+
+def test_each_way_of_injection_has_deployments_of_its_own_with_all_arms_and_cells() -> None:
+    wish = Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"], ways=["byteman", "freeze"])
+    plan = make_plan(wish, TWO_CORES)
+    one_way = make_plan(dataclasses.replace(wish, ways=["byteman"]), TWO_CORES)
+    by_way = {
+        way: sorted(
+            (d.release, t.arm.name, tuple(t.params.items()), t.repetition) for d, t in plan.trials() if d.way == way
+        )
+        for way in ("byteman", "freeze")
+    }
+    assert by_way["byteman"] == by_way["freeze"]
+    assert [t.id for d, t in plan.trials() if d.way == "byteman"] == [t.id for _, t in one_way.trials()]
+    frozen = [(d.id, t.id) for d, t in plan.trials() if d.way == "freeze"]
+    assert all(".freeze." in deployment and ".freeze." in trial for deployment, trial in frozen)
+    assert len({t.id for _, t in plan.trials()}) == sum(1 for _ in plan.trials())
+    # Both ways of a release stand beside each other in time, so that drift hits them alike.
+    order = [(d.release, d.way) for wave in plan.waves for d in wave.deployments if d.index == 1]
+    assert list(dict.fromkeys(order)) == [
+        ("4.6.0", "byteman"),
+        ("4.6.0", "freeze"),
+        ("5.3.3", "byteman"),
+        ("5.3.3", "freeze"),
+    ]
+
+
+def test_only_brokers_that_are_frozen_get_a_store_and_a_jvm_for_it() -> None:
+    wish = Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"], ways=["byteman", "freeze"])
+    deployments = [d for wave in make_plan(wish, TWO_CORES).waves for d in wave.deployments]
+    for deployment in deployments:
+        frozen = deployment.way == "freeze"
+        assert (deployment.settings.store == "loop-ext4") == frozen
+        assert ("-XX:GuaranteedSafepointInterval=0" in deployment.settings.jvm) == frozen
+        assert len(set(deployment.settings.jvm)) == len(deployment.settings.jvm)
+        assert (deployment.way == "") == (deployment.scenario is HANDOVER)
+    assert any(d.way == "freeze" and d.settings.logging == "stock" for d in deployments)
