@@ -53,6 +53,8 @@ GROUPS_AT_ONCE_PER_CORE = 28.0
 GROUP_RATE_HZ = 160.0
 IDLE_GROUP_SHARE = 0.2
 """What the clients of a group cost at least, however few messages they get, in such groups."""
+LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY = 8 * 2**20, 5
+"""A table of 70,000 topics, and its registration in text and bytes: such a cluster has the machine to itself."""
 OPERATION_BYTES = 360
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
 """For brokers whose trials mostly wait: the second compiler's work for many fresh brokers is what fills the cores."""
@@ -108,7 +110,11 @@ class PlannedDeployment:
         topology = self.scenario.topology
         brokers = topology.masters * (1 + topology.slaves_per_master)
         clients = 1 if self.scenario.exclusive else 3 * len(self.trials)
-        return topology.name_servers * NAMESRV_MB + brokers * BROKER_MB + clients * CLIENT_MB
+        nodes = topology.name_servers * NAMESRV_MB + brokers * BROKER_MB
+        ahead = self.settings.topics_ahead
+        if ahead is not None and ahead.frame_bytes >= LARGE_FRAME_BYTES:
+            nodes *= LARGE_FRAME_MEMORY
+        return nodes + clients * CLIENT_MB
 
     @property
     def seconds(self) -> float:

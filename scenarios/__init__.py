@@ -8,10 +8,13 @@ from scenarios import (
     append_lock_over_1s,
     append_stall,
     broker_leaves_keys_move,
+    dead_letter,
+    name_server_divergence,
     ordered_lock_handover,
     ordered_lock_ratio,
     ordered_migration,
     queue_number_mismatch,
+    retry_topic_flood,
 )
 
 ALL: tuple[Scenario, ...] = (
@@ -22,6 +25,9 @@ ALL: tuple[Scenario, ...] = (
     ordered_migration.SCENARIO,
     append_stall.SCENARIO,
     append_lock_over_1s.SCENARIO,
+    retry_topic_flood.SCENARIO,
+    dead_letter.SCENARIO,
+    name_server_divergence.SCENARIO,
 )
 """Every incident, in the order in which ``mqlab list`` shows them."""
 

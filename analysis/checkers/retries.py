@@ -17,6 +17,7 @@ from analysis.schema import frame_of
 
 MEASURES: tuple[str, ...] = ("consumption_count", "retry_late_s", "retry_interval_s", "other_delay_s")
 
+INCIDENT = "dead-letter"
 LEVELS_DEFAULT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 """``messageDelayLevel`` of MessageStoreConfig in 4.6.0, 4.9.7 and 5.3.3."""
 FIRST_RETRY_LEVEL = 3
@@ -34,9 +35,9 @@ def levels_s(setting: str) -> list[float]:
 
 def observe(inputs: Inputs) -> DataFrame:
     """For each message that failed as asked its attempts and delays; for each other one how late it was."""
-    failing = inputs.run.trials and [trial.trial for trial in inputs.run.trials if trial.incident == "dead-letter"]
+    trials = [trial.trial for trial in inputs.run.trials if trial.incident == INCIDENT]
     consumed = (
-        inputs.records.consumptions.where(F.col("trial").isin(failing or [""]) & F.col("seq").isNotNull())
+        inputs.records.consumptions.where(F.col("trial").isin(trials or [""]) & F.col("seq").isNotNull())
         .join(inputs.trials.select("trial", "deployment", "end_ns"), "trial")
         .where(F.col("started_ns") <= F.col("end_ns"))
         .select(
@@ -94,7 +95,7 @@ def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
         table,
         _unit(),
         Value(measure="retry_late_s", value=late, params={"retry": F.col("retry")}, **place),
-        Value(measure="retry_interval_s", value=local, **place),
+        Value(measure="retry_interval_s", value=local, params={}, **place),
     )
 
 

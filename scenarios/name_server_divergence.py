@@ -1,0 +1,406 @@
+"""Name servers that do not say the same: who notices what, when, and what it costs.
+
+Three name servers, two brokers; the producers and the first consumer are bound to the first name server, the second
+consumer to the last, which is the one that goes its own way. Every name server is asked twice a second for what it lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from harness.model import (
+    Arm,
+    BrokerAway,
+    Claim,
+    Effort,
+    Expectation,
+    ForgottenTopic,
+    MoreQueues,
+    NoFault,
+    ParameterValue,
+    Part,
+    PauseNode,
+    Phases,
+    Quantity,
+    RestartNameServer,
+    Scenario,
+    Statistic,
+    SteadyClients,
+    Topology,
+    UnheardBroker,
+    VerdictKind,
+)
+
+HOLD_S = 150.0
+"""A name server drops a broker that is silent after 120 s, which it looks for every 10 s (5 s in 5.3.3)."""
+LAST = ("namesrv-3",)
+OTHERS = ("namesrv-1", "namesrv-2")
+LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
+NO_RETRY = SteadyClients(first_servers=(0,), second_servers=(2,), retries=0)
+
+RELEASES = ("4.6.0", "4.9.7", "5.3.3")
+ROUTES = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager"
+OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
+CLIENT = "org.apache.rocketmq.client.impl.factory.MQClientInstance"
+PRODUCER = "org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl"
+
+
+def _expect(verdict: VerdictKind, because: str, source: str) -> dict[str, Expectation]:
+    return {release: Expectation(verdict=verdict, because=because, source=source) for release in RELEASES}
+
+
+def _part(
+    name: str,
+    measure: str,
+    arm: str,
+    relation: Literal["<=", ">="],
+    bound: float,
+    unit: str,
+    why: str,
+    where: Mapping[str, tuple[ParameterValue, ...]] | None = None,
+    units_min: int = 1,
+) -> Part:
+    quantity = Quantity(measure=measure, arm=arm, statistic=Statistic.MEDIAN, where=where or {})
+    return Part(name=name, quantity=quantity, relation=relation, bound=bound, unit=unit, why=why, units_min=units_min)
+
+
+NAMES_01 = Claim(
+    id="NAMES-01",
+    article="A4",
+    says="Name servers do not talk to each other: with one of several fixed, their routes differ.",
+    reading="A topic that one name server has lost stays lost there for minutes while the others have it, until the brokers "
+    "themselves tell it anew.",
+    parts=(
+        _part(
+            "told by the others",
+            "told_by_others",
+            "incident-forgotten-topic",
+            "<=",
+            0.5,
+            "of name servers",
+            "Two and a half minutes are long enough for any exchange; a yes or no, with half between the two.",
+        ),
+        _part(
+            "views that differ",
+            "views_differ_s",
+            "incident-forgotten-topic",
+            ">=",
+            100.0,
+            "s",
+            "Most of the hold of 150 s, for each of the two that kept the topic.",
+            {"other": LAST},
+            2,
+        ),
+        _part(
+            "views that differ without a fault",
+            "views_differ_s",
+            "baseline",
+            "<=",
+            5.0,
+            "s",
+            "The control: name servers that hear the same say the same.",
+            {"other": LAST},
+            2,
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "only registrations of brokers write the tables; a name server has no client to any other",
+        f"{ROUTES}.registerBroker, org.apache.rocketmq.namesrv.NamesrvController",
+    ),
+    truth="The views differed for {views that differ} s, until the brokers registered a changed table.",
+)
+
+NAMES_02 = Claim(
+    id="NAMES-02",
+    article="A4",
+    says="Senders pull routes, so they notice changes late.",
+    reading="After a topic got more queues, a producer's first send to a new one comes seconds later, and within the 30 s of its "
+    "route timer.",
+    parts=(
+        _part(
+            "first send to a new queue",
+            "notice_s",
+            "incident-more-queues",
+            ">=",
+            4.0,
+            "s",
+            "Timers of 30 s with drawn phases have a median of 15 s; who is told at once needs well under a second. Ten "
+            "producers are enough to tell the two apart.",
+            units_min=5,
+        ),
+        Part(
+            name="within the route timer",
+            quantity=Quantity(
+                measure="notice_s", arm="incident-more-queues", statistic=Statistic.SHARE, within=(None, 35.0)
+            ),
+            relation=">=",
+            bound=0.5,
+            unit="of producers",
+            why="pollNameServerInterval is 30 s, and then a send must happen to choose a new queue; half is what seven of "
+            "seven allow.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "routes are fetched by a timer every pollNameServerInterval (30 s); nothing pushes them",
+        f"{CLIENT}.startScheduledTask",
+    ),
+    truth="A producer's first send to a new queue came {first send to a new queue} s after the change (median).",
+)
+
+NAMES_03 = Claim(
+    id="NAMES-03",
+    article="A4",
+    says="The larger consequences are unbalanced queues and duplicate consumption, bearable as long as the views converge in the "
+    "end.",
+    reading="While two consumers of a group see different brokers, messages of some queues wait for more than 30 s and others are "
+    "consumed twice; after the views have converged nothing is lost.",
+    parts=(
+        _part(
+            "messages that waited",
+            "late_messages",
+            "incident-unheard-broker",
+            ">=",
+            1,
+            "messages",
+            "A queue that nobody consumes holds its messages until the views agree; one shows it, hundreds are expected.",
+        ),
+        _part(
+            "messages consumed twice",
+            "duplicate_messages",
+            "incident-unheard-broker",
+            ">=",
+            1,
+            "messages",
+            "Two consumers on one queue; one shows it, hundreds are expected.",
+        ),
+        _part(
+            "messages that waited without a fault",
+            "late_messages",
+            "baseline",
+            "<=",
+            0.5,
+            "messages",
+            "The control: the load itself lets none wait.",
+        ),
+        _part(
+            "lost in the end",
+            "lost_count",
+            "incident-unheard-broker",
+            "<=",
+            0.5,
+            "messages a queue",
+            "Bearable means that every acknowledged message is consumed once the views agree; eight queues are judged.",
+            units_min=1,
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "each consumer divides the queues of its own route among the members that the broker names; with different routes "
+        "the parts overlap and leave gaps, and offsets stay with the broker",
+        "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.rebalanceByTopic",
+    ),
+    truth="While the views differed {messages that waited} messages waited for more than 30 s and {messages consumed twice} were "
+    "consumed twice; {lost in the end} were lost.",
+)
+
+NAMES_04 = Claim(
+    id="NAMES-04",
+    article="A4",
+    says="Send retries (of normal messages only) and fault avoidance cover for stale routes.",
+    reading="With the default two retries at most one send in 200 fails for good while a broker is dead or stands still and the "
+    "routes still list it; without retries many do.",
+    parts=(
+        _part(
+            "failed without retries, broker dead",
+            "failed_send_share",
+            "incident-broker-killed",
+            ">=",
+            0.005,
+            "of sends",
+            "There must be something to cover: half of the sends go to the dead broker until the route is renewed.",
+        ),
+        _part(
+            "failed with retries, broker dead",
+            "failed_send_share",
+            "fix-retries",
+            "<=",
+            0.005,
+            "of sends",
+            "To cover for it means that hardly any fails; one in 200 allows for sends under way at the kill.",
+        ),
+        _part(
+            "route of a broker that stands still",
+            "route_stays_s",
+            "incident-broker-paused",
+            ">=",
+            60.0,
+            "s",
+            "The route must be stale for long for the next part to mean anything.",
+            {"broker": ("broker-b",)},
+            3,
+        ),
+        _part(
+            "failed with retries, broker stands still",
+            "failed_send_share",
+            "incident-broker-paused",
+            "<=",
+            0.005,
+            "of sends",
+            "The same with the same retries, where the broker does not refuse but does not answer.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.REFUTED,
+        "sendMsgTimeout (3 s) is for all attempts together; an attempt that is not answered uses it up, and no time is left to "
+        "retry",
+        f"{PRODUCER}.sendDefaultImpl",
+    ),
+    truth="With retries {failed with retries, broker dead} of the sends failed while a broker was dead and {failed with retries, "
+    "broker stands still} while it stood still (without retries {failed without retries, broker dead} while dead).",
+)
+
+NAMES_05 = Claim(
+    id="NAMES-05",
+    article="A4",
+    says="A broker registers with each name server separately and asynchronously.",
+    reading="While one name server does not answer for more than two minutes, no broker is absent from the others, which drop "
+    "one that has not registered for 120 s.",
+    parts=(
+        _part(
+            "silence of the one",
+            "server_silent_s",
+            "incident-server-paused",
+            ">=",
+            130.0,
+            "s",
+            "Longer than the 120 s after which the others would drop a broker that waits for the silent one.",
+            {"server": LAST},
+        ),
+        _part(
+            "absent from the others",
+            "route_absent_s",
+            "incident-server-paused",
+            "<=",
+            1.0,
+            "s",
+            "Never absent; the watch asks twice a second, so that one miss is allowed.",
+            {"server": OTHERS},
+            4,
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "each registration is a task of its own in the broker's outer executor",
+        f"{OUTER_API}.registerBrokerAll",
+    ),
+    truth="While one name server was silent for {silence of the one} s, the brokers were absent from the others for {absent from "
+    "the others} s.",
+)
+
+NAMES_06 = Claim(
+    id="NAMES-06",
+    article="A4",
+    says="Name servers stay available though inconsistent; a console shows the view of the one that it asks.",
+    reading="While one of three name servers lacks a broker, all of them answer every question, each by its own view.",
+    parts=(
+        _part(
+            "views that differ",
+            "views_differ_s",
+            "incident-unheard-broker",
+            ">=",
+            100.0,
+            "s",
+            "Most of the hold of 150 s: who asks the last name server sees one broker less.",
+            {"other": LAST},
+            2,
+        ),
+        _part(
+            "silence",
+            "server_silent_s",
+            "incident-unheard-broker",
+            "<=",
+            1.0,
+            "s",
+            "Available means that none leaves a question unanswered.",
+            None,
+            3,
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "a route is read from the tables of the name server that is asked",
+        f"{ROUTES}.pickupTopicRouteData",
+    ),
+    truth="The views differed for {views that differ} s, and no name server was silent for longer than {silence} s.",
+)
+
+SCENARIO = Scenario(
+    name="name-server-divergence",
+    title="Name servers disagree about which brokers and queues there are",
+    article="A4",
+    summary="Three name servers, two brokers, clients that are bound to different name servers.",
+    topology=Topology(name="three-servers-two-masters", name_servers=3, masters=2),
+    arms=(
+        Arm(name="baseline", what="all hear the same", fault=NoFault(), load=LOAD),
+        Arm(
+            name="incident-forgotten-topic",
+            what="the last name server loses the topic",
+            fault=ForgottenTopic(),
+            load=LOAD,
+        ),
+        Arm(
+            name="incident-restart",
+            what="the last name server is restarted, and a topic is created meanwhile",
+            fault=RestartNameServer(),
+            load=LOAD,
+        ),
+        Arm(
+            name="incident-server-paused",
+            what="the last name server stands still and goes on",
+            fault=PauseNode(node="namesrv-3"),
+            load=LOAD,
+        ),
+        Arm(
+            name="incident-unheard-broker",
+            what="the last name server does not hear the second broker",
+            fault=UnheardBroker(),
+            load=LOAD,
+        ),
+        Arm(
+            name="incident-more-queues",
+            what="the topic gets twice its queues; ten producers with timers of their own",
+            fault=MoreQueues(),
+            load=SteadyClients(producers=10, rate_hz=40.0, first_servers=(0,), second_servers=(2,)),
+        ),
+        Arm(
+            name="incident-broker-killed",
+            what="the second broker is killed; sends without retries",
+            fault=BrokerAway(),
+            load=NO_RETRY,
+        ),
+        Arm(
+            name="incident-broker-paused",
+            what="the second broker stands still; sends with the default retries",
+            fault=PauseNode(node="broker-b"),
+            load=LOAD,
+        ),
+        Arm(
+            name="fix-retries",
+            what="the second broker is killed; sends with the default retries",
+            fault=BrokerAway(),
+            load=LOAD,
+        ),
+    ),
+    phases=Phases(steady_s=8.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=90.0),
+    claims=(NAMES_01, NAMES_02, NAMES_03, NAMES_04, NAMES_05, NAMES_06),
+    effort=Effort(trials=1, deployments=1),
+    quick_effort=Effort(trials=1, deployments=1),
+    exclusive=False,
+    hiccup_ms_max=60_000.0,
+    schedule="side by side",
+    trial_s=360.0,
+    cluster_per_trial=True,
+)
