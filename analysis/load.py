@@ -211,14 +211,37 @@ def _consumed(inputs: Inputs, facts: TrialFacts) -> list[Property]:
     found = []
     if not facts.drained:
         why = f"the drain did not finish: {facts.remaining} messages were left"
-        found += [Property(name=name, holds="undecided", words=why) for name in ("nothing lost", "nothing twice")]
+        names = ("all arrived", "nothing lost", "nothing twice")
+        found += [Property(name=name, holds="undecided", words=why) for name in names]
     else:
-        found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed"))
+        found.append(_arrived(inputs.records))
+        if inputs.records.sends.where("outcome = 'ok' AND queue IS NOT NULL AND offset IS NOT NULL").isEmpty():
+            words = "no acknowledgement named its queue and offset"
+            found.append(Property(name="nothing lost", holds="undecided", words=words))
+        else:
+            found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset"))
         found.append(_counted(inputs, duplicates, "nothing twice", "consumptions beyond the first"))
     if trial.params.get("ordered") == "yes":
         found.append(_counted(inputs, order, "in order", "first consumptions out of order"))
         found.append(_counted(inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"))
     return found
+
+
+def _arrived(records: Records) -> Property:
+    """By the sequence numbers that bodies carry, whatever the client told of queues and offsets."""
+    accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
+    missing = accepted.join(records.consumptions.where("outcome = 'ok'").select("seq"), "seq", "left_anti")
+    row = missing.agg(
+        F.count("*").alias("count"), F.min_by("file", "n").alias("file"), F.min("n").alias("n")
+    ).collect()[0]
+    return Property(
+        name="all arrived",
+        holds="violated" if row["count"] else "holds",
+        words=f"{row['count']} of the accepted messages' sequence numbers were never consumed",
+        count=row["count"],
+        file=row["file"] or "",
+        line=row["n"] or 0,
+    )
 
 
 def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property:

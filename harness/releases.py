@@ -27,6 +27,10 @@ LOCKS = Path(__file__).parent / "locks"
 TOOLS = "tools"
 """Name of the lock of what the harness itself needs in Java: Byteman and Janino."""
 
+BENCHMARK = "benchmark"
+"""Name of the lock of RocketMQ's own benchmark; the newest that is published is 4.6.0's, and runs with its jars."""
+BENCHMARK_RELEASE = "4.6.0"
+
 JAVA_FEATURE_MIN = 17
 DOWNLOAD_TRIES_MAX = 4
 DOWNLOADS_AT_ONCE = 8
@@ -161,7 +165,7 @@ class LockedJar:
 def known_releases() -> tuple[str, ...]:
     """Releases with a committed lock, oldest first."""
     names = (path.stem for path in LOCKS.glob("*.sha256"))
-    return tuple(sorted((name for name in names if name != TOOLS), key=_version_key))
+    return tuple(sorted((name for name in names if name[0].isdigit()), key=_version_key))
 
 
 def _version_key(version: str) -> tuple[int, ...]:
@@ -219,7 +223,7 @@ def ensure_jars(
         if paths := stamp.valid_for(jars, repository):
             return paths
         if progress:
-            progress(f"RocketMQ {name}: {len(jars)} jars" if name != TOOLS else f"tools: {len(jars)} jars")
+            progress(f"RocketMQ {name}: {len(jars)} jars" if name[0].isdigit() else f"{name}: {len(jars)} jars")
         with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
             paths = tuple(pool.map(lambda jar: _ensure_jar(jar, repository, fetch), jars))
         stamp.write(jars, paths)

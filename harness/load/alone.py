@@ -32,7 +32,7 @@ from harness.leases import LeasedProcess, Leases
 from harness.load.target import Target
 from harness.load.wish import CLIENT_FAILED, DriverSpec, LoadWish, Role, WheelSpec
 from harness.noise import NoiseProbe, worst_ms
-from harness.recorder import EventLog, RunDirectory, TrialDirectory, TrialRecord
+from harness.recorder import EventLog, RunDirectory, TrialDirectory, TrialRecord, write_json
 from harness.releases import Java
 from harness.wait import NotYet, wait_until
 
@@ -164,6 +164,7 @@ def _phases(load: LoadRun, directory: TrialDirectory, events: EventLog, probe: N
         wheel = _Wheel(load, directory)
         stack.callback(wheel.stop)
         wheel.start()
+        write_json(directory.path / "processes.json", {**consumers.pids(), **wheel.pids()})
     from_ns = mono_ns()
     with events.phase("hold"):
         wheel.watch()
@@ -245,6 +246,10 @@ class _Consumers:
             raise NotYet(f"they hold {held}")
         return True
 
+    def pids(self) -> dict[str, int]:
+        """Process ids by name."""
+        return {client.name: client.pid for client in self._clients}
+
     def drain(self) -> int:
         """Messages that were not consumed within the time there is; -1 when a broker could not be asked."""
         if not self._clients:
@@ -303,6 +308,10 @@ class _Wheel:
         for line in self._lines(WHEEL_START_S_MAX):
             if line.get("started"):
                 return
+
+    def pids(self) -> dict[str, int]:
+        """Process ids of the Locust processes by name; the clients are their children."""
+        return {name: process.pid for name, process in self._processes.items()}
 
     def _join(self) -> None:
         host, port = split_address(self._load.join)

@@ -76,6 +76,10 @@ class Counts:
         if not now and time.monotonic() - self._reported_s < REPORT_S:
             return
         self._reported_s = time.monotonic()
+        # A user may be ended while it waits; in a greenlet of its own the answer is read and counted all the same.
+        gevent.spawn(self._report).join()
+
+    def _report(self) -> None:
         try:
             taken = self._driver.take()
         except LabError as error:

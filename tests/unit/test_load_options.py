@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.clients.body import make_body, read_body
+from harness.clients.python_worker import Line, Tally
+from harness.errors import UsageError
+from harness.load.command import add_options, parse_sizes, wish_of
+from harness.load.shapes import read_replay, shape_named, share_at
+from harness.load.wish import DriverSpec, LoadWish, WheelSpec
+
+
+def _wish(*arguments: str) -> LoadWish:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--release", default="")
+    add_options(parser)
+    return wish_of(parser.parse_args(arguments), "run")
+
+
+def test_the_rate_is_shared_by_the_users() -> None:
+    wish = _wish("--rate", "5000", "--users", "50")
+    assert wish.users * wish.per_user == 5000
+    assert not wish.closed
+
+
+def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
+    wish = _wish("--closed", "--mode", "sync", "--users", "32")
+    assert (wish.sends.threads, wish.per_user) == (32, 1)
+    assert _wish("--closed", "--users", "4", "--in-flight", "64").sends.threads == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--mode", "batch", "--route", "selector"], "takes no selector"),
+        (["--mode", "transaction", "--route", "fixed"], "chooses its queue itself"),
+        (["--route", "selector", "--keys", "0"], "goes by keys"),
+        (["--ordered"], "--consumers"),
+        (["--size", "12:x"], "BYTES:WEIGHT"),
+        (["--key-distribution", "zipff"], "unknown key distribution"),
+        (["--key-distribution", "hot:1.5"], "between 0 and 1"),
+        (["--shape", "ramp", "--duration", "0"], "fills a time"),
+        (["--client", "native", "--mode", "async"], "no async sends"),
+        (["--client", "native", "--route", "fixed"], "cannot send"),
+        (["--namesrv", "127.0.0.1:1", "--release", "4.6.0"], "one names"),
+    ],
+)
+def test_what_contradicts_itself_is_refused_with_the_way_out(arguments: list[str], words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        _wish(*arguments)
+    said = f"{caught.value} {caught.value.advice}"
+    assert words in said or (words == "one names" and "--namesrv names one" in said)
+
+
+def test_sizes_and_their_weights() -> None:
+    assert parse_sizes("1024") == ((1024,), (1.0,))
+    assert parse_sizes("128:3,4096:1") == ((128, 4096), (0.75, 0.25))
+
+
+def test_shapes_fill_their_time() -> None:
+    step = shape_named("step", 40)
+    assert [share_at(step, at) for at in (0, 9.9, 10, 25, 39, 100)] == [0.25, 0.25, 0.5, 0.75, 1.0, 1.0]
+    spike = shape_named("spike", 100)
+    assert share_at(spike, 45) == 1.0
+    assert share_at(spike, 39) == share_at(spike, 51) < 0.5
+    ramp = shape_named("ramp", 10)
+    assert [share for _, share in ramp] == sorted(share for _, share in ramp)
+    assert ramp[-1][1] == 1.0
+
+
+def test_a_recorded_rate_is_replayed_with_its_pauses(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    seconds = [10] * 100 + [11] * 50 + [13] * 25
+    lines = [f'{{"type":"send","n":{n},"intended_ns":{second * 10**9 + n}}}' for n, second in enumerate(seconds, 1)]
+    history.write_text("\n".join([*lines, '{"type":"anchor"}']) + "\n")
+    replay = read_replay(history)
+    assert replay.rate_hz == 100
+    assert replay.seconds == ((0.0, 1.0), (1.0, 0.5), (2.0, 0.0), (3.0, 0.25))
+    history.write_text('{"type":"anchor"}\n')
+    with pytest.raises(UsageError, match="no sends"):
+        read_replay(history)
+
+
+def test_what_a_locust_process_is_told_arrives_unchanged() -> None:
+    driver = DriverSpec(
+        module="m", search_path=("a",), first_line={"jvm_options": ["-Xlog:{folder}"]}, namesrv="n", queues=8
+    )
+    wish = _wish("--shape", "step", "--size", "1:1,2:3")
+    spec = WheelSpec(role="master", wish=wish, driver=driver, folder="f", workers=2)
+    assert WheelSpec.from_json(spec.to_json()) == spec
+    assert json.loads(spec.to_json())["workers"] == 2
+
+
+def test_a_body_proves_run_sequence_and_content() -> None:
+    body = make_body("run-1", 17, 123456789, 128)
+    assert len(body) == 128
+    assert read_body(body, "run-1") == (17, 123456789)
+    assert read_body(body, "run-2") is None
+    assert read_body(body[:60] + b"x" + body[61:], "run-1") is None
+    assert read_body(body[:-1], "run-1") is None
+    short = make_body("run-1", 17, 123456789, 4)
+    assert read_body(short, "run-1") == (17, 123456789)
+
+
+def test_a_change_of_rate_neither_loses_nor_adds_an_operation() -> None:
+    start_ns = time.monotonic_ns()
+    line = Line(start_ns, 1000.0)
+    time.sleep(0.05)
+    for rate_hz in (0.0, 500.0, 2000.0, 1000.0):
+        line.steer(rate_hz)
+    due = [line.due_ns(index) for index in range(300)]
+    times = [one for one in due if one is not None]
+    assert len(times) == 300
+    assert times == sorted(times)
+    # The four changes were made within microseconds: together they moved the schedule by no more than they took.
+    assert times[40] == start_ns + 40_000_000
+    assert abs(times[299] - (start_ns + 299_000_000)) < 20_000_000
+
+
+def test_response_times_are_rounded_as_locust_rounds_them() -> None:
+    from_locust = {3: 3, 99: 99, 104: 100, 147: 150, 3432: 3400, 58760: 59000}
+    for ms, rounded in from_locust.items():
+        tally = Tally()
+        tally.add(ms * 1_000_000, 1, "")
+        assert list(tally.response_ms) == [rounded]
