@@ -170,7 +170,8 @@ class OpenLoopSends:
     readings: tuple[str, ...] = ()
     """What is read off the first master before the fault and after it, by the names of ``harness/readings.py``."""
     probes: tuple[str, ...] = ()
-    """Requests of other kinds that are sent beside the load, one after another: ``pull``, ``admin``, ``heartbeat``."""
+    """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and ``send``,
+    which goes to a topic of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,6 +439,13 @@ class StoreFreeze:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PageCacheNeighbour:
+    """A neighbour rewrites a file of ``neighbour_mb`` on the first broker's file system for ``watch_ms`` (of the cell)."""
+
+    kind: Literal["page-cache-neighbour"] = "page-cache-neighbour"
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerCrash:
     """The first broker is killed at once under load, which then ends, and is started again on its store.
 
@@ -470,6 +478,7 @@ Fault = (
     | AppendWatch
     | CommitStall
     | StoreFreeze
+    | PageCacheNeighbour
     | BrokerCrash
     | HeldFault
 )
@@ -639,6 +648,8 @@ class Scenario:
     """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
+    shares_machine: bool = False
+    """Of an exclusive one: its clusters may run beside each other, each of them one trial after another."""
     ways: tuple[str, ...] = ()
     """The ways of injection that it can be run in, where its faults offer several and not all of them serve it."""
     way_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)

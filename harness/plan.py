@@ -25,6 +25,7 @@ from harness.model import (
     KeyedSends,
     Load,
     OrderedGroups,
+    PageCacheNeighbour,
     Parameters,
     QueueNumbers,
     Scenario,
@@ -44,7 +45,10 @@ ANALYSIS_S = 25.0
 CRASH_S, REST_S = 5.0, 1.0
 """Kill, start on the old store, and be registered again; a second of rest before a lone message."""
 
-INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze)
+SHARING_AT_ONCE_PER_CORE = 2
+"""Clusters whose trials wait more than they compute, and are judged by counts that no scheduler moves far."""
+
+INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNeighbour)
 """Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
@@ -227,7 +231,14 @@ def make_plan(wish: Wish, host: Host) -> Plan:
     for scenario in wish.scenarios:
         deployments = _deployments(scenario, wish)
         (alone if scenario.exclusive else waiting).extend(deployments)
-    waves = [*_pack(waiting, host), *(Wave(deployments=(deployment,)) for deployment in alone)]
+    sharing = [deployment for deployment in alone if deployment.scenario.shares_machine]
+    lonely = [deployment for deployment in alone if not deployment.scenario.shares_machine]
+    at_once = SHARING_AT_ONCE_PER_CORE * host.cores
+    waves = [
+        *_pack(waiting, host),
+        *(Wave(deployments=tuple(sharing[at : at + at_once])) for at in range(0, len(sharing), at_once)),
+        *(Wave(deployments=(deployment,)) for deployment in lonely),
+    ]
     return Plan(waves=tuple(waves), effort=wish.effort, notes=_notes(wish))
 
 

@@ -326,7 +326,7 @@ def _count_lines(handle: int) -> tuple[int, int]:
     return lines, whole_bytes
 
 
-Moment = Literal["held", "end"]
+Moment = Literal["begin", "held", "end"]
 """When the brokers were read: before what was done is undone, or after everything."""
 
 

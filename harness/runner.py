@@ -32,6 +32,7 @@ from harness.load.steady import SteadySession
 from harness.model import (
     Arm,
     ArmRole,
+    BrokerCrash,
     FailingMessages,
     KeyedSends,
     Load,
@@ -408,6 +409,9 @@ class _Deployment:
         if isinstance(load, FailingMessages):
             return FailingSession(trial, load)
         assert isinstance(load, OpenLoopSends)
+        if isinstance(planned.arm.fault, BrokerCrash):
+            # What the broker was told last may be gone with it.
+            self.live_now = {}
         if self.producers is None:
             self.producers = WarmProducers(trial)
         self._set_live(trial.record.live_conf)

@@ -8,13 +8,18 @@ from scenarios import (
     append_lock_over_1s,
     append_stall,
     broker_leaves_keys_move,
+    busy_broker_of_two,
     dead_letter,
     name_server_divergence,
     ordered_lock_handover,
     ordered_lock_ratio,
     ordered_migration,
+    page_cache_stress,
+    pool_exhausted,
+    pool_loss,
     queue_number_mismatch,
     retry_topic_flood,
+    send_queue_full,
 )
 
 ALL: tuple[Scenario, ...] = (
@@ -28,6 +33,11 @@ ALL: tuple[Scenario, ...] = (
     retry_topic_flood.SCENARIO,
     dead_letter.SCENARIO,
     name_server_divergence.SCENARIO,
+    busy_broker_of_two.SCENARIO,
+    send_queue_full.SCENARIO,
+    pool_exhausted.SCENARIO,
+    pool_loss.SCENARIO,
+    page_cache_stress.SCENARIO,
 )
 """Every incident, in the order in which ``mqlab list`` shows them."""
 

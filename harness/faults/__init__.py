@@ -19,6 +19,7 @@ from harness.faults.node_pause import PauseByBackend
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_pause import PauseOwnersBySignal
+from harness.faults.page_cache_neighbour import FloodPageCache
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
 from harness.faults.server_views import (
     ForgetTopicByRequest,
@@ -46,6 +47,7 @@ from harness.model import (
     NetworkCut,
     NetworkDelay,
     NoFault,
+    PageCacheNeighbour,
     PauseNode,
     PauseOwners,
     ResizeTopic,
@@ -81,6 +83,7 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     AppendWatch: (WatchAppends(),),
     CommitStall: (StallCommitByByteman(),),
     StoreFreeze: (StallPageCacheByFreeze(),),
+    PageCacheNeighbour: (FloodPageCache(),),
     BrokerCrash: (CrashBroker(),),
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""

@@ -73,6 +73,8 @@ class CrashBroker:
         if fault.power and broker.store is not None:
             restore_power(broker.store)
         trial.cluster.restart_node(broker.name)
+        assert isinstance(load, OpenLoopSession)
+        load.restore_topic()
         trial.events.fault("broker-crash", "healed", target=broker.name)
 
 

@@ -13,6 +13,7 @@ from harness.clock import mono_ns
 from harness.load.probes import Probes
 from harness.load.session import TrialContext
 from harness.model import OpenLoopSends
+from harness.recorder import Moment
 from harness.wait import NotYet, wait_until
 
 INSTANCE = "producer"
@@ -106,7 +107,8 @@ class OpenLoopSession:
         self._probes: Probes | None = None
 
     def up(self) -> None:
-        """Open the trial's history and start the schedule."""
+        """Open the trial's history, read the queues' ends and start the schedule."""
+        self._record_ends("begin")
         phases, params = self._trial.phases, self._trial.params
         fault_s = float(params.get("stall_ms", params.get("watch_ms", 0))) / 1000
         # Twice the planned time bounds the schedule; the drain ends it long before.
@@ -178,6 +180,11 @@ class OpenLoopSession:
             poll_s=0.001,
         )
 
+    def restore_topic(self) -> None:
+        """Create the topic again, which a broker that lost its last seconds may have forgotten; one that is there stays."""
+        on, queues = masters_of(self._trial.cluster, self._load), self._load.queues
+        create_topic(self._trial.cluster, self._trial.record.topic, read_queues=queues, write_queues=queues, on=on)
+
     def hold(self) -> None:
         """The window in which what the stall left behind is answered."""
         self._trial.stay(self._trial.phases.hold_s_max)
@@ -212,7 +219,12 @@ class OpenLoopSession:
     def collect(self) -> None:
         """Close the trial's history and read the queues' ends from the brokers."""
         self._client.close_history()
-        record_queue_ends(self._trial.cluster, self._trial.events, self._trial.record.topic, self._load.queues)
+        self._record_ends("end")
+
+    def _record_ends(self, moment: Moment) -> None:
+        on = masters_of(self._trial.cluster, self._load)
+        topic, queues = self._trial.record.topic, self._load.queues
+        record_queue_ends(self._trial.cluster, self._trial.events, topic, queues, on=on, moment=moment)
 
     def down(self) -> None:
         """The producers stay for the deployment's next trial."""

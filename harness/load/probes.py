@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 from harness.backends.base import Node, ask
@@ -20,7 +21,9 @@ ANSWER_S_MAX = 5.0
 GROUP = "mqlab-probes"
 NO_ANSWER = -1
 
-PULL_MESSAGE, HEART_BEAT, GET_MAX_OFFSET = 11, 34, 30
+SEND_TOPIC = "mqlab-probes"
+
+SEND_MESSAGE, PULL_MESSAGE, HEART_BEAT, GET_MAX_OFFSET = 10, 11, 34, 30
 _PULL_WITH_SUBSCRIPTION = 4
 """FLAG_SUBSCRIPTION of PullSysFlag: the request brings its own filter, and does not wait for messages."""
 
@@ -55,8 +58,30 @@ def _heartbeat(connection: Remoting, topic: str) -> Answer:
     return connection.ask(HEART_BEAT, body=json.dumps(body).encode())
 
 
-REQUESTS: Mapping[str, Request] = {"pull": _pull, "admin": _admin, "heartbeat": _heartbeat}
-"""Each has a thread pool of its own in org.apache.rocketmq.broker.BrokerController."""
+def _send(connection: Remoting, topic: str) -> Answer:
+    return connection.ask(
+        SEND_MESSAGE,
+        {
+            "producerGroup": GROUP,
+            "topic": SEND_TOPIC,
+            "defaultTopic": "TBW102",
+            "defaultTopicQueueNums": 1,
+            "queueId": 0,
+            "sysFlag": 0,
+            "bornTimestamp": time.time_ns() // 1_000_000,
+            "flag": 0,
+            "properties": "",
+            "reconsumeTimes": 0,
+            "unitMode": "false",
+            "batch": "false",
+        },
+        b"probe",
+    )
+
+
+REQUESTS: Mapping[str, Request] = {"pull": _pull, "admin": _admin, "heartbeat": _heartbeat, "send": _send}
+"""Each has a thread pool of its own in org.apache.rocketmq.broker.BrokerController. The sends go to a topic of their own,
+so that a broker which has no part in the load still has appends."""
 
 
 class Probes:
@@ -67,6 +92,9 @@ class Probes:
         self._broker = broker
         self._topic = topic
         self._stop = threading.Event()
+        if "send" in kinds:
+            with ask(broker) as connection:
+                connection.create_topic(SEND_TOPIC, read_queues=1, write_queues=1)
         self._threads = [
             threading.Thread(target=self._run, args=(kind,), name=f"probe-{kind}", daemon=True) for kind in kinds
         ]

@@ -1,4 +1,4 @@
-"""Probes: how long requests of other kinds waited while the send pool was jammed.
+"""Isolation: how long requests of other kinds waited while the send pool was jammed.
 
 One request at a time of each kind, so that the longest of a trial is the longest wait in that kind's own pool. Those
 count that were under way at any moment of the stalled append, or of the hold in a trial without one.

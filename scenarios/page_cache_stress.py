@@ -1,0 +1,317 @@
+"""A1, A2: the page cache itself is slow. What does the transient store pool change?
+
+The stall is in the page cache, the same in both arms, since one inside the append method would stall the pool as well and
+prove nothing: the store's file system is frozen for an exact time, which write-protects its pages, so that whoever touches
+one next waits. Refusals for age are switched off (waitTimeMillsInSendQueue), since 5.3.3 dumps its threads at the first
+of them, and that stops the whole broker while one of its threads waits in a page fault.
+
+Then the literal thing: a neighbour writes to the same file system as fast as it can, in a file of growing size, with
+everything else at its default; the longest append is the curve.
+"""
+
+from __future__ import annotations
+
+from harness.model import (
+    AppendWatch,
+    Arm,
+    BrokerSettings,
+    Claim,
+    Effort,
+    OpenLoopSends,
+    PageCacheNeighbour,
+    Parameters,
+    ParameterValue,
+    Part,
+    Phases,
+    Quantity,
+    Scenario,
+    Statistic,
+    StoreFreeze,
+    Topology,
+    VerdictKind,
+)
+from scenarios.expectations import on_all
+
+RATE_HZ = 500
+LOAD = OpenLoopSends(body_bytes=2048, readings=("write_faults",))
+NO_AGE_LIMIT = {"waitTimeMillsInSendQueue": "100000"}
+POOL = {"transientStorePoolEnable": "true"}
+ONE_MB = {"mappedFileSizeCommitLog": str(1024 * 1024)}
+ROLLS = OpenLoopSends(body_bytes=4096)
+CALM: Parameters = {"watch_ms": 1500, "rate_hz": RATE_HZ}
+FROZEN: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (450, 1200))
+ROLLS_STALL_MS = 2500
+NEIGHBOURS: tuple[Parameters, ...] = tuple(
+    {"neighbour_mb": neighbour_mb, "watch_ms": 3000, "rate_hz": RATE_HZ} for neighbour_mb in (64, 256, 1024)
+)
+
+NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
+
+
+def _own_disk(**conf: str) -> BrokerSettings:
+    return BrokerSettings(store="loop-ext4", store_mb=2048, conf=conf)
+
+
+def _measured(measure: str, arm: str, statistic: Statistic, *stalls_ms: int) -> Quantity:
+    return Quantity(measure=measure, arm=arm, statistic=statistic, where={"stall_ms": stalls_ms} if stalls_ms else {})
+
+
+def _rejected(arm: str) -> Quantity:
+    where: dict[str, tuple[ParameterValue, ...]] = {"keyword": ("page-cache",), "stall_ms": (1200,)}
+    return Quantity(measure="rejected_count", arm=arm, statistic=Statistic.MEAN, where=where)
+
+
+def _over(left: Quantity, right: Quantity) -> Quantity:
+    return Quantity(
+        measure=left.measure, arm=left.arm, statistic=Statistic.RATIO_OF_MEANS, where=left.where, against=right
+    )
+
+
+REFUSED_WITHOUT = Part(
+    name="refused without the pool",
+    quantity=_rejected("incident"),
+    relation=">=",
+    bound=10.0,
+    unit="requests a stall",
+    why="200 ms of arrivals at 500 a second meet a busy page cache; a tenth is more than chance.",
+    units_min=3,
+)
+
+BUSY_04 = Claim(
+    id="BUSY-04",
+    article="A1, A2",
+    says="For services that are not of financial grade: transientStorePoolEnable=true effectively avoids the first four.",
+    reading="A stall of 1200 ms in the page cache makes the broker refuse sends for a busy page cache without the pool, and "
+    "at most a tenth as many with it.",
+    parts=(
+        REFUSED_WITHOUT,
+        Part(
+            name="with the pool over without",
+            quantity=_over(_rejected("fix-pool"), _rejected("incident")),
+            relation="<=",
+            bound=0.1,
+            unit="of the refusals",
+            why="Effectively avoided: nine of ten are gone.",
+            units_min=3,
+        ),
+    ),
+    expected=on_all(
+        VerdictKind.CONFIRMED,
+        "with the pool an append writes to a buffer that is locked in memory, and only the thread that commits it touches "
+        "the page cache",
+        "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
+    ),
+    truth="A stall of 1200 ms in the page cache had {refused without the pool} sends refused without the pool, and with it "
+    "{with the pool over without} of that.",
+)
+
+BUSY_18 = Claim(
+    id="BUSY-18",
+    article="A1",
+    says="Even with the pool, an append over 500 ms happens now and then and deserves attention.",
+    reading="With the pool, an append takes more than 500 ms when the commit log needs its next file while the file system "
+    "stands still (files of 1 MiB, two of them a second, a stall of 2500 ms).",
+    parts=(
+        Part(
+            name="appends over 500 ms",
+            quantity=_measured("append_over_500_count", "incident-pool-rolls", Statistic.MEAN, ROLLS_STALL_MS),
+            relation=">=",
+            bound=0.6,
+            unit="a stall",
+            why="It is one append for each stall, if it happens at all; in most stalls is enough to deserve attention.",
+            units_min=3,
+        ),
+    ),
+    expected=on_all(
+        VerdictKind.CONFIRMED,
+        "the append that finds its file full waits, under the lock, for the next one, which the file system has to make",
+        "org.apache.rocketmq.store.AllocateMappedFileService.putRequestAndReturnMappedFile",
+    ),
+    truth="With the pool, a stall of 2500 ms in which the commit log needed new files had {appends over 500 ms} appends over "
+    "500 ms.",
+)
+
+BUSY_22 = Claim(
+    id="BUSY-22",
+    article="A1",
+    says="Without the pool, concurrent reads and writes of the page cache bring page faults and lock timeouts.",
+    reading="Without the pool, the threads that append take page faults (at least one for ten appends of 2 KiB), and when the "
+    "page cache stands still for 1200 ms an append holds the lock for as long and sends are refused for it.",
+    parts=(
+        Part(
+            name="page faults of an append",
+            quantity=_measured("faults_per_append", "baseline", Statistic.MEDIAN),
+            relation=">=",
+            bound=0.1,
+            unit="faults",
+            why="Every second append of 2 KiB begins a page of 4 KiB; a fifth of that.",
+            units_min=3,
+        ),
+        Part(
+            name="longest append",
+            quantity=_measured("append_longest_ms", "incident", Statistic.MEDIAN, 1200),
+            relation=">=",
+            bound=1000.0,
+            unit="ms",
+            why="The age at which the lock counts as timed out (osPageCacheBusyTimeOutMills).",
+            units_min=3,
+        ),
+        REFUSED_WITHOUT,
+    ),
+    expected=on_all(
+        VerdictKind.CONFIRMED,
+        "an append writes to the mapped file itself, under the lock",
+        "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
+    ),
+    truth="Without the pool an append had {page faults of an append} page faults; with the page cache standing still for "
+    "1200 ms the longest one took {longest append} ms, and {refused without the pool} sends were refused.",
+)
+
+POOL_02 = Claim(
+    id="POOL-02",
+    article="A1",
+    says="Appends go to locked off-heap buffers, reads come from the page cache: writes and reads no longer contend, and "
+    "append latency drops.",
+    reading="While the page cache stands still for 1200 ms, the longest append with the pool takes at most a tenth of what it "
+    "takes without.",
+    parts=(
+        Part(
+            name="longest append with the pool over without",
+            quantity=_over(
+                _measured("append_longest_ms", "fix-pool", Statistic.MEAN, 1200),
+                _measured("append_longest_ms", "incident", Statistic.MEAN, 1200),
+            ),
+            relation="<=",
+            bound=0.1,
+            unit="of its length",
+            why="A tenth of the stall is 120 ms, below every limit that the broker has.",
+            units_min=3,
+        ),
+        Part(
+            name="longest append with the pool",
+            quantity=_measured("append_longest_ms", "fix-pool", Statistic.MEDIAN, 1200),
+            relation="<=",
+            bound=200.0,
+            unit="ms",
+            why="Shorter than the age at which a waiting request would be refused.",
+            units_min=3,
+        ),
+    ),
+    expected=on_all(
+        VerdictKind.CONFIRMED,
+        "the buffer is locked in memory, so that writing to it waits for nobody",
+        "org.apache.rocketmq.store.TransientStorePool.init",
+    ),
+    truth="With the page cache standing still for 1200 ms, the longest append took {longest append with the pool} ms with the "
+    "pool, {longest append with the pool over without} of what it took without.",
+)
+
+POOL_08 = Claim(
+    id="POOL-08",
+    article="A1",
+    says="The pool lowers page faults on the write path.",
+    reading="The threads that append take at most half as many page faults with the pool, for each acknowledged message.",
+    parts=(
+        Part(
+            name="with the pool over without",
+            quantity=_over(
+                _measured("faults_per_append", "fix-pool-calm", Statistic.MEAN),
+                _measured("faults_per_append", "baseline", Statistic.MEAN),
+            ),
+            relation="<=",
+            bound=0.5,
+            unit="of the faults",
+            why="Half is a reduction that no accident of the machine brings about.",
+            units_min=3,
+        ),
+    ),
+    expected=on_all(
+        VerdictKind.CONFIRMED,
+        "locked memory is present before it is written to, and a new page of a mapped file is not",
+        "org.apache.rocketmq.store.TransientStorePool.init",
+    ),
+    truth="With the pool an append had {with the pool over without} of the page faults that it had without.",
+)
+
+SCENARIO = Scenario(
+    name="page-cache-stress",
+    title="The page cache is slow, with the pool and without",
+    article="A1, A2",
+    summary="The store's file system stands still for an exact time, or a neighbour floods it: appends, page faults and "
+    "refusals with the transient store pool and without.",
+    topology=Topology(name="single"),
+    arms=(
+        Arm(
+            name="baseline",
+            what="No pool, no stall; every append is stamped.",
+            fault=AppendWatch(),
+            load=LOAD,
+            broker=_own_disk(),
+            live_conf=NO_AGE_LIMIT,
+            cells=(CALM,),
+        ),
+        Arm(
+            name="incident",
+            what="No pool; the page cache takes no writes.",
+            fault=StoreFreeze(),
+            load=LOAD,
+            broker=_own_disk(),
+            live_conf=NO_AGE_LIMIT,
+            cells=FROZEN,
+        ),
+        Arm(
+            name="incident-neighbour",
+            what="No pool; a neighbour writes a file of so many mebibytes again and again.",
+            fault=PageCacheNeighbour(),
+            load=LOAD,
+            broker=_own_disk(),
+            live_conf=NO_AGE_LIMIT,
+            cells=NEIGHBOURS,
+        ),
+        Arm(
+            name="fix-pool",
+            what="The article's advice: transientStorePoolEnable=true under the same stall.",
+            fault=StoreFreeze(),
+            load=LOAD,
+            broker=_own_disk(**POOL),
+            live_conf=NO_AGE_LIMIT,
+            cells=FROZEN,
+        ),
+        Arm(
+            name="fix-pool-calm",
+            what="With the pool, no stall.",
+            fault=AppendWatch(),
+            load=LOAD,
+            broker=_own_disk(**POOL),
+            live_conf=NO_AGE_LIMIT,
+            cells=(CALM,),
+        ),
+        Arm(
+            name="fix-pool-neighbour",
+            what="With the pool, the same neighbour.",
+            fault=PageCacheNeighbour(),
+            load=LOAD,
+            broker=_own_disk(**POOL),
+            live_conf=NO_AGE_LIMIT,
+            cells=NEIGHBOURS[-1:],
+        ),
+        Arm(
+            name="incident-pool-rolls",
+            what="With the pool and files of 1 MiB, of which a stall outlasts those that are ready.",
+            fault=StoreFreeze(),
+            load=ROLLS,
+            broker=_own_disk(**POOL, **ONE_MB),
+            live_conf=NO_AGE_LIMIT,
+            cells=({"stall_ms": ROLLS_STALL_MS, "rate_hz": RATE_HZ},),
+        ),
+    ),
+    phases=Phases(steady_s=0.6, hold_s_min=0.6, hold_s_max=0.6, recover_s=0.2),
+    claims=(BUSY_04, BUSY_18, BUSY_22, POOL_02, POOL_08),
+    effort=Effort(trials=5, deployments=1),
+    quick_effort=Effort(trials=3, deployments=1),
+    quick_cells={"incident-neighbour": (), "fix-pool-neighbour": ()},
+    exclusive=True,
+    hiccup_ms_max=40.0,
+    shown=("append_longest_ms", "append_mean_ms", "append_short_share"),
+)
+"""A hiccup of 40 ms moves a count at 500 sends a second by 20 requests, less than the smallest effect that is judged."""
