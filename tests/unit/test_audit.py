@@ -1,0 +1,448 @@
+"""The audit on nodes that only speak the protocol: what a real cluster would take minutes to become is made here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import socketserver
+import struct
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.audit.command import add_options, audit
+from harness.audit.findings import Growth, Severity, crossing, judge
+from harness.audit.reading import BrokerReading, NameServerReading, Reading, TopicType, read_cluster, topic_type
+from harness.audit.registration import (
+    FRAME_BYTES_DEFAULT,
+    Registrant,
+    frame_of_listing,
+    frame_of_topics,
+    topic_bytes,
+    topics_at_limit,
+)
+from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.backends.flood import flood_group, write_topics_ahead
+from harness.clients.remoting import Remoting, TopicConfig
+from harness.errors import TargetNotAllowedError
+from harness.model import TopicsAhead
+
+WRITES = {17, 25, 36, 10, 15, 34, 215, 216, 104}
+"""Requests that change something."""
+
+CONF = {"brokerClusterName": "c", "brokerName": "broker-a", "haListenPort": "1", "brokerIP2": "127.0.0.1"}
+REGISTRANT = Registrant(
+    broker_name="broker-a", broker_id=0, cluster="c", address="127.0.0.1:1", ha_address="127.0.0.1:2", is_5x=False
+)
+
+
+@dataclass
+class Fake:
+    """A node's state, and every request that it got."""
+
+    topics: dict[str, tuple[int, int]] = field(default_factory=dict)
+    online: set[str] = field(default_factory=set)
+    conf: dict[str, str] = field(default_factory=lambda: dict(CONF))
+    brokers: dict[str, dict[int, str]] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
+    delayed: int = 0
+    asked: list[int] = field(default_factory=list)
+
+    def answer(self, code: int, fields: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append(code)
+        topic = fields.get("topic", "")
+        match code:
+            case 21:
+                return 0, {}, _table(self.topics)
+            case 26:
+                return 0, {}, "".join(f"{k}={v}\n" for k, v in self.conf.items()).encode()
+            case 28:
+                return 0, {}, json.dumps({"table": {"scheduleMessageOffset_1": f"0,{self.delayed}"}}).encode()
+            case 30:
+                return 0, {"offset": str(self.ends.get(topic, 0))}, b""
+            case 31:
+                return 0, {"offset": "0"}, b""
+            case 14:
+                return 22, {}, b""
+            case 203:
+                return (0 if fields["consumerGroup"] in self.online else 206), {}, b"{}"
+            case 206:
+                return 0, {}, json.dumps({"topicList": sorted(self.topics)}).encode()
+            case 106:
+                table = {n: {"brokerName": n, "brokerAddrs": a} for n, a in self.brokers.items()}
+                # As fastjson writes it, with integer keys that are no JSON.
+                text = re.sub(r'"(\d+)":', r"\1:", json.dumps({"brokerAddrTable": table}, separators=(",", ":")))
+                return 0, {}, text.encode()
+            case 105:
+                return self._route(topic)
+            case 215 | 216:
+                self.topics.pop(topic, None)
+                return 0, {}, b""
+        return 3, {}, b""
+
+    def _route(self, topic: str) -> tuple[int, dict[str, str], bytes]:
+        if topic not in self.topics:
+            return 17, {}, b""
+        write, read = self.topics[topic]
+        queues = [{"brokerName": n, "writeQueueNums": write, "readQueueNums": read, "perm": 6} for n in self.brokers]
+        datas = [{"brokerName": n, "brokerAddrs": a} for n, a in self.brokers.items()]
+        return 0, {}, json.dumps({"queueDatas": queues, "brokerDatas": datas}).encode()
+
+
+def _table(topics: Mapping[str, tuple[int, int]]) -> bytes:
+    table = {
+        name: {
+            "order": False,
+            "perm": 6,
+            "readQueueNums": read,
+            "topicFilterType": "SINGLE_TAG",
+            "topicName": name,
+            "topicSysFlag": 0,
+            "writeQueueNums": write,
+        }
+        for name, (write, read) in topics.items()
+    }
+    value = {"dataVersion": {"counter": 1, "timestamp": 1}, "topicConfigTable": table}
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+class _Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+
+@contextmanager
+def _serve(fake: Fake) -> Iterator[str]:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while len(start := self.rfile.read(8)) == 8:
+                length, header_length = struct.unpack(">II", start)
+                rest = self.rfile.read(length - 4)
+                header = json.loads(rest[:header_length])
+                code, fields, body = fake.answer(header["code"], header["extFields"])
+                text = json.dumps({"code": code, "opaque": header["opaque"], "flag": 1, "extFields": fields}).encode()
+                self.wfile.write(struct.pack(">II", 4 + len(text) + len(body), len(text)) + text + body)
+
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+@pytest.fixture
+def serving() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def _cluster(
+    stack: ExitStack, topics: Mapping[str, tuple[int, int]], servers: int = 2
+) -> tuple[Fake, list[Fake], list[str]]:
+    """One broker and name servers that list it."""
+    broker = Fake(topics=dict(topics))
+    address = stack.enter_context(_serve(broker))
+    fakes = [Fake(topics=dict(topics), brokers={"broker-a": {0: address}}) for _ in range(servers)]
+    return broker, fakes, [stack.enter_context(_serve(fake)) for fake in fakes]
+
+
+def _kinds(reading: Reading, limit_bytes: int = FRAME_BYTES_DEFAULT) -> list[str]:
+    return [finding.kind for finding in judge(reading, limit_bytes=limit_bytes)]
+
+
+# --- reading ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_healthy_cluster_has_no_finding_and_nothing_is_written_to_it(serving: ExitStack) -> None:
+    broker, servers, addresses = _cluster(serving, {"orders": (4, 4), "%RETRY%g": (1, 1), "TBW102": (8, 8)})
+    broker.online.add("g")
+    reading = read_cluster(addresses)
+    assert judge(reading) == []
+    assert reading.offline == frozenset()
+    assert 21 in broker.asked
+    assert not WRITES & {code for node in (broker, *servers) for code in node.asked}
+    assert 38 not in broker.asked, "it would leave a line in the broker's log for each group"
+
+
+def test_a_group_without_a_connection_is_offline(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {"%RETRY%here": (1, 1), "%RETRY%gone": (1, 1)})
+    broker.online.add("here")
+    assert read_cluster(addresses).offline == {"gone"}
+
+
+def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:
+    _, servers, addresses = _cluster(serving, {"orders": (4, 4)})
+    servers[1].brokers.clear()
+    servers[1].topics.clear()
+    found = judge(read_cluster(addresses))
+    assert [(one.kind, one.where) for one in found] == [("broker-missing", "broker-a")]
+    assert addresses[1] in found[0].says
+    assert addresses[0] not in found[0].says
+
+
+def test_a_name_server_that_lacks_only_a_topic_is_named(serving: ExitStack) -> None:
+    _, servers, addresses = _cluster(serving, {"orders": (4, 4), "%RETRY%g": (1, 1)})
+    del servers[1].topics["%RETRY%g"]
+    found = judge(read_cluster(addresses))
+    assert [(one.kind, one.where) for one in found] == [("topics-missing", addresses[1])]
+    assert "%RETRY%g" in found[0].says
+
+
+def test_routes_with_other_queue_numbers_are_found(serving: ExitStack) -> None:
+    _, servers, addresses = _cluster(serving, {"orders": (4, 4)})
+    servers[1].topics["orders"] = (8, 8)
+    assert _kinds(read_cluster(addresses)) == ["routes-differ"]
+
+
+@pytest.mark.parametrize(("queues", "severity"), [((8, 4), Severity.CRITICAL), ((4, 8), Severity.WARNING)])
+def test_queue_numbers_that_differ_are_found(serving: ExitStack, queues: tuple[int, int], severity: Severity) -> None:
+    _, _, addresses = _cluster(serving, {"orders": queues})
+    found = judge(read_cluster(addresses))
+    assert [(one.kind, one.severity) for one in found] == [("queue-numbers-differ", severity)]
+
+
+def test_a_name_server_that_is_down_is_a_finding_and_no_error(serving: ExitStack) -> None:
+    _, _, addresses = _cluster(serving, {"orders": (4, 4)}, servers=1)
+    assert _kinds(read_cluster([*addresses, "127.0.0.1:1"])) == ["unreachable"]
+
+
+def test_a_broker_that_a_name_server_lists_elsewhere_is_not_asked(serving: ExitStack) -> None:
+    server = Fake(brokers={"broker-a": {0: "203.0.113.7:10911"}})
+    address = serving.enter_context(_serve(server))
+    with pytest.raises(TargetNotAllowedError, match=r"203\.0\.113\.7"):
+        read_cluster([address])
+
+
+def test_a_broker_that_nobody_lists_is_read_when_it_is_known(serving: ExitStack) -> None:
+    broker, servers, addresses = _cluster(serving, {"orders": (4, 4)})
+    place = servers[0].brokers["broker-a"][0]
+    for server in servers:
+        server.brokers.clear()
+        server.topics.clear()
+    assert judge(read_cluster(addresses)) == []
+    found = judge(read_cluster(addresses, further_brokers=[("broker-a", 0, place)]))
+    assert [one.kind for one in found] == ["broker-missing"]
+    assert "any name server" in found[0].says
+    assert broker.asked
+
+
+def test_many_requests_on_one_connection_keep_their_order(serving: ExitStack) -> None:
+    online = {f"g{index}" for index in range(0, 1000, 3)}
+    address = serving.enter_context(_serve(Fake(online=online)))
+    with Remoting(address) as connection:
+        found = list(connection.online(f"g{index}" for index in range(1000)))
+    assert found == [index % 3 == 0 for index in range(1000)]
+
+
+# --- judging ------------------------------------------------------------------------------------------------------------
+
+
+def _reading(*brokers: BrokerReading, offline: frozenset[str] = frozenset(), at_s: float = 0.0) -> Reading:
+    listed = {broker.name: {broker.broker_id: broker.address} for broker in brokers}
+    topics = frozenset(topic.name for broker in brokers for topic in broker.topics)
+    server = NameServerReading(address="127.0.0.1:9876", brokers=listed, topics=topics)
+    return Reading(at_s=at_s, name_servers=(server,), brokers=brokers, offline=offline)
+
+
+def _broker(frame_bytes: int = 1000, **conf: str) -> BrokerReading:
+    return BrokerReading(
+        name="broker-a", broker_id=0, address="127.0.0.1:1", conf={**CONF, **conf}, frame_bytes=frame_bytes
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame_bytes", "kinds"),
+    [
+        (799_999, []),
+        (800_000, ["registration-nearly-full"]),
+        (1_000_000, ["registration-nearly-full"]),
+        (1_000_001, ["registration-over-limit"]),
+    ],
+)
+def test_a_registration_is_judged_against_the_limit(frame_bytes: int, kinds: list[str]) -> None:
+    assert _kinds(_reading(_broker(frame_bytes)), 1_000_000) == kinds
+
+
+def test_growth_since_an_earlier_reading_gives_the_date_of_the_crossing() -> None:
+    earlier = Growth(at_s=0.0, frame_bytes={"broker-a": 100})
+    assert crossing(_broker(200), 10.0, earlier, 1000) == pytest.approx(90.0)
+    assert crossing(_broker(100), 10.0, earlier, 1000) is None
+    assert crossing(_broker(200), 10.0, None, 1000) is None
+    found = judge(_reading(_broker(200), at_s=10.0), limit_bytes=1000, earlier=earlier)
+    assert [one.kind for one in found] == ["registration-growing"]
+    assert "1970-01-01 00:01" in found[0].says
+
+
+def test_a_few_retry_topics_of_offline_groups_are_normal_and_many_are_a_warning() -> None:
+    def flooded(count: int) -> Reading:
+        names = [f"%RETRY%gone-{index:05d}" for index in range(count)]
+        topics = tuple(TopicConfig(name=name, read_queues=1, write_queues=1) for name in names)
+        offline = frozenset(name.removeprefix("%RETRY%") for name in names)
+        return _reading(replace(_broker(), topics=topics), offline=offline)
+
+    assert _kinds(flooded(10), 1_000_000) == []
+    assert _kinds(flooded(1000), 1_000_000) == ["offline-retry-topics"]
+
+
+@pytest.mark.parametrize(
+    ("conf", "is_5x", "kinds"),
+    [
+        ({"transientStorePoolEnable": "true"}, False, ["pool-loses-data"]),
+        ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, False, []),
+        ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, True, ["pool-loses-data"]),
+        ({"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"}, False, ["lock-settings"]),
+        ({"transientStorePoolEnable": "false"}, False, []),
+    ],
+)
+def test_settings_that_lose_data_or_do_nothing_are_found(conf: dict[str, str], is_5x: bool, kinds: list[str]) -> None:
+    assert _kinds(_reading(replace(_broker(**conf), is_5x=is_5x))) == kinds
+
+
+def test_a_lock_that_lives_for_less_than_three_renewals_is_said() -> None:
+    broker = _broker(**{"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"})
+    assert "1.5 renewals" in judge(_reading(broker))[0].says
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("%RETRY%g", TopicType.RETRY),
+        ("%DLQ%g", TopicType.DEAD_LETTER),
+        ("RMQ_SYS_TRANS_HALF_TOPIC", TopicType.SYSTEM),
+        ("rmq_sys_REVIVE_LOG_c", TopicType.SYSTEM),
+        ("broker-a", TopicType.SYSTEM),
+        ("c_REPLY_TOPIC", TopicType.SYSTEM),
+        ("orders", TopicType.NORMAL),
+    ],
+)
+def test_topics_are_told_apart_by_type(name: str, kind: TopicType) -> None:
+    assert topic_type(name, CONF) is kind
+
+
+# --- the law ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name_bytes", [20, 51, 127])
+def test_the_law_agrees_with_the_listing_that_it_predicts(name_bytes: int) -> None:
+    topics = {"%RETRY%" + flood_group(index, name_bytes): (1, 1) for index in range(500)}
+    assert {len(name) for name in topics} == {name_bytes}
+    listing = _table(topics)
+    by_law = frame_of_topics([(name, 1) for name in topics], REGISTRANT)
+    # The version's numbers are of other lengths here.
+    assert abs(by_law - frame_of_listing(len(listing), REGISTRANT)) < 20
+
+
+def test_a_topic_costs_its_name_twice_and_5x_has_attributes_as_well() -> None:
+    assert topic_bytes(52, is_5x=False) - topic_bytes(51, is_5x=False) == 2
+    assert topic_bytes(51, is_5x=True) - topic_bytes(51, is_5x=False) == len('"attributes":{},')
+    assert topic_bytes(54, is_5x=False) == 236
+
+
+def test_the_first_number_of_topics_that_is_too_many_is_the_one_beyond_the_limit() -> None:
+    each = topic_bytes(30, is_5x=False)
+    assert topics_at_limit(1000 + 3 * each, 1000, 10, 30, is_5x=False) == 14
+    assert topics_at_limit(999 + 3 * each, 1000, 10, 30, is_5x=False) == 13
+
+
+def test_topics_written_ahead_fill_the_share_that_was_asked_for(tmp_path: Path) -> None:
+    ahead = TopicsAhead(frame_bytes=100_000, share=0.9, name_bytes=40)
+    count = write_topics_ahead(tmp_path, ahead, REGISTRANT)
+    table = json.loads((tmp_path / "config" / "topics.json").read_text())["topicConfigTable"]
+    assert len(table) == count
+    frame = frame_of_topics([(name, 1) for name in table], REGISTRANT)
+    assert 0 <= 90_000 - frame <= topic_bytes(40, is_5x=False) + 1
+
+
+# --- the remedy ---------------------------------------------------------------------------------------------------------
+
+
+def test_only_topics_without_messages_of_offline_groups_are_deleted(serving: ExitStack, tmp_path: Path) -> None:
+    names = {f"%RETRY%{name}": (1, 1) for name in ("gone", "pending", "here")}
+    broker, servers, addresses = _cluster(serving, {**names, "orders": (1, 1)})
+    broker.online.add("here")
+    broker.ends["%RETRY%pending"] = 3
+    remedy = plan_remedy(read_cluster(addresses))
+    assert [one.topic for one in remedy.deletions] == ["%RETRY%gone"]
+    assert [topic for topic, _ in remedy.kept] == ["%RETRY%pending"]
+    assert apply_remedy(remedy.deletions, addresses, per_s=1000, journal=tmp_path / "j") == 1
+    assert set(broker.topics) == {"%RETRY%pending", "%RETRY%here", "orders"}
+    assert all("%RETRY%gone" not in server.topics for server in servers)
+
+
+def test_nothing_is_deleted_while_retries_are_not_due_yet(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {"%RETRY%gone": (1, 1)})
+    broker.delayed = 2
+    remedy = plan_remedy(read_cluster(addresses))
+    assert remedy.deletions == ()
+    assert "2 delayed messages" in remedy.kept[0][1]
+
+
+def test_a_remedy_goes_on_where_it_stopped_and_spares_a_group_that_came_back(
+    serving: ExitStack, tmp_path: Path
+) -> None:
+    broker, _, addresses = _cluster(serving, {f"%RETRY%g{index}": (1, 1) for index in range(4)})
+    deletions = plan_remedy(read_cluster(addresses)).deletions
+    journal = tmp_path / "j"
+    assert apply_remedy(deletions[:2], addresses, per_s=1000, journal=journal) == 2
+    broker.topics["%RETRY%g0"] = (1, 1)
+    broker.online.add("g2")
+    assert apply_remedy(deletions, addresses, per_s=1000, journal=journal) == 1
+    assert set(broker.topics) == {"%RETRY%g0", "%RETRY%g2"}
+
+
+def test_deletions_keep_to_their_rate(serving: ExitStack, tmp_path: Path) -> None:
+    _, _, addresses = _cluster(serving, {f"%RETRY%g{index}": (1, 1) for index in range(6)})
+    deletions = plan_remedy(read_cluster(addresses)).deletions
+    started = time.monotonic()
+    apply_remedy(deletions, addresses, per_s=20, journal=tmp_path / "j")
+    assert time.monotonic() - started >= 5 / 20
+
+
+# --- the command --------------------------------------------------------------------------------------------------------
+
+
+def _run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return audit(parser.parse_args(arguments), Console(stderr=True))
+
+
+def test_the_exit_code_is_the_worst_severity(serving: ExitStack, capsys: pytest.CaptureFixture[str]) -> None:
+    broker, _, addresses = _cluster(serving, {"orders": (4, 4)})
+    namesrv = ",".join(addresses)
+    assert _run("--namesrv", namesrv) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
+    broker.conf["transientStorePoolEnable"] = "true"
+    assert _run("--namesrv", namesrv) == 1
+    broker.topics["orders"] = (8, 4)
+    assert _run("--namesrv", namesrv) == 2
+
+
+def test_an_earlier_json_output_tells_the_growth(
+    serving: ExitStack, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    broker, servers, addresses = _cluster(serving, {"orders": (4, 4)})
+    arguments = ("--namesrv", ",".join(addresses), "--json", "--frame-limit", "100000")
+    assert _run(*arguments) == 0
+    earlier = capsys.readouterr().out
+    (tmp_path / "earlier.json").write_text(earlier)
+    for node in (broker, *servers):
+        node.topics.update({f"%RETRY%g{index:03d}": (1, 1) for index in range(20)})
+    assert _run(*arguments, "--since", str(tmp_path / "earlier.json")) == 1
+    now = json.loads(capsys.readouterr().out)
+    assert [one["kind"] for one in now["findings"]] == ["registration-growing"]
+    assert now["brokers"][0]["topics"] == {"normal": 1, "retry": 20, "dead letter": 0, "system": 0}
+    assert now["brokers"][0]["full_at_s"] > now["at_s"]
+
+
+def test_a_watch_prints_one_line_a_reading(serving: ExitStack, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, addresses = _cluster(serving, {"orders": (4, 4)})
+    assert _run("--namesrv", addresses[0], "--json", "--watch", "0.05", "--times", "3") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len([json.loads(line) for line in lines]) == 3
