@@ -35,13 +35,16 @@ class Worker:
         self._loads: dict[str, Any] = {}
         self._guard = jpype.JClass("mqlab.Guard")(list(spec["allowed"]))
         self._attempts = jpype.JClass("mqlab.Attempts")()
+        self._anchoring = threading.Lock()
+        """A periodic anchor must not come between the last record and the end."""
         threading.Thread(target=self._anchor_forever, daemon=True).start()
 
     def _anchor_forever(self) -> None:
         wake = threading.Event()
         while not wake.wait(ANCHOR_PERIOD_S):
-            if self._history is not None:
-                self._history.anchor()
+            with self._anchoring:
+                if self._history is not None:
+                    self._history.anchor()
 
     def open_history(self, path: str) -> None:
         """Close the history that is open, if any, and write to ``path`` from now on."""
@@ -57,11 +60,11 @@ class Worker:
             self._watch.stop()
             self._watch = None
         self._attempts.setHistory(None)
-        self._history.anchor()
-        self._history.close()
-        failure = str(self._history.failure())
-        self._history = None
-        return failure
+        with self._anchoring:
+            history, self._history = self._history, None
+        history.anchor()
+        history.close()
+        return str(history.failure())
 
     def start_producer(
         self, instance: str, group: str, namesrv: str, transactional: bool, settings: Mapping[str, Any]
