@@ -92,7 +92,7 @@ class TopicsAhead:
 
     frame_bytes: int
     share: float
-    name_bytes: int = 51
+    name_bytes: int = 54
 
 
 @dataclass(frozen=True, kw_only=True)
