@@ -14,6 +14,7 @@ EXIT_CODES = {
     "JavaNotFoundError": 3,
     "RunDirectoryError": 3,
     "LedgerError": 3,
+    "DockerError": 3,
     "TargetNotAllowedError": 3,
     "ReleaseError": 4,
     "NodeStartError": 4,
