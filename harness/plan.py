@@ -32,6 +32,7 @@ from harness.model import (
     SteadyClients,
     StoreFreeze,
 )
+from harness.releases import is_5x
 
 EffortName = Literal["quick", "full"]
 
@@ -52,10 +53,12 @@ INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNei
 """Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
+MEMORY_SHARE_4X = 0.65
+"""Nodes and clients of 4.x hold so much of what those of 5.x do."""
 GROUPS_AT_ONCE_PER_CORE = 28.0
 """Ordered groups of 160 messages a second each; more made hiccups of a second on two cores."""
 GROUP_RATE_HZ = 160.0
-IDLE_GROUP_SHARE = 0.2
+IDLE_GROUP_SHARE = 0.125
 """What the clients of a group cost at least, however few messages they get, in such groups."""
 LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY = 8 * 2**20, 5
 """A table of 70,000 topics, and its registration in text and bytes: such a cluster has the machine to itself."""
@@ -118,7 +121,8 @@ class PlannedDeployment:
         ahead = self.settings.topics_ahead
         if ahead is not None and ahead.frame_bytes >= LARGE_FRAME_BYTES:
             nodes *= LARGE_FRAME_MEMORY
-        return nodes + clients * CLIENT_MB
+        needed = nodes + clients * CLIENT_MB
+        return needed if is_5x(self.release) else int(needed * MEMORY_SHARE_4X)
 
     @property
     def seconds(self) -> float:
@@ -364,21 +368,25 @@ def _cell_name(params: Parameters) -> str:
 
 
 def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
-    """Fill each wave as far as memory and cores allow; a deployment that is too large for both still runs, alone."""
-    waves: list[Wave] = []
-    current: list[PlannedDeployment] = []
+    """Each deployment goes into the first wave that has room for it by memory and cores, else into a new one.
+
+    One that is too large for both still runs, alone. Two of one incident's repetitions never share a wave: what happens to
+    the machine then would be in both.
+    """
+    waves: list[list[PlannedDeployment]] = []
     for deployment in deployments:
-        candidate = [*current, deployment]
-        fits = (
-            sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
-            and sum(one.groups for one in candidate) <= GROUPS_AT_ONCE_PER_CORE * host.cores
-            and len({one.index for one in candidate}) == 1
-        )
-        if current and not fits:
-            waves.append(Wave(deployments=tuple(current)))
-            current = [deployment]
+        wave = next((wave for wave in waves if _has_room(wave, deployment, host)), None)
+        if wave is None:
+            waves.append([deployment])
         else:
-            current = candidate
-    if current:
-        waves.append(Wave(deployments=tuple(current)))
-    return waves
+            wave.append(deployment)
+    return [Wave(deployments=tuple(wave)) for wave in waves]
+
+
+def _has_room(wave: Sequence[PlannedDeployment], deployment: PlannedDeployment, host: Host) -> bool:
+    candidate = [*wave, deployment]
+    return (
+        sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
+        and sum(one.groups for one in candidate) <= GROUPS_AT_ONCE_PER_CORE * host.cores
+        and not any(one.scenario.name == deployment.scenario.name and one.index != deployment.index for one in wave)
+    )

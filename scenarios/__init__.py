@@ -13,6 +13,7 @@ from scenarios import (
     name_server_divergence,
     ordered_lock_handover,
     ordered_lock_ratio,
+    ordered_lock_tuning,
     ordered_migration,
     page_cache_stress,
     pool_exhausted,
@@ -25,6 +26,7 @@ from scenarios import (
 ALL: tuple[Scenario, ...] = (
     ordered_lock_handover.SCENARIO,
     ordered_lock_ratio.SCENARIO,
+    ordered_lock_tuning.SCENARIO,
     queue_number_mismatch.SCENARIO,
     broker_leaves_keys_move.SCENARIO,
     ordered_migration.SCENARIO,

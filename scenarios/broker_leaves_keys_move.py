@@ -221,7 +221,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=10.0, hold_s_min=KNOWN_S, hold_s_max=KNOWN_S, recover_s=KNOWN_S, drain_s_max=90.0),
     claims=(ORDER_10, ORDER_12, ORDER_13),
-    effort=Effort(trials=2, deployments=2),
+    effort=Effort(trials=1, deployments=1),
     quick_effort=Effort(trials=1, deployments=1, load={}),
     exclusive=False,
     schedule="side by side",

@@ -41,7 +41,7 @@ BROKER = BrokerSettings(properties={"rocketmq.broker.rebalance.lockMaxLiveTime":
 ASKING = {"rocketmq.client.rebalance.waitInterval": "1000"}
 """A second member that asks every second takes a lock as soon as it has expired, on every release."""
 LOAD = OrderedGroups(
-    groups=14,
+    groups=21,
     queues_per_broker=4,
     rate_per_queue_hz=2.5,
     owner_start_spread_s=15.0,
@@ -173,7 +173,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=6.0, hold_s_min=SHORT_S, hold_s_max=LONG_S, recover_s=12.0),
     claims=(ORDER_08,),
-    effort=Effort(trials=3, deployments=3),
+    effort=Effort(trials=2, deployments=2),
     quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
     quick_cells={
         "incident": (_cell(2, SHORT_S),),

@@ -28,7 +28,7 @@ RATE_HZ = 567.7
 
 def _load(properties: dict[str, str] | None = None, successor_joins_after: bool = True) -> OrderedGroups:
     return OrderedGroups(
-        groups=2,
+        groups=1,
         queues_per_broker=QUEUES // 3,
         rate_per_queue_hz=RATE_HZ / QUEUES,
         successor_joins="after" if successor_joins_after else "before",

@@ -77,6 +77,7 @@ def parse(lines: DataFrame) -> DataFrame:
         F.regexp_extract(text, r"queueId=(\d+)", 1).try_cast("int").alias("queue"),
         client.alias("client"),
         holder.alias("holder"),
+        F.octet_length("text").alias("bytes"),
     )
 
 
