@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from harness import host
+from harness import doctor, host
 from harness.abilities import Abilities
 from harness.audit.command import add_options as add_audit_options
 from harness.audit.command import audit
@@ -271,9 +271,15 @@ def _list(options: argparse.Namespace, console: Console) -> int:
 
 
 def _doctor(options: argparse.Namespace, console: Console) -> int:
-    checks = host.examine()
+    checks = doctor.examine()
+    runnable = doctor.what_can_run(scenarios.ALL, checks)
     if options.json:
-        _print_json([dataclasses.asdict(check) for check in checks])
+        _print_json(
+            {
+                "checks": [dataclasses.asdict(check) for check in checks],
+                "incidents": [dataclasses.asdict(one) for one in runnable],
+            }
+        )
     else:
         out = Console()
         for check in checks:
@@ -281,8 +287,12 @@ def _doctor(options: argparse.Namespace, console: Console) -> int:
             out.print(f"{mark} {check.name}: {check.found}", markup=False, highlight=False)
             if check.advice:
                 out.print(f"    {check.advice}", markup=False, highlight=False)
-        names = ", ".join(scenario.name for scenario in scenarios.ALL)
-        out.print(f"\nWith the local backend these incidents can run here: {names}", highlight=False)
+        out.print("\nincidents that can run here:", highlight=False)
+        for one in runnable:
+            by = f"; by {', '.join(one.ways)}" if one.ways else ""
+            out.print(f"    {one.incident} (--backend {' or '.join(one.backends)}{by})", markup=False, highlight=False)
+            for reason in one.without:
+                out.print(f"        not by {reason}", markup=False, highlight=False)
     return EXIT_USAGE if any(check.ok is False for check in checks) else EXIT_OK
 
 

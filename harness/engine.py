@@ -48,6 +48,8 @@ class Engine:
     version: str
     api: str
     cgroup: str
+    is_desktop: bool = False
+    """Docker Desktop: its containers' host is a virtual machine, not this one."""
 
     @property
     def host(self) -> str:
@@ -82,6 +84,7 @@ def find_engine() -> Engine:
         version=str(facts.get("Version", "unknown")),
         api=str(facts.get("ApiVersion", "unknown")),
         cgroup=f"v{info.get('CgroupVersion', '1')}",
+        is_desktop="Docker Desktop" in str(info.get("OperatingSystem", "")),
     )
 
 

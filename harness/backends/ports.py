@@ -28,7 +28,7 @@ def free_port(offsets: Sequence[int] = (0,)) -> int:
         for _ in range(2000):
             port = random.randint(PORTS_FIRST, PORTS_LAST)
             wanted = {port + offset for offset in offsets}
-            if not wanted & _ports_given and all(_is_free(candidate) for candidate in wanted):
+            if not wanted & _ports_given and all(is_free(candidate) for candidate in wanted):
                 _ports_given.update(wanted)
                 return port
     raise PortTakenError(
@@ -43,14 +43,15 @@ def take_port(port: int, offsets: Sequence[int] = (0,)) -> int:
         PortTakenError: it, or one that goes with it, is in use.
     """
     for offset in offsets:
-        if not _is_free(port + offset):
+        if not is_free(port + offset):
             raise PortTakenError(
                 f"port {port + offset} is taken", advice="Choose another with --port, or end what listens there."
             )
     return port
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Whether nobody listens on a port, on any interface."""
     # A broker of 4.6.0 binds every interface whatever is configured, so every interface must be free.
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

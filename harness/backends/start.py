@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harness.backends.base import Cluster, ClusterSpec
 from harness.backends.local import start_local
+from harness.errors import DockerError
 from harness.leases import Leases
 from harness.releases import Java
 
@@ -94,6 +95,11 @@ def choose_backend(
     from harness.image import ensure_image, find_image, own_tag
 
     engine, compose = find_engine(), find_compose()
+    if engine.is_desktop:
+        raise DockerError(
+            "Docker Desktop runs containers in a virtual machine, whose loopback is not this machine's",
+            advice="Use the local backend, or the compose files by hand with compose/desktop.yaml.",
+        )
     images = {}
     for release in releases:
         if not image and find_image(engine, own_tag(release)) is None:
