@@ -77,6 +77,17 @@ CHECKERS: Mapping[str, Checker] = {
     "senders": senders,
 }
 
+_HAND_OVERS = frozenset({"ordered-lock-handover", "ordered-lock-tuning", "ordered-migration"})
+ONLY_OF: Mapping[str, frozenset[str]] = {
+    "parts": _HAND_OVERS,
+    "waiting": _HAND_OVERS,
+    "lock_cost": _HAND_OVERS,
+    "pauses": frozenset({"ordered-lock-ratio"}),
+    "queue_numbers": frozenset({"queue-number-mismatch"}),
+    "key_queues": frozenset({"broker-leaves-keys-move"}),
+}
+"""Incidents without which a checker has nothing to look at: planning a job for nothing takes seconds."""
+
 _SIDE_BY_SIDE = 2
 """Small jobs spend their time in planning, so two at once keep two cores busy."""
 
@@ -97,6 +108,8 @@ def observe(
     checkers: Mapping[str, Checker] = CHECKERS,
 ) -> Observed:
     """Run every checker over all trials, keep what each gave, and return what the trials that count gave."""
+    incidents = {trial.incident for trial in inputs.run.trials}
+    checkers = {name: checker for name, checker in checkers.items() if name not in ONLY_OF or incidents & ONLY_OF[name]}
 
     def run(name: str) -> tuple[DataFrame | None, list[Row], str]:
         try:
