@@ -5,7 +5,7 @@
 # stopped. It makes no bridge and no firewall rule: containers use the host's network. Needs root and the package
 # docker.io; where there is no compose, `start` also puts the plugin of a newer Debian release into FOLDER/config.
 #
-#   eval "$(sudo tools/docker_daemon.sh start)"     # sets DOCKER_HOST and DOCKER_CONFIG
+#   eval "$(tools/docker_daemon.sh start)"     # sets DOCKER_HOST, and DOCKER_CONFIG where it fetched the plugin
 set -euo pipefail
 
 command=${1:-}
@@ -48,9 +48,12 @@ start() {
   if ! answers; then
     mkdir -p "$folder"
     rm -f "$pidfile"
+    # overlay2 does not work on top of another overlay, which is what the root of a container is.
+    driver=overlay2
+    [ "$(stat -f -c %T "$folder")" != overlayfs ] || driver=vfs
     setsid dockerd --host "unix://$socket" --data-root "$folder/data" --exec-root "$folder/exec" \
       --pidfile "$pidfile" --bridge=none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
-      --userland-proxy=false --storage-driver "${STORAGE_DRIVER:-overlay2}" \
+      --userland-proxy=false --storage-driver "$driver" \
       >"$folder/dockerd.log" 2>&1 </dev/null &
     for _ in $(seq $((START_S_MAX * 10))); do
       answers && break
