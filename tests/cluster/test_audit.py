@@ -1,0 +1,121 @@
+"""The audit of real clusters: a healthy one, one whose registration is nearly full, a diverged and a mismatched one.
+
+One cluster of each release is all four in turn: how full a registration is depends on the limit that it is judged by.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.audit.findings import judge
+from harness.audit.reading import Reading, read_cluster
+from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.backends.base import ClusterSpec, ask, create_topic, masters
+from harness.backends.blueprint import CLUSTER_NAME
+from harness.backends.flood import flood_group
+from harness.backends.local import LocalCluster, start_local
+from harness.leases import Leases
+from harness.model import BrokerSettings, TopicsAhead, Topology
+from harness.releases import Java
+
+AHEAD = TopicsAhead(frame_bytes=100_000, share=0.9, name_bytes=54)
+
+
+@pytest.fixture(scope="module", params=["4.6.0", "5.3.3"])
+def flooded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
+) -> Iterator[LocalCluster]:
+    """Two name servers and a broker that has some 400 retry topics from its start."""
+    spec = ClusterSpec(
+        name=f"audit-{request.param}",
+        release=request.param,
+        topology=Topology(name="audit", name_servers=2),
+        settings=BrokerSettings(topics_ahead=AHEAD),
+    )
+    started = start_local(spec, tmp_path_factory.mktemp("audit"), leases, java, until_s=900.0)
+    create_topic(started, "orders", read_queues=4, write_queues=4)
+    yield started
+    started.down()
+
+
+def _servers(cluster: LocalCluster) -> list[str]:
+    return [node.address for node in cluster.nodes if node.kind == "namesrv"]
+
+
+def _read(cluster: LocalCluster) -> Reading:
+    return read_cluster(_servers(cluster))
+
+
+def _log(cluster: LocalCluster) -> str:
+    return (cluster.folder / "nodes" / "broker-a" / "logs" / "broker.log").read_text()
+
+
+def test_a_healthy_cluster_has_no_finding_and_the_audit_writes_nothing(flooded: LocalCluster) -> None:
+    topics = flooded.folder / "nodes" / "broker-a" / "store" / "config" / "topics.json"
+    table, lines = topics.read_bytes(), _log(flooded).count("\n")
+    reading = _read(flooded)
+    assert judge(reading) == []
+    assert len(reading.offline) > 300
+    assert topics.read_bytes() == table
+    new = _log(flooded).splitlines()[lines:]
+    assert not [line for line in new if "WARN" in line or "flood" in line or "getConsumerListByGroup" in line]
+
+
+def test_a_nearly_full_registration_and_its_offline_retry_topics_are_all_that_is_said(flooded: LocalCluster) -> None:
+    found = judge(_read(flooded), limit_bytes=AHEAD.frame_bytes)
+    assert sorted(one.kind for one in found) == ["offline-retry-topics", "registration-nearly-full"]
+
+
+def test_the_predicted_size_is_the_one_that_the_law_wrote_ahead(flooded: LocalCluster) -> None:
+    (broker,) = _read(flooded).masters()
+    # The broker's own system topics and the test's one come on top.
+    assert 0 < broker.frame_bytes - AHEAD.share * AHEAD.frame_bytes < 5_000
+
+
+def test_an_online_group_is_not_offline(flooded: LocalCluster) -> None:
+    group = flood_group(0, AHEAD.name_bytes)
+    with ask(masters(flooded)[0]) as connection:
+        connection.heartbeat("127.0.0.1@audit", [group], "orders")
+        assert group not in _read(flooded).offline
+
+
+def test_a_name_server_that_lacks_a_topic_or_the_broker_is_all_that_is_said(flooded: LocalCluster) -> None:
+    last = _servers(flooded)[-1]
+    server = next(node for node in flooded.nodes if node.address == last)
+    broker = masters(flooded)[0]
+    with ask(server) as connection:
+        connection.delete_route("orders")
+    found = judge(_read(flooded))
+    assert [(one.kind, one.where) for one in found] == [("topics-missing", last)]
+    with ask(server) as connection:
+        connection.unregister_broker(CLUSTER_NAME, broker.broker_name, 0, broker.address)
+    found = judge(_read(flooded))
+    assert [one.kind for one in found] == ["broker-missing"]
+    assert last in found[0].says
+    # A changed table is registered again, which mends both.
+    create_topic(flooded, "orders", read_queues=4, write_queues=4)
+    assert judge(_read(flooded)) == []
+
+
+def test_queue_numbers_that_differ_are_all_that_is_said(flooded: LocalCluster) -> None:
+    create_topic(flooded, "shrunk", read_queues=4, write_queues=8)
+    found = judge(_read(flooded))
+    assert [(one.kind, one.where) for one in found] == [("queue-numbers-differ", "shrunk on broker-a")]
+    create_topic(flooded, "shrunk", read_queues=4, write_queues=4)
+    assert judge(_read(flooded)) == []
+
+
+def test_the_remedy_deletes_on_the_broker_and_on_every_name_server(flooded: LocalCluster, tmp_path: Path) -> None:
+    remedy = plan_remedy(_read(flooded))
+    first = remedy.deletions[:5]
+    assert apply_remedy(first, _servers(flooded), per_s=50, journal=tmp_path / "journal") == 5
+    time.sleep(1.0)
+    gone = {one.topic for one in first}
+    reading = _read(flooded)
+    assert not gone & {topic.name for broker in reading.masters() for topic in broker.topics}
+    assert not any(gone & server.topics for server in reading.name_servers)
+    assert judge(reading) == []
