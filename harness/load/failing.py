@@ -124,7 +124,8 @@ class FailingSession:
         self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
 
     def collect(self) -> None:
-        """Read the queues' ends, and close the histories."""
+        """Read the queues' ends, end the consumer, which would go on to fail, and close the histories."""
+        self._clients["consumer"].shut_down_consumers()
         record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
         for client in self._clients.values():
             client.close_history()
