@@ -30,6 +30,9 @@ CLOSE = 12
 """From so many topics before the predicted crossing on each topic comes alone and its effect is waited for."""
 GROUPS_AT_ONCE = 5
 EFFECT_S = 1.5
+SLAVE_COPIES_S = 14.0
+"""A slave copies its master's topics every 10 s (``BrokerController.handleSlaveSynchronize``). It must have the table that
+was too long by one topic, as it would where groups come by the hour; some more topics and its own limit refuses the copy."""
 BACK_S_MAX = 120.0
 FLOODED_MAX = 3000
 DELETIONS_PER_S = 20.0
