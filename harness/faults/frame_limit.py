@@ -118,6 +118,7 @@ class _Flood:
                     break
             else:
                 raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
+            self.trial.stay(SLAVE_COPIES_S)
             connection.heartbeat(client_id, [next(groups) for _ in range(self.fault.beyond)], self.trial.record.topic)
         return True
 
