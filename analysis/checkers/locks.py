@@ -28,6 +28,7 @@ MEASURES: tuple[str, ...] = (
     "first_lock_request_s",
     "first_timed_lock_request_s",
     "lock_requests_count",
+    "lock_renewals_count",
     "first_lock_lines",
     "takeover_lines",
 )
@@ -162,7 +163,8 @@ def _renewals(inputs: Inputs) -> DataFrame:
 
 
 def _first_requests(inputs: Inputs) -> DataFrame:
-    """From a member's start to its first lock request of any kind, and to the first one of its timer; how many it sent.
+    """From a member's start to its first lock request of any kind, and to the first one of its timer; how many it sent of
+    each.
 
     A member without any request is one that sent none: its start is in the same history.
     """
@@ -174,6 +176,8 @@ def _first_requests(inputs: Inputs) -> DataFrame:
             F.count("*").alias("requests"),
             F.min("started_ns").alias("first_ns"),
             F.min(F.when(by_timer, F.col("started_ns"))).alias("timed_ns"),
+            F.count(F.when(by_timer, 1)).alias("renewals"),
+            F.min(F.when(F.size("granted") > 0, F.col("started_ns"))).alias("granted_ns"),
             F.min_by("n", "started_ns").alias("first_line"),
         )
     )
@@ -185,7 +189,9 @@ def _first_requests(inputs: Inputs) -> DataFrame:
     members = started.join(requests, ["trial", "instance"], "left").join(
         inputs.trials.where("grouped").select("trial", "deployment"), "trial"
     )
-    is_broadcast = F.col("instance").endswith("-broadcast")
+    mode = {"mode": F.when(F.col("instance").endswith("-broadcast"), "broadcasting").otherwise("clustering")}
+    # The timer asks for the queues that the member has: without any, its first round is seen by nobody.
+    has_queue = F.col("granted_ns") < F.col("starting_ns") + _SECOND_NS
     line, words = F.coalesce("first_line", "starting_line"), F.concat(F.lit("lock requests of "), F.col("instance"))
 
     def value(measure: str, value: Column, params: Mapping[str, Column] | None = None) -> Value:
@@ -195,11 +201,15 @@ def _first_requests(inputs: Inputs) -> DataFrame:
         members,
         F.concat_ws("/", "deployment", "trial", "instance"),
         value("first_lock_request_s", (F.col("first_ns") - F.col("starting_ns")) / _SECOND_NS),
-        value("first_timed_lock_request_s", (F.col("timed_ns") - F.col("starting_ns")) / _SECOND_NS),
+        value(
+            "first_timed_lock_request_s",
+            F.when(has_queue, (F.col("timed_ns") - F.col("starting_ns")) / _SECOND_NS),
+        ),
+        value("lock_renewals_count", F.coalesce("renewals", F.lit(0)), mode),
         value(
             "lock_requests_count",
             F.coalesce("requests", F.lit(0)),
-            {"mode": F.when(is_broadcast, "broadcasting").otherwise("clustering")},
+            mode,
         ),
     )
 

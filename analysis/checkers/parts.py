@@ -2,9 +2,10 @@
 
 In their order: the *lock* that the owner left lives on (the fault to its expiry, or to its unlocking); the successor
 *asks again* (expiry to the start of the request that is granted); the *request* itself; the client *marks* its process
-queue as locked (the answer to the moment at which the flag is seen); the *pull* is sent (flag to the first pull request);
-the *delivery* (pull to the first consumption). No part is what the others leave over: ``handover_gap_s`` is the
-difference between their sum and the delay, and the whole delay where a stamp is missing.
+queue as locked (from when the new process queue is seen to when its flag is); the *pull* is sent (flag to the first pull
+request); the *delivery* (pull to the first consumption). No part is what the others leave over: ``handover_gap_s`` is the
+difference between their sum and the delay (what lies between an answer and the process queue that is made of it, and how
+late a flag was seen), and the whole delay where a stamp is missing.
 
 When a lock expires is the one moment that nobody records: it is the end of the owner's last granted request and the
 broker's lockMaxLiveTime (org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, 60 s unless set by -D).
@@ -29,7 +30,7 @@ PARTS: tuple[tuple[str, str, str], ...] = (
     ("lock", "fault_ns", "freed_ns"),
     ("asking", "freed_ns", "granted_ns"),
     ("request", "granted_ns", "answered_ns"),
-    ("marking", "answered_ns", "marked_ns"),
+    ("marking", "assigned_ns", "marked_ns"),
     ("pull", "marked_ns", "pulled_ns"),
     ("delivery", "pulled_ns", "taken_ns"),
 )
@@ -86,7 +87,8 @@ def _handed_over(inputs: Inputs) -> DataFrame:
     )
     stamped = (
         queues.join(_locks(inputs, trials), list(_LOCK_QUEUE), "left")
-        .join(_flags(inputs, trials), list(_LOCK_QUEUE), "left")
+        .join(_flags(inputs, trials, "assigned"), list(_LOCK_QUEUE), "left")
+        .join(_flags(inputs, trials, "locked"), list(_LOCK_QUEUE), "left")
         .join(_pulls(inputs, trials), list(_LOCK_QUEUE), "left")
     )
     expires_ns = F.col("renewed_ns") + F.col("lock_life_ms").cast("long") * 1_000_000
@@ -94,7 +96,8 @@ def _handed_over(inputs: Inputs) -> DataFrame:
     return stamped.withColumns(
         {
             "freed_ns": F.least(expires_ns, "unlocked_ns"),
-            "marked_ns": _first_after("flagged_at_ns", after_grant),
+            "assigned_ns": _first_after("assigned_at_ns", after_grant),
+            "marked_ns": _first_after("locked_at_ns", after_grant),
             "pulled_ns": _first_after("pulled_at_ns", after_grant),
         }
     )
@@ -127,10 +130,10 @@ def _locks(inputs: Inputs, trials: DataFrame) -> DataFrame:
     )
 
 
-def _flags(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """When the successor's process queue was seen to be locked."""
-    seen = inputs.records.queue_flags.where((F.col("process") == SUCCESSOR) & (F.col("event") == "locked"))
-    return _stamps(seen.withColumn("lock_queue", queue_name()), trials, "at_ns", "flagged_at_ns")
+def _flags(inputs: Inputs, trials: DataFrame, event: str) -> DataFrame:
+    """When the successor's process queue was first seen, or seen to be locked."""
+    seen = inputs.records.queue_flags.where((F.col("process") == SUCCESSOR) & (F.col("event") == event))
+    return _stamps(seen.withColumn("lock_queue", queue_name()), trials, "at_ns", f"{event}_at_ns")
 
 
 def _pulls(inputs: Inputs, trials: DataFrame) -> DataFrame:
