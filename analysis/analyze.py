@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from analysis import report_data
+from analysis import law, report_data
 from analysis.checkers import validity
 from analysis.checkers.base import Inputs
 from analysis.consumption import fold_consumption
@@ -17,6 +17,7 @@ from analysis.excerpts import with_excerpts
 from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
+from analysis.report.law import write_law
 from analysis.run_directory import RunDirectory, read_run_directory
 from analysis.session import spark_session
 from analysis.trials import trial_facts, trials_frame
@@ -73,6 +74,7 @@ def analyze_in(
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(spark, inputs, judged, folder)
     say("deciding")
+    write_law(run.path, law.score(run, observed.observations, judged))
     evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
     found = with_excerpts(findings(known, evidence), run.path)
     say("writing the report's data")

@@ -186,6 +186,10 @@ def _parser() -> argparse.ArgumentParser:
     command = add("report", _report, "write the report of an analysed run again")
     command.add_argument("run", type=Path, metavar="RUN_DIR")
 
+    command = add("law", _law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
+    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
     command = add("ledger", _ledger, "show the committed record, or bring complete runs into it")
     command.add_argument("--update", nargs="+", type=Path, metavar="RUN_DIR", help="full runs of a clean commit")
     command.add_argument("--json", action="store_true", help="machine-readable")
@@ -644,6 +648,17 @@ def _report(options: argparse.Namespace, console: Console) -> int:
 
     for path in dataclasses.asdict(write_reports(options.run)).values():
         print(path)
+    return EXIT_OK
+
+
+def _law(options: argparse.Namespace, console: Console) -> int:
+    from analysis.report.law import law_document, load_law
+
+    found = load_law(options.run)
+    if options.json:
+        _print_json(found)
+    else:
+        print(law_document(found), end="")
     return EXIT_OK
 
 

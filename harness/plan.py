@@ -143,7 +143,7 @@ def _fault_s(trial: PlannedTrial) -> float:
     """How long its fault takes by itself."""
     if isinstance(trial.arm.fault, BrokerCrash):
         return CRASH_S + (REST_S if trial.arm.fault.after_lone else 0.0)
-    return float(trial.params.get("stall_ms", trial.params.get("watch_ms", 0))) / 1000
+    return max(float(trial.params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
 
 
 def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:

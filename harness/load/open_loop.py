@@ -110,7 +110,7 @@ class OpenLoopSession:
         """Open the trial's history, read the queues' ends and start the schedule."""
         self._record_ends("begin")
         phases, params = self._trial.phases, self._trial.params
-        fault_s = float(params.get("stall_ms", params.get("watch_ms", 0))) / 1000
+        fault_s = max(float(params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
         # Twice the planned time bounds the schedule; the drain ends it long before.
         seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 5
         self._client.open_history(self._trial.directory.history_path(INSTANCE))

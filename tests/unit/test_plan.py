@@ -103,17 +103,20 @@ def test_trial_names_are_unique_and_can_be_folders(scenario: Scenario) -> None:
     assert not any("/" in name or len(name) > 200 for name in names)
 
 
-def test_each_way_of_injection_has_deployments_of_its_own_with_all_arms_and_cells() -> None:
+def test_each_way_of_injection_has_deployments_of_its_own_with_the_cells_that_it_keeps() -> None:
     wish = Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"], ways=["byteman", "freeze"])
     plan = make_plan(wish, TWO_CORES)
     one_way = make_plan(dataclasses.replace(wish, ways=["byteman"]), TWO_CORES)
     by_way = {
         way: sorted(
-            (d.release, t.arm.name, tuple(t.params.items()), t.repetition) for d, t in plan.trials() if d.way == way
+            (d.release, t.arm.name, tuple(t.params.items()), t.repetition)
+            for d, t in plan.trials()
+            if d.way == way and t.params in STALL.way_cells.get(t.arm.name, t.arm.cells)
         )
         for way in ("byteman", "freeze")
     }
     assert by_way["byteman"] == by_way["freeze"]
+    assert len(by_way["freeze"]) == sum(d.way == "freeze" for d, _ in plan.trials())
     assert [t.id for d, t in plan.trials() if d.way == "byteman"] == [t.id for _, t in one_way.trials()]
     frozen = [(d.id, t.id) for d, t in plan.trials() if d.way == "freeze"]
     assert all(".freeze." in deployment and ".freeze." in trial for deployment, trial in frozen)

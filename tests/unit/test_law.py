@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from analysis.law import PCBUSY, REJECT, TIMEOUT, Law, LawRow, Stall, allowed, predict
+from analysis.report.law import law_document
+
+
+def _stall(stall_ms: float, *, wait_ms: float = 200, busy_ms: float = 1000, threads: int = 1) -> Stall:
+    return Stall(stall_ms=stall_ms, rate_hz=500, wait_ms=wait_ms, busy_ms=busy_ms, threads=threads)
+
+
+def test_a_stall_below_the_waiting_limit_refuses_nothing() -> None:
+    assert set(predict(_stall(150)).values()) == {0.0}
+
+
+def test_a_stall_above_the_limit_refuses_what_has_waited_at_the_cleaners_last_look() -> None:
+    assert predict(_stall(450)) == {TIMEOUT: 122.5, PCBUSY: 0.0, REJECT: 0.0, "PC_SYNCHRONIZED": 0.0, "OVERLOAD": 0.0}
+
+
+def test_threads_that_wait_for_the_lock_hold_a_request_each() -> None:
+    assert predict(_stall(450, threads=3))[TIMEOUT] == 120.5
+
+
+def test_a_busy_page_cache_empties_the_queue_once_and_rejects_the_rest() -> None:
+    found = predict(_stall(1200))
+    assert found[PCBUSY] == pytest.approx(500 * 0.205)
+    assert found[REJECT] == pytest.approx(100)
+    assert found[TIMEOUT] == pytest.approx(500 * 0.795)
+
+
+def test_a_limit_beyond_the_busy_age_is_never_reached() -> None:
+    found = predict(_stall(700, wait_ms=600, busy_ms=500))
+    assert found[TIMEOUT] == 0
+    assert found[PCBUSY] == pytest.approx(500 * 0.505)
+
+
+def test_what_is_allowed_is_the_largest_of_the_three() -> None:
+    assert allowed(0, 500, 5) == 5  # one period of the cleaner
+    assert allowed(1000, 500, 5) == 50  # 5 %
+    assert allowed(4, 10, 1) == pytest.approx(6.24, abs=0.01)  # the Poisson interval of 4 ends at 10.24
+
+
+def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
+    row = {
+        "release": "4.6.0",
+        "injection": "byteman",
+        "arm": "incident",
+        "wait_ms": 200.0,
+        "busy_ms": 1000.0,
+        "trials": 5,
+        "predicted": 100.0,
+        "measured": 100.0,
+        "allowed": 5.0,
+    }
+    good = [LawRow(**row, params={"stall_ms": 450}, keyword=TIMEOUT, within=True)]  # type: ignore[arg-type]
+    bad = [
+        LawRow(**row, params={"stall_ms": 1200}, keyword=keyword, within=keyword == REJECT)  # type: ignore[arg-type]
+        for keyword in (TIMEOUT, REJECT)
+    ]
+    law = Law(rows=(*good, *bad), left_out=("t1: a safepoint",))
+    assert law.cells() == (2, 1)
+    document = law_document(law.to_json())
+    assert "1 of 2 cells" in document
+    assert document.count("**outside**") == 1
+    assert "- t1: a safepoint" in document
