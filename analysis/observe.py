@@ -21,6 +21,7 @@ from analysis.checkers import (
     appends,
     attempts,
     busy,
+    diagnosis,
     duplicates,
     exclusivity,
     handover,
@@ -57,6 +58,7 @@ CHECKERS: Mapping[str, Checker] = {
     "handover": handover,
     "key_queues": key_queues,
     "parts": parts,
+    "diagnosis": diagnosis,
     "waiting": waiting,
     "pauses": pauses,
     "queue_numbers": queue_numbers,
@@ -80,6 +82,7 @@ CHECKERS: Mapping[str, Checker] = {
 _HAND_OVERS = frozenset({"ordered-lock-handover", "ordered-lock-tuning", "ordered-migration"})
 ONLY_OF: Mapping[str, frozenset[str]] = {
     "parts": _HAND_OVERS,
+    "diagnosis": frozenset({"ordered-lock-handover"}),
     "waiting": _HAND_OVERS,
     "lock_cost": _HAND_OVERS,
     "pauses": frozenset({"ordered-lock-ratio"}),

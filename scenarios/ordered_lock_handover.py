@@ -19,6 +19,7 @@ from harness.model import (
     NoFault,
     OrderedGroups,
     Part,
+    PauseOwners,
     Phases,
     Quantity,
     Scenario,
@@ -671,6 +672,52 @@ ORDER_18 = Claim(
     "{renewals in broadcasting mode} times; a renewed lock was granted to {renewed lock granted to a stranger} of strangers.",
 )
 
+
+def _diagnosed(name: str, arm: str, why: str) -> Part:
+    return Part(
+        name=name,
+        quantity=Quantity(measure="diagnosed_right", arm=arm, statistic=Statistic.SHARE, within=(1.0, None)),
+        relation=">=",
+        bound=0.9,
+        unit="of owners",
+        why=why,
+    )
+
+
+ORDER_19 = Claim(
+    id="ORDER-19",
+    article="A3",
+    says="Stuck consumption elsewhere comes from GC, safepoints, slow processing, locks or I/O.",
+    reading="Queues stand still in the same way for a lock that is held, for a listener that works slowly and for a process "
+    "that stops as in a long collection; what is to be seen from outside (lock requests that are refused, a consumption "
+    "that does not end, a process that writes nothing) tells them apart.",
+    parts=(
+        _diagnosed(
+            "told right, lock held",
+            "incident",
+            "An owner counts when each of its queues is told right; nine tenths is what 42 of 42 allow.",
+        ),
+        _diagnosed(
+            "told right, slow listener",
+            "incident-slow-shutdown",
+            "The same for owners whose listener works ten seconds a message.",
+        ),
+        _diagnosed(
+            "told right, process stopped",
+            "incident-stalled-owner",
+            "The same for owners whose process stands still for twelve seconds.",
+        ),
+    ),
+    expected=_expect(
+        VerdictKind.CONFIRMED,
+        "one thread works on a queue at a time, so that whatever stops it stops the queue; a lock that is missing is asked "
+        "for and refused, the other causes ask for nothing",
+        "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.ConsumeRequest.run",
+    ),
+    truth="Owners all of whose queues were told right: {told right, lock held} with a lock held, {told right, slow listener} "
+    "with a slow listener, {told right, process stopped} with a process that stood still.",
+)
+
 SCENARIO = Scenario(
     name="ordered-lock-handover",
     title="Ordered consumption stands still after a consumer was killed",
@@ -702,6 +749,13 @@ SCENARIO = Scenario(
             what="kill -9 of the owners, which had every queue; their replacements join after that, as in a migration.",
             fault=KillOwners(),
             load=_load(successor_joins="after"),
+        ),
+        Arm(
+            name="incident-stalled-owner",
+            what="The owners' process stands still for twelve seconds, as in a long collection, and goes on.",
+            fault=PauseOwners(),
+            load=_load(owner_age_s_min=25.0),
+            cells=({"pause_s": 12.0},),
         ),
         Arm(
             name="incident-slow-shutdown",
@@ -759,12 +813,14 @@ SCENARIO = Scenario(
         ORDER_16,
         ORDER_17,
         ORDER_18,
+        ORDER_19,
     ),
     effort=Effort(trials=2, deployments=2),
     quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={
         "incident-as-documented": (),
         "incident-late-replacement": (),
+        "incident-stalled-owner": (),
         "incident-slow-shutdown": (),
         "better-await-termination": (),
         "better-short-lock-and-rebalance": (),
