@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ Setting = bool | int | str
 
 JAVA_WORKER = "harness.clients.worker"
 ROUTE_S_MAX = 60.0
+CONSUMER_START_S_MAX = 60.0
 ADDRESS_SPACE = "-Xmx256m"
 
 CLIENT_JVM_OPTIONS = ("-Xms32m", ADDRESS_SPACE, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
@@ -179,6 +181,22 @@ class JavaClient(CommandedClient):
     def start_consumer(self, spec: ConsumerSpec, namesrv: str) -> str:
         """A started DefaultMQPushConsumer; returns its client id."""
         return str(self.call("start_consumer", namesrv=namesrv, **vars(spec)))
+
+    def wait_consumer_started(self, spec: ConsumerSpec, namesrv: str, *, cancel: threading.Event | None = None) -> str:
+        """As ``start_consumer``, again while a broker is too busy to answer: it is asked whether it accepts the consumer.
+
+        Raises WaitTimeout.
+        """
+
+        def start() -> str:
+            try:
+                return self.start_consumer(spec, namesrv)
+            except ClientError as error:
+                if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
+                    raise NotYet(str(error)) from error
+                raise
+
+        return wait_until(f"{spec.instance} to start", start, timeout_s=CONSUMER_START_S_MAX, cancel=cancel)
 
     def assigned_queues(self) -> dict[str, list[str]]:
         """The queues that each ordered consumer instance has been given and has locked, as ``broker:queue``."""

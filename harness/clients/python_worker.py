@@ -160,6 +160,7 @@ class Load:
         self._line = line
         self._operations = operations
         self._at_once = 0
+        self._skipped_below = self._abandoned = 0
         self._next = itertools.count()
         self._lock = threading.Lock()
         self._tally = Tally()
@@ -196,7 +197,14 @@ class Load:
         if self._line is None or self.stopped:
             return self.issued
         batches = -(-self._line.due() // self._sends.batch)
-        return min(batches * self._sends.batch, self._operations)
+        return min(batches * self._sends.batch, self._operations) - self._abandoned
+
+    def abandon(self) -> int:
+        """Forget what was due and has not been issued; returns how much that is."""
+        left = max(0, self.due() - self.issued)
+        self._skipped_below = self._line.due() if self._line is not None else 0
+        self._abandoned += left
+        return left
 
     @property
     def sending(self) -> bool:
@@ -213,6 +221,9 @@ class Load:
             return
         index = thread * self._sends.batch
         while index < self._operations and not self.stopped:
+            if index < self._skipped_below:
+                index += self._sends.batch * self._sends.threads
+                continue
             due_ns = self._line.due_ns(index)
             wait_s = IDLE_S if due_ns is None else (due_ns - mono_ns()) / 1e9
             if due_ns is None or wait_s > 0:
@@ -421,6 +432,10 @@ class PythonWorker:
         load = self._loads[name]
         load.give_up()
         return {"due": load.due(), "issued": load.issued, "ended": load.ended, "sending": load.sending}
+
+    def abandon(self, name: str) -> int:
+        """Forget what was due and has not been issued; returns how much that is."""
+        return self._loads[name].abandon()
 
     def stop_schedule(self, name: str) -> None:
         """No further send is issued."""

@@ -134,6 +134,10 @@ class Worker:
             "sending": bool(schedule.isSending()),
         }
 
+    def abandon(self, name: str) -> int:
+        """Forget what was due and has not been issued; returns how much that is."""
+        return int(self._loads[name].abandon())
+
     def stop_schedule(self, name: str) -> None:
         """No further send is issued; what is under way may still end."""
         self._loads[name].stop()

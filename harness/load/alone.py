@@ -226,7 +226,7 @@ class _Consumers:
         for client in self._clients:
             client.wait_started()
             client.open_history(self._directory.history_path(client.name))
-            client.start_consumer(self._spec(client.name), load.target.namesrv_list)
+            client.wait_consumer_started(self._spec(client.name), load.target.namesrv_list, cancel=load.cancel)
         if load.consumers and load.ordered:
             wait_until("the consumers to hold every queue", self._settled, timeout_s=SETTLE_S_MAX, poll_s=0.5)
 

@@ -26,7 +26,6 @@ CONSUME_THREADS = 4
 LONGEST_S = 600.0
 """Bounds the schedule whatever happens to the trial."""
 POLL_S = 0.5
-START_S_MAX = 30.0
 
 CELL_PROPERTIES: Mapping[str, str] = {
     "lock_interval_ms": "rocketmq.client.rebalance.lockInterval",
@@ -248,14 +247,5 @@ class OrderedSession:
 
 
 def start_member(trial: TrialContext, client: JavaClient, spec: ConsumerSpec) -> None:
-    """Start one member. Its start asks a broker whether it accepts it, which a busy one may not answer in time."""
-
-    def start() -> str:
-        try:
-            return client.start_consumer(spec, namesrv_addresses(trial.cluster))
-        except ClientError as error:
-            if "RemotingTimeoutException" in str(error) or "RemotingSendRequestException" in str(error):
-                raise NotYet(str(error)) from error
-            raise
-
-    wait_until(f"{spec.instance} to start", start, timeout_s=START_S_MAX, cancel=trial.cancel)
+    """Start one member of a group."""
+    client.wait_consumer_started(spec, namesrv_addresses(trial.cluster), cancel=trial.cancel)

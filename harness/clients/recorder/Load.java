@@ -29,6 +29,9 @@ public abstract class Load {
     /** Messages that should have been issued by now. */
     public abstract long due();
 
+    /** Forgets what was due and has not been issued; returns how much that is. */
+    public abstract long abandon();
+
     abstract void run(int thread);
 
     void startThreads() {

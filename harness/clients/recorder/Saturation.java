@@ -53,6 +53,10 @@ public final class Saturation extends Load {
         return issued();
     }
 
+    public long abandon() {
+        return 0;
+    }
+
     void run(int thread) {
         while (!stopped) {
             if (async ? !acquired() : thread >= atOnce) {

@@ -39,6 +39,8 @@ public final class Schedule extends Load {
     private final Piece first;
     private final long operations;
     private Piece last;
+    private volatile long skippedBelow;
+    private long abandoned;
 
     public Schedule(DefaultMQProducer producer, History history, Settings settings, long startNs, double rateHz,
         long operations) throws MQClientException {
@@ -64,7 +66,14 @@ public final class Schedule extends Load {
         long nowNs = System.nanoTime();
         long count = nowNs < first.startNs ? 0 : (long) Math.ceil(last.at(nowNs));
         long batches = (count + settings.batch - 1) / settings.batch;
-        return Math.min(batches * settings.batch, operations);
+        return Math.min(batches * settings.batch, operations) - abandoned;
+    }
+
+    public synchronized long abandon() {
+        long left = Math.max(0, due() - issued());
+        skippedBelow = (long) Math.ceil(last.at(System.nanoTime()));
+        abandoned += left;
+        return left;
     }
 
     void run(int thread) {
@@ -76,7 +85,7 @@ public final class Schedule extends Load {
                 piece = next;
             } else if (piece.rateHz <= 0) {
                 LockSupport.parkNanos(IDLE_NS);
-            } else if (!sends.isOf(thread, index)) {
+            } else if (index < skippedBelow || !sends.isOf(thread, index)) {
                 index += settings.batch;
             } else {
                 long dueNs = piece.dueNs(index);
