@@ -481,6 +481,8 @@ class Analysed:
     findings: Mapping[str, Finding]
     report: Mapping[str, object]
     observations: Mapping[tuple[str | None, str], tuple[Seen, ...]]
+    judged: tuple[Finding, ...] = ()
+    """All findings, where a claim has one for each way of injection."""
 
     def seen(self, trial: str | None, measure: str, **params: str) -> list[Seen]:
         found = self.observations.get((trial, measure), ())
@@ -515,6 +517,7 @@ def analysed(spark: SparkSession) -> Callable[[HandMadeRun], Analysed]:
         return Analysed(
             path=path,
             findings={item.claim: item for item in found},
+            judged=tuple(found),
             report=json.loads((path / "analysis" / "report_data.json").read_text()),
             observations={key: tuple(items) for key, items in observations.items()},
         )

@@ -1,0 +1,78 @@
+"""A real broker whose store stands still: the append waits inside the put lock, and the rest of the broker does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.abilities import Abilities
+from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
+from harness.backends.local import LocalCluster, start_local
+from harness.clients.commands import SendSettings
+from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.faults.append_stall import watch_appends
+from harness.faults.store_freeze import Freezer, StallByFreeze
+from harness.leases import Leases
+from harness.model import BrokerSettings, Topology
+from harness.releases import Java, find_java
+
+pytestmark = pytest.mark.cluster
+
+TOPIC, RATE_HZ, FREEZE_MS = "frozen", 200, 800
+
+
+@pytest.fixture(scope="module")
+def java() -> Java:
+    return find_java()
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    host: Abilities, leases: Leases, java: Java, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalCluster]:
+    if (reason := StallByFreeze().can(host)) is not None:
+        pytest.skip(reason)
+    spec = ClusterSpec(
+        name="frozen",
+        release="4.6.0",
+        topology=Topology(name="single"),
+        settings=StallByFreeze().brokers(BrokerSettings()),
+        can_stall=True,
+    )
+    started = start_local(spec, tmp_path_factory.mktemp("frozen"), leases, java, until_s=300)
+    yield started
+    started.down()
+    assert str(started.folder) not in Path("/proc/self/mountinfo").read_text()
+    assert not list(started.folder.glob("**/*.img"))
+
+
+def test_an_append_waits_for_the_thaw_while_the_broker_answers_what_needs_no_store(
+    cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path
+) -> None:
+    (broker,) = masters(cluster)
+    assert broker.store is not None
+    create_topic(cluster, TOPIC, read_queues=4, write_queues=4)
+    client = JavaClient.start(leases, name="sends", release="4.6.0", java=java, folder=tmp_path, until_s=120)
+    client.wait_started()
+    client.open_history(tmp_path / "history.jsonl")
+    client.start_producer("p", "g", namesrv_addresses(cluster), retryTimesWhenSendAsyncFailed=0)
+    client.wait_for_route("p", TOPIC, 4)
+    sends = SendSettings(topic=TOPIC)
+    client.start_schedule(
+        ScheduleSpec(name="s", instance="p", rate_hz=RATE_HZ, start_ns=mono_ns(), operations=6000, sends=sends)
+    )
+    time.sleep(2)
+    with Freezer.start(leases, broker.store, until_s=60) as freezer, watch_appends(broker) as appends:
+        stamps = freezer.freeze(FREEZE_MS)
+        entry_ns, exit_ns = appends.longest()
+    client.stop()
+    assert stamps.achieved_ms == pytest.approx(FREEZE_MS, abs=15)
+    # It began while the freeze engaged or soon after, and ended no earlier than the thaw was asked for.
+    assert stamps.asked_ns <= entry_ns <= stamps.engaged_ns + 200_000_000
+    assert exit_ns >= stamps.thawing_ns
+    with ask(broker) as connection:
+        assert sum(connection.max_offset(TOPIC, queue) for queue in range(4)) > 0
