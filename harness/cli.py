@@ -43,6 +43,8 @@ from harness.faults import DEFAULT_WAY, injections_of
 from harness.leases import Healed, Leases, clean, leases_in, state_home
 from harness.load.command import add_options as add_load_options
 from harness.model import Scenario
+from harness.patrol import add_options as add_patrol_options
+from harness.patrol import patrol
 from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases import TOOLS, Java, cache_home, ensure_jars, find_java, known_releases
@@ -185,6 +187,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("report", _report, "write the report of an analysed run again")
     command.add_argument("run", type=Path, metavar="RUN_DIR")
+
+    add_patrol_options(add("patrol", patrol, "slow appends in store logs, and the nearest known incident"))
 
     command = add("law", _law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
     command.add_argument("run", type=Path, metavar="RUN_DIR")

@@ -83,7 +83,9 @@ TRIAL_FIELDS = (
     "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
     "live_conf status error attempt superseded_by way"
 )
-DEPLOYMENT_FIELDS = "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm"
+DEPLOYMENT_FIELDS = (
+    "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm"
+)
 
 
 def fields(path: Path) -> list[str]:
