@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
-from harness.audit.registration import Registrant, frame_of_listing, topics_at_limit
+from harness.audit.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.base import Node, ask, masters
 from harness.backends.blueprint import CLUSTER_NAME
@@ -100,35 +100,40 @@ class _Flood:
 
     def come_closer(self, limit_bytes: int) -> bool:
         """One heartbeat after the other; True when the broker was refused, False when the share was reached before."""
-        predicted = self._predicted(self._table(), limit_bytes)
         client_id = f"127.0.0.1@flood-{self.broker.name}-{mono_ns()}"
         groups = self._groups()
         with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
-            before = connection.topic_table()
-            for _ in range(FLOODED_MAX):
-                table = connection.topic_table()
-                if self._frame(table) >= self.fault.stop_at_share * limit_bytes:
-                    self._measured(before, table)
+            before = table = connection.topic_table()
+            predicted = self._predicted(before, limit_bytes)
+            each = topic_bytes(self.name_bytes, is_5x=before.has_attributes)
+            created = 0
+            while created < FLOODED_MAX:
+                frame = self._frame(before) + created * each
+                if frame >= self.fault.stop_at_share * limit_bytes:
+                    self._measured(before, connection.topic_table())
                     return False
-                left = predicted - len(table.topics)
+                # Far from the limit the law tells how many topics there are; a full table takes long to be listed.
+                left = predicted - len(before.topics) - created
                 count = 1 if left <= CLOSE else min(GROUPS_AT_ONCE, left - CLOSE)
                 connection.heartbeat(client_id, [next(groups) for _ in range(count)], self.trial.record.topic)
-                if left <= CLOSE and self._is_refused(table):
-                    self._crossed(before, connection.topic_table(), predicted)
+                created += count
+                if left <= CLOSE and self._is_refused(is_5x=before.has_attributes):
+                    table = connection.topic_table()
                     break
             else:
                 raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
+            self._crossed(before, table, predicted)
             self.trial.stay(SLAVE_COPIES_S)
             connection.heartbeat(client_id, [next(groups) for _ in range(self.fault.beyond)], self.trial.record.topic)
         return True
 
-    def _is_refused(self, table: TopicTable) -> bool:
+    def _is_refused(self, *, is_5x: bool) -> bool:
         """Whether a name server has lost the broker a moment after the last heartbeat.
 
         5.x registers a new topic alone, and all of them every 30 s only; writing the broker's permission back makes it
         register at once, as it would soon.
         """
-        if table.has_attributes:
+        if is_5x:
             with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
                 connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
         deadline = time.monotonic() + EFFECT_S
