@@ -277,6 +277,10 @@ class Trial:
             at_ns=at(at_ms),
         )
 
+    def threads(self, process: str, *, at_ms: float, parked: int = 4, busy: int = 0) -> None:
+        """How many consuming threads are parked, which a process counts once a second."""
+        self.write(process, type="threads", parked=parked, busy=busy, at_ns=at(at_ms))
+
     def instance(self, process: str, *, event: str, at_ms: float, group: str | None = None) -> None:
         name = group or self.group
         self.write(
@@ -624,6 +628,12 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session", name="log_time")
 def log_time_() -> Callable[..., str]:
     return log_time
+
+
+@pytest.fixture(scope="session")
+def moment() -> Callable[[float], int]:
+    """Monotonic nanoseconds of a moment so many milliseconds after the fault."""
+    return at
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,196 @@
+"""Views of name servers, refused registrations, retries and senders, in histories made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scenarios import dead_letter, name_server_divergence, retry_topic_flood
+
+ALL = "broker-a:0,broker-b:0"
+FIRST = "broker-a:0"
+SILENT = "no answer"
+LEVELS = "1s 2s 1s 2s 3s"
+"""Retries 1, 2 and 3 come after 1, 2 and 3 s."""
+
+
+def _view(
+    trial: Any, at: Callable[[float], int], server: str, after_ms: float, registered: str, routed: str = "q"
+) -> None:
+    trial.event(type="route", node=server, at_ns=at(after_ms), topic=trial.topic, registered=registered, routed=routed)
+
+
+def _consumed(
+    trial: Any,
+    at: Callable[[float], int],
+    seq: int,
+    at_ms: float,
+    *,
+    due_ms: float = 0.0,
+    fails: bool = False,
+    retry: int = 0,
+) -> None:
+    trial.write(
+        "consumer",
+        type="consume",
+        instance="consumer",
+        group=trial.group,
+        topic=f"%RETRY%{trial.group}" if retry else trial.topic,
+        broker="broker-a",
+        queue=0,
+        offset=seq,
+        seq=seq,
+        intended_ns=at(due_ms),
+        started_ns=at(at_ms),
+        finished_ns=at(at_ms + 1),
+        outcome="failed" if fails else "ok",
+        reconsume=retry,
+    )
+
+
+@pytest.fixture(scope="module")
+def analysis(new_run: Any, analysed: Any, moment: Any, log_time: Any) -> Any:
+    run = new_run("name-server-divergence", "dead-letter", "retry-topic-flood")
+
+    parted = run.trial(
+        "parted",
+        "name-server-divergence",
+        "incident-more-queues",
+        fault="more-queues",
+        groups=["parted-g0"],
+    )
+    for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
+        _view(parted, moment, server, -5_000, ALL)
+    _view(parted, moment, "namesrv-3", 10_000, FIRST)
+    _view(parted, moment, "namesrv-3", 25_000, SILENT)
+    _view(parted, moment, "namesrv-3", 29_000, ALL)
+    for seq, due_ms, queue, outcome in (
+        (0, -100, 0, "ok"),
+        (1, 500, 1, "ok"),
+        (2, 7_000, 4, "ok"),
+        (3, 8_000, 0, "failed"),
+    ):
+        parted.send(seq, due_ms=due_ms, queue=queue, offset=seq, outcome=outcome)
+    _consumed(parted, moment, 1, 600, due_ms=500)
+    _consumed(parted, moment, 1, 700, due_ms=500)
+    _consumed(parted, moment, 2, 40_000, due_ms=7_000)
+
+    agreed = run.trial("agreed", "name-server-divergence", "baseline", groups=["agreed-g0"])
+    for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
+        _view(agreed, moment, server, -5_000, ALL)
+    agreed.send(0, due_ms=100, offset=0)
+    _consumed(agreed, moment, 0, 110, due_ms=100)
+
+    run.deployment("d-failing", incident="dead-letter", conf={"messageDelayLevel": LEVELS})
+    failing = run.trial("failing", "dead-letter", "incident", deployment="d-failing", groups=["failing-g0"])
+    for retry, at_ms in enumerate((100, 1_150, 3_250, 6_200)):
+        _consumed(failing, moment, 10, at_ms, fails=True, retry=retry)
+    for retry, at_ms in enumerate((100, 600)):
+        _consumed(failing, moment, 20, at_ms, fails=True, retry=retry)
+    _consumed(failing, moment, 11, 50, due_ms=20)
+    failing.event(
+        type="probe", at_ns=moment(1), measure="dead_letter_share", value=0.5, of="g", params="{}", detail="1 of 2"
+    )
+
+    flooded = run.trial("flooded", "retry-topic-flood", "incident", groups=["flooded-g0"], params={"name_bytes": 54})
+    flooded.send(0, due_ms=100, offset=0)
+    run.log(
+        flooded.deployment,
+        "namesrv.log",
+        f"{log_time(1_000)} ERROR [t] RocketmqRemoting - decode exception, 127.0.0.1:1",
+        "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 262144: 262300 - discarded",
+        f"{log_time(9_000)} ERROR [t] RocketmqRemoting - decode exception, 127.0.0.1:1",
+        "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 262144: 262536 - discarded",
+        node="namesrv-1",
+    )
+    run.log(
+        flooded.deployment,
+        "broker.log",
+        f"{log_time(900)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
+        f"{log_time(1_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
+        f"{log_time(2_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9",
+        "org.apache.rocketmq.remoting.exception.RemotingSendRequestException: send request to <127.0.0.1:9> failed",
+        f"{log_time(60_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
+    )
+    return analysed(run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO)
+
+
+def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Any) -> None:
+    assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-b") == pytest.approx(15.0)
+    assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-a") == 0
+    assert analysis.one("route_absent_s", "parted", server="namesrv-1", broker="broker-b") == 0
+
+
+def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(analysis: Any) -> None:
+    assert analysis.values("server_silent_s", "parted", server="namesrv-3") == [4.0, 4.0]
+    assert set(analysis.values("server_silent_s", "parted", server="namesrv-2")) == {0.0}
+
+
+def test_views_differ_while_both_answer_and_do_not_say_the_same(analysis: Any) -> None:
+    assert analysis.values("views_differ_s", "parted", other="namesrv-3") == [15.0, 15.0]
+    assert analysis.values("views_differ_s", "parted", other="namesrv-2") == [0.0]
+    assert set(analysis.values("views_differ_s", "agreed")) == {0.0}
+
+
+def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Any) -> None:
+    (gone,) = analysis.found("route_stays_s", "parted", server="namesrv-3", broker="broker-b")
+    assert (gone.value, gone.censored) == (10.0, False)
+    stays = analysis.found("route_stays_s", "agreed")
+    assert len(stays) == 6
+    assert all(row.censored and row.value == pytest.approx(60.0) for row in stays)
+
+
+def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(analysis: Any) -> None:
+    # Queue 1 was not used before either: what is new is beyond the largest that was.
+    assert analysis.one("notice_s", "parted") == pytest.approx(0.5, abs=0.01)
+    assert analysis.found("notice_s", "agreed") == []
+
+
+def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(analysis: Any) -> None:
+    assert analysis.one("failed_send_share", "parted") == pytest.approx(1 / 3)
+    assert analysis.one("failed_send_share", "agreed") == 0
+    assert analysis.one("duplicate_messages", "parted") == 1
+    assert analysis.one("late_messages", "parted") == 1
+    assert analysis.one("duplicate_messages", "agreed") == 0
+    assert analysis.one("late_messages", "agreed") == 0
+
+
+def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Any) -> None:
+    late = [analysis.values("retry_late_s", "failing", retry=str(retry)) for retry in (1, 2, 3)]
+    # Message 20 came again half a second too early.
+    assert late == [pytest.approx([-0.5, 0.05]), pytest.approx([0.1]), pytest.approx([-0.05])]
+    assert sorted(analysis.values("consumption_count", "failing")) == [2, 4]
+    assert analysis.values("other_delay_s", "failing") == [pytest.approx(0.03)]
+
+
+def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(analysis: Any) -> None:
+    assert analysis.one("dead_letter_share", "failing") == 0.5
+    assert analysis.shown_record("dead_letter_share", "failing")["detail"] == "1 of 2"
+
+
+def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(analysis: Any) -> None:
+    assert analysis.one("frame_bytes_refused", "d-flooded") == 262_300
+    assert analysis.one("frame_bytes_over", "d-flooded") == 156
+    assert analysis.one("refusals_logged", "d-flooded") == 2
+    (row,) = analysis.found("frame_bytes_refused", "d-flooded")
+    assert "262300" in analysis.shown(row)
+
+
+def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(analysis: Any) -> None:
+    assert analysis.one("registration_failures", "d-flooded", exception="RemotingSendRequestException") == 1
+    assert analysis.one("registration_failures", "d-flooded", exception="RemotingTimeoutException") == 0
+    assert analysis.one("size_lines", "d-flooded", role="master") == 0
+
+
+def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(analysis: Any) -> None:
+    assert analysis.one("ok_lines", "flooded", when="refused") == 1
+    assert analysis.one("ok_lines", "flooded", when="after") == 1
+
+
+def test_nothing_is_decided_without_what_decides_it(analysis: Any) -> None:
+    verdicts = {found.claim: found.verdict.value for found in analysis.findings.values()}
+    assert verdicts["TOPICS-01"] == "undecided"
+    assert verdicts["TOPICS-06"] == "undecided"
+    assert verdicts["NAMES-05"] == "undecided"
