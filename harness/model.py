@@ -239,8 +239,9 @@ class KeyedSends:
 
     kinds: tuple[str, ...]
     queues_per_broker: int = 8
-    keys: int = 96
-    rate_hz: float = 96.0
+    keys: int = 97
+    """No multiple of the number of queues: round robin would then put every key where it was before."""
+    rate_hz: float = 97.0
     body_bytes: int = 128
 
 

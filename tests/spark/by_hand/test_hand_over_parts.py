@@ -6,12 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scenarios import ordered_lock_handover, ordered_lock_ratio, queue_number_mismatch
+from scenarios import (
+    broker_leaves_keys_move,
+    ordered_lock_handover,
+    ordered_lock_ratio,
+    queue_number_mismatch,
+)
 
 if TYPE_CHECKING:
     from tests.spark.by_hand.conftest import Analysis, Run, Trial
 
 OWNER, SUCCESSOR, PRODUCER = "owner", "successor", "producer"
+WAITING = (
+    "{time} WARN tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner} "
+    "NewClientId: {successor} MessageQueue [topic={topic}, brokerName=broker-a, queueId=0]"
+)
+FIRST = (
+    "{time} INFO tryLockBatch, message queue not locked, I got it. Group: {group} NewClientId: {owner} "
+    "MessageQueue [topic={topic}, brokerName=broker-a, queueId=0]"
+)
 PARTS = ("lock", "asking", "request", "marking", "pull", "delivery")
 
 
@@ -82,10 +95,81 @@ def shrunk(run: Run, name: str, *, committed: int) -> Trial:
     return trial
 
 
+def counted(trial: Trial, *, still_ms: tuple[float, float] | None = None) -> Trial:
+    """Both processes count their threads every second; the owner's stands still between two moments."""
+    for process in (OWNER, SUCCESSOR):
+        for at_ms in range(-3_000, 30_000, 1_000):
+            if process == OWNER and still_ms and still_ms[0] < at_ms < still_ms[1]:
+                continue
+            if process == OWNER and trial.fault == "kill-owners" and at_ms > 0:
+                continue
+            trial.threads(process, at_ms=at_ms, parked=3 if process == SUCCESSOR else 4, busy=1)
+    return trial
+
+
+def stalled(run: Run, name: str) -> Trial:
+    """The owner's process stands still for 12 s, and its queue with it; nobody else asks for the lock."""
+    attributes = {"fault": "pause-owners", "asked_ms": 12_000.0, "achieved_ms": 12_000.0, "hold_ms": 12_000.0}
+    trial = run.trial(
+        name,
+        "ordered-lock-handover",
+        "incident-stalled-owner",
+        params={"pause_s": 12.0},
+        groups=[f"{name}-g0"],
+        **attributes,
+    )
+    for offset, at_ms in enumerate((-300, -200, -100, 12_100, 12_200)):
+        trial.consume(offset, at_ms=at_ms)
+    return counted(trial, still_ms=(0, 12_000))
+
+
+def busy(trial: Trial) -> Trial:
+    """The owner's last listener works for ten seconds when the shutdown comes."""
+    trial.without(OWNER, "consume", offset=4)
+    trial.consume(4, at_ms=-95, took_ms=10_000.0, due_ms=-100)
+    return trial
+
+
+def keyed(run: Run, name: str) -> Trial:
+    """k12 has index 20 and lies there, the third broker's fifth queue; k13 lies one further on, and moves after the fault."""
+    trial = run.trial(name, "broker-leaves-keys-move", "incident", fault="broker-away", groups=[f"{name}-hash"])
+    for seq, (key, broker, queue, due_ms) in enumerate(
+        (
+            ("k12", "broker-c", 4, -500),
+            ("k13", "broker-c", 6, -400),
+            ("k12", "broker-c", 4, 1_000),
+            ("k13", "broker-a", 2, 1_100),
+        )
+    ):
+        trial.send(seq, due_ms=due_ms, queue=queue, offset=seq)
+        trial.history[PRODUCER][-1].update(key=key, broker=broker, topic=f"{trial.topic}-hash")
+    # The later message of k13 is consumed before the earlier one, which lies in the queue that it left.
+    for seq, at_ms in ((0, -490), (2, 1_010), (3, 1_110), (1, 1_200)):
+        trial.consume(seq, at_ms=at_ms)
+        trial.history[OWNER][-1].update(key="k12" if seq % 2 == 0 else "k13", topic=f"{trial.topic}-hash")
+    return trial
+
+
 @pytest.fixture(scope="module")
-def seen(new_run, analysed) -> Analysis:
-    run = new_run("ordered-lock-handover", "ordered-lock-ratio", "queue-number-mismatch")
-    stamped(run.ordered("clean"))
+def seen(new_run, analysed, log_time) -> Analysis:
+    run = new_run("ordered-lock-handover", "ordered-lock-ratio", "queue-number-mismatch", "broker-leaves-keys-move")
+    clean = counted(stamped(run.ordered("clean")))
+    names = {
+        "group": clean.group,
+        "topic": clean.topic,
+        "owner": clean.client_id(OWNER),
+        "successor": clean.client_id(SUCCESSOR),
+    }
+    run.log(
+        clean.deployment,
+        "lock.log",
+        FIRST.format(time=log_time(-29_000), **names),
+        *(WAITING.format(time=log_time(at_ms), **names) for at_ms in (-1_000, 16_000, 36_000, 57_000)),
+    )
+    stalled(run, "stalled")
+    busy(run.ordered("busy", arm="incident-slow-shutdown", fault="shut-down-owners"))
+    busy(run.ordered("busy_and_locked"))
+    keyed(run, "keyed")
     stamped(run.ordered("no_pull"), pulled_ms=None)
     marked_late(run.ordered("marked_late"))
     stamped(run.ordered("shut_down", arm="fix-graceful-shutdown")).unlock(OWNER, at_ms=40)
@@ -95,8 +179,13 @@ def seen(new_run, analysed) -> Analysis:
     paused(run, "taken_afterwards", taken_ms=9_050)
     shrunk(run, "stranded", committed=0)
     shrunk(run, "nothing_stranded", committed=10)
-    scenarios = (ordered_lock_handover.SCENARIO, ordered_lock_ratio.SCENARIO, queue_number_mismatch.SCENARIO)
-    return analysed(run, *scenarios)
+    return analysed(
+        run,
+        ordered_lock_handover.SCENARIO,
+        ordered_lock_ratio.SCENARIO,
+        queue_number_mismatch.SCENARIO,
+        broker_leaves_keys_move.SCENARIO,
+    )
 
 
 def parts(seen: Analysis, trial: str) -> list[float]:
@@ -148,3 +237,34 @@ def test_queues_are_counted_where_messages_go_and_where_members_read(seen: Analy
     assert seen.one("queue_folders_count", "stranded") == 8
     assert seen.one("empty_read_queues_count", "stranded") == 0
     assert seen.one("member_share", "stranded", member="first") == 1.0
+
+
+def test_only_lines_within_the_wait_make_its_span(seen: Analysis) -> None:
+    assert seen.one("wait_logged_share", "clean") == pytest.approx(20_000 / 56_010, rel=1e-4)
+    assert seen.one("wait_logged_share", "no_pull") == 0
+    assert seen.one("first_lock_lines", "clean") == 1
+    assert seen.one("takeover_lines", "clean") == 0
+
+
+def test_threads_are_counted_in_the_successors_while_they_wait(seen: Analysis) -> None:
+    assert set(seen.values("parked_share", "clean")) == {0.75}
+    assert len(seen.values("parked_share", "clean")) == 30
+
+
+def test_what_stops_a_queue_is_told_from_what_is_to_be_seen(seen: Analysis) -> None:
+    told = {"clean": "lock", "stalled": "process", "busy": "listener"}
+    for trial, cause in told.items():
+        assert seen.values("diagnosed_right", trial, told=cause) == [1.0], trial
+
+
+def test_a_cause_that_was_not_the_arms_own_is_told_wrong(seen: Analysis) -> None:
+    assert seen.values("diagnosed_right", "busy_and_locked", told="listener") == [0.0]
+
+
+def test_a_key_lies_where_its_hash_says_and_a_moved_key_is_out_of_order(seen: Analysis) -> None:
+    assert seen.values("key_in_computed_queue", "keyed") == [0.0, 1.0]
+    assert seen.one("queue_of_index_20", "keyed") == 4
+    assert seen.one("broker_of_index_20", "keyed") == 2
+    assert seen.values("queues_of_key_count", "keyed") == [1.0, 2.0]
+    assert seen.values("key_out_of_order_count", "keyed") == [0.0, 1.0]
+    assert seen.values("unsent_share", "keyed") == [0.0, 0.0]
