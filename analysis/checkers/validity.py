@@ -32,6 +32,18 @@ STOPPED_MS_MAX = 2.0
 HELD = frozenset(field.kind for field in get_args(HeldFault))
 """Faults that are on from inject to heal, and say themselves whether they bit."""
 
+OF_THE_CLUSTER = frozenset(
+    {
+        "cross-frame-limit",
+        "topic-moments",
+        "restart-name-server",
+        "forgotten-topic",
+        "unheard-broker",
+        "more-queues",
+    }
+)
+"""Faults of topics and name servers, each of which stamps that it has happened and that it is over."""
+
 _Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
 
 
@@ -102,6 +114,9 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
     elif kind in HELD and "healed" not in facts.states:
         yield _not_exercised("the fault was not healed")
+    elif kind in OF_THE_CLUSTER:
+        if "injected" not in facts.states or "healed" not in facts.states:
+            yield _not_exercised("what was to happen to the cluster did not happen, or was not ended")
     elif kind == "append-stall":
         yield from _stalled(facts)
     elif kind == "pause-owners":
