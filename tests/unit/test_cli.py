@@ -98,7 +98,7 @@ def test_clean_finds_nothing_in_a_new_state_folder(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "doctor", "fetch", "up", "down", "verify", "analyze", "report", "ledger", "clean"]
+    "command", ["list", "doctor", "fetch", "image", "up", "down", "verify", "analyze", "report", "ledger", "clean"]
 )
 def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     with pytest.raises(SystemExit) as caught:
