@@ -23,6 +23,7 @@ MEASURES: tuple[str, ...] = (
     "registrations_logged",
 )
 
+INCIDENT = "retry-topic-flood"
 _NODES = StructType([StructField(name, StringType()) for name in ("deployment", "node", "kind", "role")])
 
 
@@ -36,6 +37,7 @@ def _nodes(inputs: Inputs) -> list[dict[str, object]]:
     return [
         {"deployment": one.deployment, "node": node.name, "kind": node.kind, "role": node.role.lower()}
         for one in inputs.run.deployments
+        if one.incident == INCIDENT
         for node in one.nodes
     ]
 

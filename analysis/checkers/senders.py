@@ -9,6 +9,9 @@ from analysis.checkers.base import Inputs, Value, events_file, observations, tri
 
 MEASURES: tuple[str, ...] = ("failed_send_share", "notice_s", "duplicate_messages", "late_messages")
 
+INCIDENTS = ("name-server-divergence", "retry-topic-flood")
+"""Those whose clients send and consume steadily while routes change."""
+
 _SECOND_NS = 1_000_000_000
 LATE_S = 30.0
 """A message that is consumed so late was in a queue that nobody consumed: a client looks for its route every 30 s."""
@@ -16,7 +19,8 @@ LATE_S = 30.0
 
 def observe(inputs: Inputs) -> DataFrame:
     """By trial the share of sends that failed in the hold; by producer the notice of a new queue; what consumers saw."""
-    windows = inputs.trials.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "end_ns")
+    of_routes = inputs.trials.where(F.col("incident").isin(*INCIDENTS))
+    windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "end_ns")
     sends = inputs.records.sends.join(windows, "trial")
     return (
         _failed(sends)
