@@ -25,13 +25,25 @@ from harness.image import Image
 from harness.leases import Lease, LeasedProcess, Leases, LeaseValue
 from harness.proc import TOKEN_VARIABLE, ProcessId
 from harness.releases import Java, cache_home
-from harness.wait import wait_until
+from harness.wait import NotYet, wait_until
 
 START_S_MAX = 60.0
 GONE_S_MAX = 20.0
+REMOVED_S_MAX = 60.0
 
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
 _HARDENED = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pull", "never")
+
+
+def remove_containers(lease: Lease) -> None:
+    """Remove what a lease stands for, which a busy engine may take a while for. Raises WaitTimeout."""
+
+    def removed() -> bool:
+        if not (healed := lease.heal()).complete:
+            raise NotYet(healed.action)
+        return True
+
+    wait_until(f"the containers of {lease.record.data['name']} to be gone", removed, timeout_s=REMOVED_S_MAX)
 
 
 def kill_container(client: docker.DockerClient, container: str, process: ProcessId) -> int:
@@ -135,10 +147,8 @@ class ContainerProcess:
     def release(self) -> None:
         """Remove the container and strike off its lease."""
         self._runner.release()
-        healed = self._lease.heal()
         self._client.close()
-        if not healed.complete:
-            raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+        remove_containers(self._lease)
 
 
 class ClientContainers:

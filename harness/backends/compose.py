@@ -21,7 +21,7 @@ from docker.models.containers import Container
 from harness import proc
 from harness.backends.base import ClusterSpec, Node, wait_listening, wait_registered
 from harness.backends.blueprint import Blueprint, Launch, last_words
-from harness.backends.client_containers import ClientContainers, kill_container, pause_container
+from harness.backends.client_containers import ClientContainers, kill_container, pause_container, remove_containers
 from harness.clients.process import ClientHost
 from harness.clients.remoting import split_address
 from harness.clock import mono_ns
@@ -271,8 +271,8 @@ class ComposeCluster:
             self._each(self._containers, self._save_output)
         finally:
             self._running.clear()
-            if self._lease is not None and not (healed := self._lease.heal()).complete:
-                raise LeaseError(f"{healed.what}: {healed.action}", advice="`mqlab clean` tries again.")
+            if self._lease is not None:
+                remove_containers(self._lease)
             self._containers.clear()
             self._client.close()
             self._blueprint.remove_stores()
