@@ -598,9 +598,16 @@ class Recording:
 
 def test_what_came_last_is_healed_first(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healed: list[str] = []
-    monkeypatch.setattr(leases_module, "HEALABLE", {"mount": Recording(healed), "freeze": Recording(healed)})
+    monkeypatch.setattr(
+        leases_module, "HEALABLE", {"mount-of-a-test": Recording(healed), "freeze-of-a-test": Recording(healed)}
+    )
     with Leases.open(state_dir) as leases:
-        for kind, name in [("mount", "m1"), ("freeze", "f1"), ("freeze", "f2"), ("mount", "m2")]:
+        for kind, name in [
+            ("mount-of-a-test", "m1"),
+            ("freeze-of-a-test", "f1"),
+            ("freeze-of-a-test", "f2"),
+            ("mount-of-a-test", "m2"),
+        ]:
             leases.hold(kind, {"name": name}, until_s=60)
     assert healed == ["m2", "f2", "f1", "m1"]
 
@@ -609,11 +616,11 @@ def test_what_one_kind_cannot_heal_does_not_keep_others_from_it_and_is_not_forgo
     state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     healed: list[str] = []
-    kinds = {"mount": Recording(healed), "freeze": Recording(healed, OSError(16, "busy"))}
+    kinds = {"mount-of-a-test": Recording(healed), "freeze-of-a-test": Recording(healed, OSError(16, "busy"))}
     monkeypatch.setattr(leases_module, "HEALABLE", kinds)
     leases = Leases.open(state_dir)
-    leases.hold("mount", {"name": "m1"}, until_s=60)
-    leases.hold("freeze", {"name": "f1"}, until_s=60)
+    leases.hold("mount-of-a-test", {"name": "m1"}, until_s=60)
+    leases.hold("freeze-of-a-test", {"name": "f1"}, until_s=60)
     with pytest.raises(LeaseError, match=r"thing f1: failed: .*busy"):
         leases.close()
     assert healed == ["m1"]
@@ -625,9 +632,9 @@ def test_what_one_kind_cannot_heal_does_not_keep_others_from_it_and_is_not_forgo
 
 def test_a_released_lease_is_not_healed(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healed: list[str] = []
-    monkeypatch.setattr(leases_module, "HEALABLE", {"mount": Recording(healed)})
+    monkeypatch.setattr(leases_module, "HEALABLE", {"mount-of-a-test": Recording(healed)})
     with Leases.open(state_dir) as leases:
-        lease = leases.hold("mount", {"name": "m1"}, until_s=60)
+        lease = leases.hold("mount-of-a-test", {"name": "m1"}, until_s=60)
         lease.update({"device": "/dev/loop7"})
         assert json.loads((state_dir / "leases" / f"{lease.record.id}.json").read_text())["data"] == {
             "name": "m1",
