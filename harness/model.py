@@ -270,6 +270,16 @@ class ShutDownOwners:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SilenceOwners:
+    """SIGSTOP of the client process that holds every group's owner, for good: its connections stay and say nothing.
+
+    That is what brokers and other members see of a machine that loses power or whose network is cut.
+    """
+
+    kind: Literal["silence-owners"] = "silence-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PauseOwners:
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
@@ -473,6 +483,7 @@ Fault = (
     | KillOwners
     | ShutDownOwners
     | PauseOwners
+    | SilenceOwners
     | ResizeTopic
     | BrokerAway
     | AppendStall
@@ -521,6 +532,8 @@ class Arm:
     live_conf: Mapping[str, str] = field(default_factory=dict)
     cells: tuple[Parameters, ...] = ({},)
     releases: tuple[str, ...] = ()
+    trial_s: float = 0.0
+    """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
 
     @property
     def role(self) -> ArmRole:

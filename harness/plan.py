@@ -128,7 +128,8 @@ class PlannedDeployment:
     def seconds(self) -> float:
         """How long it takes on an idle machine."""
         if not self.scenario.exclusive:
-            return self.scenario.trial_s or ORDERED_TRIAL_S
+            usual_s = self.scenario.trial_s or ORDERED_TRIAL_S
+            return max(trial.arm.trial_s or usual_s for trial in self.trials)
         phases = self.scenario.phases
         fixed_s = phases.steady_s + phases.hold_s_max + phases.recover_s + TRIAL_OVERHEAD_S
         return BOOT_S + sum(fixed_s + _fault_s(trial) for trial in self.trials)
@@ -368,13 +369,14 @@ def _cell_name(params: Parameters) -> str:
 
 
 def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
-    """Each deployment goes into the first wave that has room for it by memory and cores, else into a new one.
+    """Each deployment, the longest first, goes into the first wave that has room for it by memory and cores, else into a
+    new one.
 
     One that is too large for both still runs, alone. Two of one incident's repetitions never share a wave: what happens to
     the machine then would be in both.
     """
     waves: list[list[PlannedDeployment]] = []
-    for deployment in deployments:
+    for deployment in sorted(deployments, key=lambda one: -one.seconds):
         wave = next((wave for wave in waves if _has_room(wave, deployment, host)), None)
         if wave is None:
             waves.append([deployment])

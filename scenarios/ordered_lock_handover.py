@@ -24,6 +24,7 @@ from harness.model import (
     Quantity,
     Scenario,
     ShutDownOwners,
+    SilenceOwners,
     Statistic,
     Topology,
     VerdictKind,
@@ -751,6 +752,15 @@ SCENARIO = Scenario(
             load=_load(successor_joins="after"),
         ),
         Arm(
+            name="incident-silent-owner",
+            what="The owners' process stands still for good with its connections open, as when a network is cut: the broker "
+            "misses it only after serverChannelMaxIdleTimeSeconds, which is written out at its default.",
+            fault=SilenceOwners(),
+            load=_load(owner_age_s_min=25.0),
+            broker=BrokerSettings(conf={"serverChannelMaxIdleTimeSeconds": "120"}),
+            trial_s=260.0,
+        ),
+        Arm(
             name="incident-stalled-owner",
             what="The owners' process stands still for twelve seconds, as in a long collection, and goes on.",
             fault=PauseOwners(),
@@ -797,7 +807,7 @@ SCENARIO = Scenario(
             broker=BrokerSettings(properties={LOCK_LIFE: "5000"}),
         ),
     ),
-    phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=110.0, recover_s=3.0),
+    phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=180.0, recover_s=3.0),
     claims=(
         ORDER_01,
         ORDER_02,
@@ -820,6 +830,7 @@ SCENARIO = Scenario(
     quick_cells={
         "incident-as-documented": (),
         "incident-late-replacement": (),
+        "incident-silent-owner": (),
         "incident-stalled-owner": (),
         "incident-slow-shutdown": (),
         "better-await-termination": (),
@@ -828,6 +839,7 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
+    trial_s=150.0,
     shown=("lock_requests_count", "handover_part_s", "handover_gap_s", "duplicate_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are judged."""

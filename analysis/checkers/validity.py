@@ -132,7 +132,7 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
             yield from _frozen(facts, facts.asked_ms)
     elif kind == "broker-crash":
         yield from _crashed(facts)
-    elif kind in ("kill-owners", "shut-down-owners"):
+    elif kind in ("kill-owners", "shut-down-owners", "silence-owners"):
         yield from _owners_ended(facts, kind)
 
 
@@ -182,7 +182,7 @@ def _crashed(facts: TrialFacts) -> Iterator[Doubt]:
 
 def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:
     if facts.injecting_ns is None or facts.injected_ns is None:
-        yield _not_exercised("the owners did not end" if kind == "kill-owners" else "the shutdown did not return")
+        yield _not_exercised("the shutdown did not return" if kind == "shut-down-owners" else "the owners did not end")
     elif kind == "kill-owners" and (seconds := (facts.injected_ns - facts.injecting_ns) / 1e9) > KILL_S_MAX:
         yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
 

@@ -18,7 +18,7 @@ from harness.faults.network_delay import DelayByNetem
 from harness.faults.node_pause import PauseByBackend
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
-from harness.faults.owners_pause import PauseOwnersBySignal
+from harness.faults.owners_pause import PauseOwnersBySignal, SilenceOwnersBySignal
 from harness.faults.page_cache_neighbour import FloodPageCache
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
 from harness.faults.server_views import (
@@ -54,6 +54,7 @@ from harness.model import (
     RestartNameServer,
     Scenario,
     ShutDownOwners,
+    SilenceOwners,
     StoreFreeze,
     ThrottledWrites,
     TopicMoments,
@@ -71,6 +72,7 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     KillOwners: (KillOwnersBySignal(),),
     ShutDownOwners: (ShutDownOwnersByCall(),),
     PauseOwners: (PauseOwnersBySignal(),),
+    SilenceOwners: (SilenceOwnersBySignal(),),
     BrokerAway: (KillBrokerAndRestart(),),
     ResizeTopic: (ResizeByAdmin(),),
     AppendStall: (StallByByteman(), StallByFreeze()),

@@ -1,4 +1,4 @@
-"""The process that holds every group's owner stands still for a while and comes back: a stop of the whole client."""
+"""The process that holds every group's owner stands still: for a while, or for good with its connections open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from harness.faults.base import NeedsNothing
 from harness.faults.owners import owners_of
 from harness.load.session import LoadSession, TrialContext
 
-PAUSED_S_MAX = 120.0
+PAUSED_S_MAX, SILENT_S_MAX = 120.0, 600.0
 
 
 class PauseOwnersBySignal(NeedsNothing):
@@ -31,3 +31,25 @@ class PauseOwnersBySignal(NeedsNothing):
         trial.events.fault("pause-owners", "healing", target=target)
         paused_ms = owners.resume()
         trial.events.fault("pause-owners", "healed", target=target, achieved_ms=paused_ms)
+
+
+class SilenceOwnersBySignal(NeedsNothing):
+    """SIGSTOP under a lease; the process is ended with the hold, and never goes on."""
+
+    way = "signal"
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Stop the process."""
+        owners = owners_of(load)
+        target = f"pid {owners.pid}"
+        trial.events.fault("silence-owners", "asked", target=target)
+        trial.events.fault("silence-owners", "injecting", target=target, at_ns=mono_ns())
+        owners.pause(trial.leases, until_s=SILENT_S_MAX)
+        trial.events.fault("silence-owners", "injected", target=target)
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """End it."""
+        owners = owners_of(load)
+        trial.events.fault("silence-owners", "healing", target=f"pid {owners.pid}")
+        owners.kill()
+        trial.events.fault("silence-owners", "healed", target=f"pid {owners.pid}")
