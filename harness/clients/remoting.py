@@ -53,6 +53,7 @@ GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
 DELETE_TOPIC_IN_BROKER = 215
 DELETE_TOPIC_IN_NAMESRV = 216
 
+READ_BYTES = 64 * 1024
 ASKED_AT_ONCE = 256
 """Requests that are sent before their answers are read: enough to keep the other side busy, few enough to fit buffers."""
 
@@ -181,6 +182,7 @@ class Remoting:
             self._socket = socket.create_connection(split_address(address), timeout=timeout_s)
         except OSError as error:
             raise ClientError(f"cannot connect to {address}: {error}") from error
+        self._answers = self._socket.makefile("rb", READ_BYTES)
 
     def __enter__(self) -> Self:
         return self
@@ -192,6 +194,7 @@ class Remoting:
 
     def close(self) -> None:
         """End the connection; what was online by it is offline when the other side has seen that."""
+        self._answers.close()
         self._socket.close()
 
     def ask(self, code: int, fields: Mapping[str, str | int] | None = None, body: bytes = b"") -> Answer:
@@ -250,13 +253,10 @@ class Remoting:
         return int(header.get("opaque", -1)), answer
 
     def _read_exactly(self, count: int) -> bytes:
-        parts = bytearray()
-        while len(parts) < count:
-            part = self._socket.recv(count - len(parts))
-            if not part:
-                raise ConnectionResetError("the connection was closed in the middle of an answer")
-            parts += part
-        return bytes(parts)
+        part: bytes = self._answers.read(count)
+        if len(part) < count:
+            raise ConnectionResetError("the connection was closed in the middle of an answer")
+        return part
 
     # --- name server ------------------------------------------------------------------------------------------------
 
