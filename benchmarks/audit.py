@@ -1,0 +1,64 @@
+"""How long `mqlab audit` takes to read a cluster whose first broker has 71,000 topics: `python benchmarks/audit.py`.
+
+The topology of the article: 3 name servers, 2 masters, 2 slaves. Prints seconds and the reader's own CPU seconds of each
+repetition; the limit is 10 s on two idle cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from harness.audit.findings import judge
+from harness.audit.reading import read_cluster
+from harness.backends.base import ClusterSpec
+from harness.backends.local import start_local
+from harness.leases import Leases
+from harness.model import BrokerSettings, TopicsAhead
+from harness.releases import find_java, known_releases
+from harness.topologies import TOPOLOGIES
+
+LIMIT_S = 10.0
+FRAME_BYTES = 16_777_216
+SETTINGS = BrokerSettings(
+    jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"),
+    name_server_jvm=("-Xms256m", "-Xmx1g"),
+    topics_ahead=TopicsAhead(frame_bytes=FRAME_BYTES, share=0.998),
+)
+
+
+def main() -> None:
+    """Start each release's cluster and read it a few times."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--release", default=",".join(known_releases()))
+    options.add_argument("--repeat", type=int, default=3)
+    chosen = options.parse_args()
+    for release in chosen.release.split(","):
+        _measure(release, chosen.repeat)
+
+
+def _measure(release: str, repeat: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, Leases.open(Path(folder) / "state") as leases:
+        spec = ClusterSpec(name="audit", release=release, topology=TOPOLOGIES["article"], settings=SETTINGS)
+        cluster = start_local(spec, Path(folder) / "cluster", leases, find_java(), until_s=1800.0)
+        try:
+            servers = [node.address for node in cluster.nodes if node.kind == "namesrv"]
+            for _ in range(repeat):
+                started, cpu = time.monotonic(), time.process_time()
+                reading = read_cluster(servers)
+                findings = [one.kind for one in judge(reading)]
+                seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+                topics = max(len(broker.topics) for broker in reading.brokers)
+                print(
+                    f"{release}: {topics} topics read in {seconds:.1f} s (at most {LIMIT_S:g} s), {cpu:.1f} CPU s; "
+                    f"{len(reading.offline)} groups offline; {', '.join(findings)}",
+                    flush=True,
+                )
+        finally:
+            cluster.down()
+
+
+if __name__ == "__main__":
+    main()
