@@ -19,7 +19,7 @@ from harness.leases import Leases
 from harness.model import BrokerSettings
 
 ROOT = Path(__file__).parents[2]
-KILLS = 3
+KILLS = 2
 
 Foreign = tuple[Path, Path, subprocess.Popen[bytes]]
 

@@ -18,6 +18,7 @@ from harness.model import (
     Effort,
     Fault,
     KillOwners,
+    NetworkCut,
     NoFault,
     OpenLoopSends,
     OrderedGroups,
@@ -151,7 +152,13 @@ def _scenario(fault: Fault) -> Scenario:
 
 
 def _facts(
-    *, arm: str = "incident", status: str = "complete", superseded_by: str = "", incident: str = "i", **changed: object
+    *,
+    arm: str = "incident",
+    status: str = "complete",
+    superseded_by: str = "",
+    incident: str = "i",
+    injection: str = "",
+    **changed: object,
 ) -> TrialFacts:
     trial = Trial(
         trial="t1",
@@ -161,7 +168,7 @@ def _facts(
         release="4.6.0",
         client="",
         backend="local",
-        injection="",
+        injection=injection,
         deployment="d1",
         repetition=1,
         topic="T",
@@ -202,6 +209,9 @@ def _facts(
     return TrialFacts(**{**values, **changed})  # type: ignore[arg-type]
 
 
+CUT = NetworkCut(nodes=("broker-a",))
+
+
 def _reasons(facts: TrialFacts, fault: Fault) -> Mapping[Reason, str]:
     (judged,) = validity.judge([facts], [_scenario(fault)])
     assert judged.valid is (not judged.doubts)
@@ -233,6 +243,16 @@ def test_a_clean_trial_counts(fault: Fault) -> None:
         (_facts(achieved_ms=480.0), AppendStall(), Reason.NOT_EXERCISED, "480.0 ms where 450 ms"),
         (_facts(asked_ms=None), AppendStall(), Reason.NOT_EXERCISED, "not recorded"),
         (_facts(states=frozenset({"injected"})), AppendStall(), Reason.NOT_EXERCISED, "not healed"),
+        (_facts(states=frozenset({"injected"})), CUT, Reason.NOT_EXERCISED, "not healed"),
+        (_facts(did_not_bite="0 packets were dropped"), CUT, Reason.NOT_EXERCISED, "bite: 0 packets were dropped"),
+        (_facts(injection="freeze", stopped_ms=2.5), AppendStall(), Reason.NOT_EXERCISED, "broker for 2 ms of the"),
+        (_facts(injection="freeze"), AppendStall(), Reason.MISSING_EVIDENCE, "safepoint log says nothing"),
+        (
+            _facts(injection="freeze", stopped_ms=0.0, append_exit_ns=10 * S + 481_000_000),
+            AppendStall(),
+            Reason.NOT_EXERCISED,
+            "an append for 481.0 ms where 450 ms",
+        ),
     ],
 )
 def test_a_trial_does_not_count_and_says_why(facts: TrialFacts, fault: Fault, reason: Reason, words: str) -> None:
@@ -245,6 +265,9 @@ def test_tolerances_are_inclusive() -> None:
     assert _reasons(_facts(hiccup_ms_max=20.0), KillOwners()) == {}
     assert _reasons(_facts(injected_ns=12 * S), KillOwners()) == {}
     assert _reasons(_facts(wall_step_ms=50.0), KillOwners()) == {}
+    assert _reasons(_facts(), CUT) == {}
+    frozen = _facts(injection="freeze", stopped_ms=2.0, append_exit_ns=10 * S + 480_000_000)
+    assert _reasons(frozen, AppendStall()) == {}
 
 
 def test_a_stall_without_a_told_length_is_taken_from_its_stamps() -> None:
