@@ -7,7 +7,7 @@ law of ``harness.audit.registration`` and recorded before the first of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
 from harness.audit.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
@@ -26,6 +26,7 @@ from harness.wait import NotYet, wait_until
 KIND = "cross-frame-limit"
 ANSWER_S_MAX = 120.0
 """A heartbeat that makes a topic of a table of 70,000 takes seconds."""
+HEARTBEAT_S_MAX = 600.0
 CLOSE = 12
 """From so many topics before the predicted crossing on each topic comes alone and its effect is waited for."""
 GROUPS_AT_ONCE = 5
@@ -100,32 +101,43 @@ class _Flood:
 
     def come_closer(self, limit_bytes: int) -> bool:
         """One heartbeat after the other; True when the broker was refused, False when the share was reached before."""
-        client_id = f"127.0.0.1@flood-{self.broker.name}-{mono_ns()}"
         groups = self._groups()
-        with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
-            before = table = connection.topic_table()
-            predicted = self._predicted(before, limit_bytes)
-            each = topic_bytes(self.name_bytes, is_5x=before.has_attributes)
-            created = 0
-            while created < FLOODED_MAX:
-                frame = self._frame(before) + created * each
-                if frame >= self.fault.stop_at_share * limit_bytes:
-                    self._measured(before, connection.topic_table())
-                    return False
-                # Far from the limit the law tells how many topics there are; a full table takes long to be listed.
-                left = predicted - len(before.topics) - created
-                count = 1 if left <= CLOSE else min(GROUPS_AT_ONCE, left - CLOSE)
-                connection.heartbeat(client_id, [next(groups) for _ in range(count)], self.trial.record.topic)
-                created += count
-                if left <= CLOSE and self._is_refused(is_5x=before.has_attributes):
-                    table = connection.topic_table()
-                    break
-            else:
-                raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
-            self._crossed(before, table, predicted)
-            self.trial.stay(SLAVE_COPIES_S)
-            connection.heartbeat(client_id, [next(groups) for _ in range(self.fault.beyond)], self.trial.record.topic)
+        before = table = self._table()
+        predicted = self._predicted(before, limit_bytes)
+        each = topic_bytes(self.name_bytes, is_5x=before.has_attributes)
+        created = 0
+        while created < FLOODED_MAX:
+            if self._frame(before) + created * each >= self.fault.stop_at_share * limit_bytes:
+                self._measured(before, self._table())
+                return False
+            # Far from the limit the law tells how many topics there are; a full table takes long to be listed.
+            left = predicted - len(before.topics) - created
+            count = 1 if left <= CLOSE else min(GROUPS_AT_ONCE, left - CLOSE)
+            self._heartbeat([next(groups) for _ in range(count)])
+            created += count
+            if left <= CLOSE and self._is_refused(is_5x=before.has_attributes):
+                table = self._table()
+                break
+        else:
+            raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
+        self._crossed(before, table, predicted)
+        self.trial.stay(SLAVE_COPIES_S)
+        self._heartbeat([next(groups) for _ in range(self.fault.beyond)])
         return True
+
+    def _heartbeat(self, groups: Sequence[str]) -> None:
+        """One heartbeat of a client that comes for it and goes. A broker that is busy with it for two minutes closes the
+        connection as idle and goes on to make the topics; the same heartbeat again makes what is left of them."""
+
+        def beat() -> bool:
+            try:
+                with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
+                    connection.heartbeat(f"127.0.0.1@flood-{mono_ns()}", groups, self.trial.record.topic)
+            except ClientError as error:
+                raise NotYet(str(error)) from error
+            return True
+
+        wait_until("a heartbeat", beat, timeout_s=HEARTBEAT_S_MAX, poll_s=1.0, cancel=self.trial.cancel)
 
     def _is_refused(self, *, is_5x: bool) -> bool:
         """Whether a name server has lost the broker a moment after the last heartbeat.
