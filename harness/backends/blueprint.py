@@ -144,10 +144,10 @@ class Blueprint:
         settings = self.spec.settings
         conf = {**LAB_BROKER_CONF, **self.spec.user_conf, **settings.conf, **own}
         self._note_overrides(conf)
-        if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
-            write_topics_ahead(home / "store", settings.topics_ahead, _registrant(conf, port, self.spec.release))
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
         self._stores += [store] if store else []
+        if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
+            write_topics_ahead(home / "store", settings.topics_ahead, _registrant(conf, port, self.spec.release))
         stall = _StallAgent.at(free_port(), self._java) if self.spec.can_stall else _StallAgent()
         return Launch(
             node=Node(
