@@ -205,7 +205,7 @@ class FailingMessages:
 
     messages: int = 60
     rate_hz: float = 20.0
-    fail_every: int = 10
+    fail_every: int = 5
     ordered: bool = False
     attempts_max: int = -1
     until: Literal["dead letters", "time"] = "dead letters"
