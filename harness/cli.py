@@ -609,8 +609,7 @@ def _judge_load(path: Path, options: argparse.Namespace, java: Java, console: Co
     if options.json:
         _print_json(dataclasses.asdict(judged))
     else:
-        print("\n".join(judged.lines()))
-    print(path)
+        print("\n".join([*judged.lines(), str(path)]))
     return judged.exit_code if options.strict else EXIT_OK
 
 

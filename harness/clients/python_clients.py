@@ -1,4 +1,4 @@
-"""Python's own clients, each installed into a folder of its own: all three own the package ``rocketmq``."""
+"""Python's own clients, each installed into a folder of its own: all of them own the package ``rocketmq``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ REQUIREMENTS = Path(__file__).parent / "requirements"
 NAMES = {
     "native": "native rocketmq 0.4.4",
     "python2": "native rocketmq-client-python 2.0.0",
-    "grpc": "gRPC rocketmq-python-client 5.1.2",
 }
 """How each is called in every figure."""
 

@@ -27,7 +27,7 @@ from harness.clients.java import (
 from harness.clients.python_clients import NAMES, PYTHON_WORKER, ensure_python_client
 from harness.clients.remoting import split_address
 from harness.clock import mono_ns
-from harness.errors import ClientError, Interrupted, LabError, WaitTimeout
+from harness.errors import ClientError, Interrupted, LabError, TargetNotAllowedError, WaitTimeout
 from harness.leases import LeasedProcess, Leases
 from harness.load.target import Target
 from harness.load.wish import CLIENT_FAILED, DriverSpec, LoadWish, Role, WheelSpec
@@ -357,10 +357,18 @@ class _Wheel:
             if now - heard > silence_s_max:
                 raise ClientError(f"Locust said nothing for {silence_s_max:g} s{self._last_words()}")
             if now - checked > ROUTE_CHECK_S:
-                self._load.target.check()
+                self._check_routes()
                 checked = now
             if self._load.cancel.is_set():
                 raise Interrupted("stopped by the user")
+
+    def _check_routes(self) -> None:
+        try:
+            self._load.target.check()
+        except TargetNotAllowedError:
+            for one in self._processes.values():
+                one.kill()  # at once: what is under way must not go there either
+            raise
 
     def watch(self) -> None:
         """Until Locust ends by itself, or the user ends it."""

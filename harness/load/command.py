@@ -18,14 +18,15 @@ ROUTES = ("normal", "selector", "fixed")
 DISTRIBUTIONS = ("cycle", "uniform", "zipf", "hot")
 ZIPF_EXPONENT, HOT_SHARE = 1.0, 0.5
 DURATION_S = 30.0
-USERS = 20
+USERS, USERS_OF_CURVES = 20, 100
+"""A rate goes in steps of a user's share: a ramp or a replay wants small ones."""
 IN_FLIGHT_ASYNC = 32
 """Messages on their way for each user of an asynchronous closed loop; every other mode has one a user."""
 SYNC_THREADS, PYTHON_THREADS = 32, 8
 """Of an open loop that waits for answers: as many can be on their way at once."""
 WEB_PORT = 8089
 """Locust's own."""
-CLIENTS = ("java", "native", "python2", "grpc")
+CLIENTS = ("java", "native", "python2")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -80,6 +81,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     what.add_argument("--ordered", action="store_true", help="they consume in order")
 
     much = command.add_argument_group("how much")
+    users = f"Locust's, at the peak; default: {USERS}, for a ramp or a replay {USERS_OF_CURVES}"
     much.add_argument(
         "--rate", type=float, default=1000.0, metavar="HZ", help="messages a second at the peak; default: 1000"
     )
@@ -89,7 +91,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     much.add_argument(
         "--in-flight", type=int, metavar="N", help=f"of a closed loop, a user; default: async {IN_FLIGHT_ASYNC}, else 1"
     )
-    much.add_argument("--users", type=int, default=USERS, metavar="N", help=f"Locust's, at the peak; default: {USERS}")
+    much.add_argument("--users", type=int, metavar="N", help=users)
     much.add_argument("--shape", choices=SHAPES, default="constant", help="of the rate over time; default: constant")
     much.add_argument(
         "--replay", type=Path, metavar="FILE", help="the rate of a recorded history.jsonl, as rate and shape"
@@ -143,6 +145,8 @@ def wish_of(options: argparse.Namespace, run: str) -> LoadWish:
     Raises:
         UsageError: options that contradict each other, or are no numbers.
     """
+    if options.users is None:
+        options.users = USERS_OF_CURVES if options.replay or options.shape == "ramp" else USERS
     options.mode = options.mode or ("async" if options.client == "java" else "sync")
     _check(options)
     amount = _amount(options)
@@ -199,7 +203,6 @@ def _check(options: argparse.Namespace) -> None:
 PYTHON_MODES: Mapping[str, tuple[str, ...]] = {
     "native": ("sync", "oneway", "batch"),
     "python2": ("sync", "oneway"),
-    "grpc": ("sync",),
 }
 
 

@@ -10,6 +10,7 @@ Importing Locust patches the whole process, which is why nothing else imports th
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -32,9 +33,8 @@ from harness.load.wish import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadWish
 STOP_S = 1.0
 READY_MESSAGE, DRAINED_MESSAGE = "mqlab-ready", "mqlab-drained"
 READY_S_MAX = 180.0
-SPAWN_AT_ONCE = 100
-"""Users a second and worker; Locust warns above this."""
-DRAINED_S_MAX = 90.0
+DRAINED_S_MAX = 60.0
+OVER_S_MAX = 120.0
 
 
 class Sender(locust.User):  # type: ignore[misc]
@@ -247,6 +247,10 @@ class Steering:
         self._drained: set[str] = set()
         self._ready: set[str] = set()
         self._left = 0
+        self._over = Event()
+        """Set while no test runs whose end is still to be counted."""
+        self._over.set()
+        self._environment.events.test_start.add_listener(lambda **_: self._over.clear())
         self._tests = Tests(self._environment, Path(spec.folder) / "locust.json")
         if spec.role == "master":
             self._runner = self._environment.create_master_runner(spec.master_host, spec.master_port)
@@ -280,6 +284,7 @@ class Steering:
             self._left = self._sending.left
         self._tests.ended(late_us=self._late_us, left=self._left)
         self._drained.clear()
+        self._over.set()
 
     def _working(self) -> set[str]:
         """Workers that were ready and are there; a killed one is missing after some heartbeats."""
@@ -300,8 +305,7 @@ class Steering:
         self._start()
         self._watch()
         self._runner.stop()
-        while self._runner.state == "cleanup":
-            gevent.sleep(0.05)
+        self._over.wait(OVER_S_MAX)
         if web is not None:
             web.stop()
         self._runner.quit()
@@ -325,8 +329,10 @@ class Steering:
 
     def _watch(self) -> None:
         wish = self._spec.wish
-        ends = time.monotonic() + wish.duration_s if wish.duration_s else None
-        while not self._stop.wait(min(STOP_S, max(0.0, ends - time.monotonic())) if ends else STOP_S):
+        # A shape ends by itself, when Locust asks it for the next step.
+        timed = bool(wish.duration_s) and self._environment.shape_class is None
+        ends = time.monotonic() + wish.duration_s if timed else math.inf
+        while not self._stop.wait(min(STOP_S, max(0.0, ends - time.monotonic()))):
             total = self._environment.stats.total
             _say(
                 {
@@ -337,14 +343,13 @@ class Steering:
                     "late_us": dict(self._sending.counts.late_us) if self._sending else self._late_us,
                 }
             )
-            if ends and time.monotonic() >= ends and self._environment.shape_class is None:
-                return
-            if self._shape_is_over():
+            if time.monotonic() >= ends or self._shape_is_over():
                 return
 
     def _shape_is_over(self) -> bool:
-        over = self._environment.shape_class is not None and self._runner.state in ("stopped", "stopping")
-        return over and not self._spec.web_port
+        started = self._environment.stats.total.num_requests > 0
+        shaped = self._environment.shape_class is not None
+        return shaped and started and self._over.is_set() and not self._spec.web_port
 
 
 def main() -> None:
