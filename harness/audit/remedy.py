@@ -45,8 +45,11 @@ class Remedy:
 
 
 def plan_remedy(reading: Reading) -> Remedy:
-    """The retry topics of offline groups, without those that hold messages which are still to be retried.
+    """The retry topics of offline groups, without those whose deletion would lose messages.
 
+    These are topics that hold messages which are still to be retried, and on 4.x all that were ever used: deletion destroys
+    the queue and leaves the group's offset (``AdminBrokerProcessor.deleteTopic``; 5.3.3 clears it), so that a group that
+    comes back passes over as many retries as it had consumed before.
     A message whose retry is not due yet lies in the delay queues and belongs to a group that cannot be told from
     outside; while a broker has any, nothing of it is deleted.
     """
@@ -99,6 +102,8 @@ def _with_messages(connection: Remoting, broker: BrokerReading, topics: Sequence
                 topic,
                 f"{broker.words} holds {end - max(start, consumed)} messages of it that its group has not consumed",
             )
+        elif consumed > 0 and not broker.is_5x:
+            yield topic, f"4.x keeps the group's offset {consumed}, below which it would not see what a new queue gets"
 
 
 def apply_remedy(

@@ -52,6 +52,7 @@ class Fake:
     conf: dict[str, str] = field(default_factory=lambda: dict(CONF))
     brokers: dict[str, dict[int, str]] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
+    consumed: dict[str, int] = field(default_factory=dict)
     delayed: int = 0
     asked: list[int] = field(default_factory=list)
 
@@ -70,7 +71,8 @@ class Fake:
             case 31:
                 return 0, {"offset": "0"}, b""
             case 14:
-                return 22, {}, b""
+                done = self.consumed.get(topic)
+                return (22, {}, b"") if done is None else (0, {"offset": str(done)}, b"")
             case 203:
                 return (0 if fields["consumerGroup"] in self.online else 206), {}, b"{}"
             case 206:
@@ -373,6 +375,17 @@ def test_only_topics_without_messages_of_offline_groups_are_deleted(serving: Exi
     assert apply_remedy(remedy.deletions, addresses, per_s=1000, journal=tmp_path / "j") == 1
     assert set(broker.topics) == {"%RETRY%pending", "%RETRY%here", "orders"}
     assert all("%RETRY%gone" not in server.topics for server in servers)
+
+
+def test_a_topic_that_was_used_is_kept_on_4x_where_its_groups_offset_would_stay(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {"%RETRY%used": (1, 1)})
+    broker.ends["%RETRY%used"] = broker.consumed["%RETRY%used"] = 3
+    reading = read_cluster(addresses)
+    remedy = plan_remedy(reading)
+    assert remedy.deletions == ()
+    assert "keeps the group's offset 3" in remedy.kept[0][1]
+    of_5x = replace(reading, brokers=tuple(replace(one, is_5x=True) for one in reading.brokers))
+    assert [one.topic for one in plan_remedy(of_5x).deletions] == ["%RETRY%used"]
 
 
 def test_nothing_is_deleted_while_retries_are_not_due_yet(serving: ExitStack) -> None:
