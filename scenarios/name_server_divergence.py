@@ -401,6 +401,6 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=360.0,
+    trial_s=270.0,
     cluster_per_trial=True,
 )

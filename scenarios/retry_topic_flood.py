@@ -513,6 +513,6 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=300.0,
+    trial_s=330.0,
     cluster_per_trial=True,
 )
