@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from harness.backends.base import Cluster, Node, ask
 from harness.clients.remoting import Route
 from harness.clock import mono_ns
-from harness.errors import ClientError
+from harness.errors import ClientError, LabError
 from harness.recorder import EventLog
 from harness.targets import check_allowed
 
@@ -30,6 +30,7 @@ class RouteWatch:
         self._topic = topic
         self._stop = threading.Event()
         self._views: dict[str, tuple[str, str]] = {}
+        self._failure: LabError | None = None
         servers = [node for node in cluster.nodes if node.kind == "namesrv"]
         self._threads = [threading.Thread(target=self._watch, args=(node,), daemon=True) for node in servers]
         for thread in self._threads:
@@ -42,7 +43,12 @@ class RouteWatch:
             thread.join(timeout=2 * ANSWER_S_MAX)
 
     def agree(self) -> bool:
-        """Whether every name server lists every broker of the cluster, and the same for the topic."""
+        """Whether every name server lists every broker of the cluster, and the same for the topic.
+
+        Raises LabError when the watch could not go on, above all because a broker lies elsewhere than is allowed.
+        """
+        if self._failure is not None:
+            raise self._failure
         views = dict(self._views)
         brokers = {f"{node.broker_name}:{node.broker_id}" for node in self._cluster.nodes if node.kind == "broker"}
         return (
@@ -56,6 +62,12 @@ class RouteWatch:
         return dict(self._views)
 
     def _watch(self, node: Node) -> None:
+        try:
+            self._look(node)
+        except LabError as error:
+            self._failure = error
+
+    def _look(self, node: Node) -> None:
         while not self._stop.is_set():
             view = self._view(node)
             if view != self._views.get(node.name):
