@@ -355,7 +355,7 @@ SCENARIO = Scenario(
             fault=AppendStall(before_store_ms=400.0),
             load=LOAD,
             broker=BrokerSettings(conf={"sendMessageThreadPoolNums": "64", "useReentrantLockWhenPutMessage": "true"}),
-            cells=tuple({"stall_ms": stall_ms, "rate_hz": THREADS_RATE_HZ} for stall_ms in (450, THREADS_STALL_MS)),
+            cells=({"stall_ms": THREADS_STALL_MS, "rate_hz": THREADS_RATE_HZ},),
         ),
         Arm(
             name="incident-small-pool",
@@ -366,7 +366,7 @@ SCENARIO = Scenario(
             cells=({"stall_ms": 0, "rate_hz": RATE_HZ},),
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.6, hold_s_max=0.6, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_01, BUSY_02, BUSY_13, BUSY_16, BUSY_21),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),

@@ -54,7 +54,7 @@ BUSY_07 = Claim(
     id="BUSY-07",
     article="A1",
     says="A patrol over the store log finds appends that took more than 500 ms.",
-    reading="With the release's own logging, each append stalled for 700 or 1200 ms has a line in store.log whose "
+    reading="With the release's own logging, each append stalled for 1200 ms has a line in store.log whose "
     "milliseconds agree with the stamps taken inside the append.",
     parts=(
         Part(
@@ -63,13 +63,13 @@ BUSY_07 = Claim(
                 measure="store_log_line",
                 arm="incident-stock-logging",
                 statistic=Statistic.MEAN,
-                where={"file": ("store.log",), "stall_ms": (700, 1200)},
+                where={"file": ("store.log",), "stall_ms": (1200,)},
             ),
             relation=">=",
             bound=0.9,
             unit="of stalls",
             why="A patrol that misses one slow append in ten is not one to rely on.",
-            units_min=5,
+            units_min=3,
         ),
     ),
     expected=on_all(
@@ -77,7 +77,7 @@ BUSY_07 = Claim(
         "an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
         "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage",
     ),
-    truth="{stalls found in store.log} of the appends of 700 and 1200 ms were in the stock store.log.",
+    truth="{stalls found in store.log} of the appends of 1200 ms were in the stock store.log.",
 )
 
 BUSY_08 = Claim(
@@ -467,7 +467,7 @@ SCENARIO = Scenario(
             fault=AppendStall(),
             load=LOAD,
             live_conf={**DEFAULTS, "waitTimeMillsInSendQueue": "400"},
-            cells=LONGER,
+            cells=(LONGER[0], LONGER[-1]),
         ),
         Arm(
             name="incident-busy-timeout-500",
@@ -491,12 +491,12 @@ SCENARIO = Scenario(
             fault=AppendStall(),
             load=LOAD,
             broker=BrokerSettings(logging="stock"),
-            cells=LONGER[1:],
+            cells=LONGER[-1:],
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.5, hold_s_max=0.5, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_07, BUSY_08, BUSY_09, BUSY_10, BUSY_11, BUSY_12, BUSY_14, BUSY_20),
-    effort=Effort(trials=5, deployments=2),
+    effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells=FEWER,
     way_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},

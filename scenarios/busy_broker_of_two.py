@@ -260,7 +260,7 @@ SCENARIO = Scenario(
             cells=(TOTAL,),
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.8, hold_s_max=0.8, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.5, hold_s_max=0.5, recover_s=0.1),
     claims=(BUSY_03, BUSY_06, BUSY_17, BUSY_19),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),

@@ -38,11 +38,11 @@ NO_AGE_LIMIT = {"waitTimeMillsInSendQueue": "100000"}
 POOL = {"transientStorePoolEnable": "true"}
 ONE_MB = {"mappedFileSizeCommitLog": str(1024 * 1024)}
 ROLLS = OpenLoopSends(body_bytes=4096)
-CALM: Parameters = {"watch_ms": 1500, "rate_hz": RATE_HZ}
-FROZEN: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (450, 1200))
+CALM: Parameters = {"watch_ms": 1000, "rate_hz": RATE_HZ}
+FROZEN: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (1200,))
 ROLLS_STALL_MS = 2500
 NEIGHBOURS: tuple[Parameters, ...] = tuple(
-    {"neighbour_mb": neighbour_mb, "watch_ms": 3000, "rate_hz": RATE_HZ} for neighbour_mb in (64, 256, 1024)
+    {"neighbour_mb": neighbour_mb, "watch_ms": 2000, "rate_hz": RATE_HZ} for neighbour_mb in (128, 1024)
 )
 
 NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
@@ -305,7 +305,7 @@ SCENARIO = Scenario(
             cells=({"stall_ms": ROLLS_STALL_MS, "rate_hz": RATE_HZ},),
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.6, hold_s_max=0.6, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_04, BUSY_18, BUSY_22, POOL_02, POOL_08),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),

@@ -36,7 +36,7 @@ FILES = {"mappedFileSizeCommitLog": str(FILE_MB * 1024 * 1024)}
 EXACTLY: tuple[tuple[str, Relation], ...] = (("free buffers", ">="), ("and no more", "<="))
 TIMES: tuple[tuple[str, Relation, float], ...] = (("five over two", ">=", 2.4), ("and no more", "<=", 2.6))
 POOL_OFF_BUFFERS = 2**31 - 1
-STALL = {"stall_ms": 5000, "rate_hz": RATE_HZ}
+STALL = {"stall_ms": 4000, "rate_hz": RATE_HZ}
 CALM = {"stall_ms": 0, "rate_hz": RATE_HZ}
 
 
@@ -110,7 +110,7 @@ POOL_03 = Claim(
     id="POOL-03",
     article="A1, A2",
     says="No free buffer means requests are rejected.",
-    reading="A pool of five that runs out while its commit stands still for 5 s rejects requests, as do pools of one and "
+    reading="A pool of five that runs out while its commit stands still for 4 s rejects requests, as do pools of one and "
     "two without any stall; a pool of five without a stall, and no pool, reject none.",
     parts=(
         Part(
@@ -119,7 +119,7 @@ POOL_03 = Claim(
             relation=">=",
             bound=50.0,
             unit="requests a stall",
-            why="Three free buffers last about 3 s at a file a second; of the 2 s that are left a tenth of a second would do.",
+            why="Three free buffers last about 3 s at a file a second; of the second that is left a tenth would do.",
             units_min=3,
         ),
         *(
@@ -129,7 +129,7 @@ POOL_03 = Claim(
                 relation=">=",
                 bound=50.0,
                 unit="requests a trial",
-                why="It has no free buffer from the first message on; of 300 requests in the window a sixth is no accident.",
+                why="It has no free buffer from the first message on; of 200 requests in the window a quarter is no accident.",
                 units_min=3,
             )
             for size in (1, 2)
@@ -158,7 +158,7 @@ POOL_03 = Claim(
         "a request is rejected while the number of free buffers is zero",
         "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient",
     ),
-    truth="A pool of five rejected {pool of 5, commit stalled} requests when its commit stood still for 5 s and "
+    truth="A pool of five rejected {pool of 5, commit stalled} requests when its commit stood still for 4 s and "
     "{pool of 5, no stall} without; pools of one and two rejected {pool of 1, no stall} and {pool of 2, no stall} without "
     "any stall.",
 )
@@ -314,7 +314,7 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="incident-pool-3",
-            what="A pool of 3, whose commit stands still for 5 s.",
+            what="A pool of 3, whose commit stands still for 4 s.",
             fault=CommitStall(),
             load=LOAD,
             broker=_pool(3),
@@ -322,7 +322,7 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="incident-pool-5",
-            what="A pool of 5, whose commit stands still for 5 s.",
+            what="A pool of 5, whose commit stands still for 4 s.",
             fault=CommitStall(),
             load=LOAD,
             broker=_pool(5),
@@ -353,7 +353,7 @@ SCENARIO = Scenario(
             cells=(STALL,),
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.6, hold_s_max=0.6, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(POOL_01, POOL_03, POOL_09, POOL_10, POOL_11),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),

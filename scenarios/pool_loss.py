@@ -30,7 +30,7 @@ from harness.model import (
 from scenarios.expectations import on_all
 
 RATE_HZ = 500
-LOAD = OpenLoopSends(body_bytes=256)
+LOAD = OpenLoopSends(body_bytes=256, send_timeout_ms=2000)
 CELLS = ({"rate_hz": RATE_HZ},)
 
 DEFAULTS = {

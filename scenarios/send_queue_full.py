@@ -123,7 +123,7 @@ SCENARIO = Scenario(
             cells=({"stall_ms": 450, "rate_hz": RATE_HZ},),
         ),
     ),
-    phases=Phases(steady_s=0.6, hold_s_min=0.6, hold_s_max=0.6, recover_s=0.2),
+    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_15,),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),
