@@ -17,7 +17,7 @@ from harness.engine import COMMAND_S_MAX, Compose
 from harness.errors import ClientError
 from harness.wait import NotYet, wait_until
 
-UP_S_MAX = 120
+UP_S_MAX = 300
 PROJECT = "mqlab-tests"
 
 

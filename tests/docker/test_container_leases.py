@@ -18,6 +18,7 @@ from harness.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
 GONE_S_MAX = 10.0
+STARTED_S_MAX = 240.0
 
 OWNER = """
     import sys, time
@@ -103,8 +104,8 @@ def test_containers_go_when_their_owner_is_killed_and_foreign_ones_stay(owner: _
 
 
 def test_an_owner_that_is_killed_while_compose_creates_leaves_nothing(owner: _Owner) -> None:
-    lease = wait_until("the lease", owner.lease, timeout_s=60.0, poll_s=0.01)
-    wait_until("the first container", lambda: owner.has_containers(lease), timeout_s=60.0, poll_s=0.01)
+    lease = wait_until("the lease", owner.lease, timeout_s=STARTED_S_MAX, poll_s=0.01)
+    wait_until("the first container", lambda: owner.has_containers(lease), timeout_s=STARTED_S_MAX, poll_s=0.01)
     owner.kill()
     wait_until("every lease to be struck off", lambda: not leases_in(owner.state), timeout_s=2 * GONE_S_MAX)
     assert not owner.has_containers(lease)
