@@ -148,7 +148,7 @@ class _Balloon(_OneByOne):
 
 
 class _Rule(_OneByOne):
-    """Rules of iptables' INPUT chain. data: ports, for people. Their comment carries the lease's id."""
+    """Rules of iptables. data: ports, for people. Their comment carries the lease's id."""
 
     def describe(self, lease: LeaseRecord) -> str:
         return f"firewall rules for ports {lease.data.get('ports')}"
@@ -167,7 +167,7 @@ class _Rule(_OneByOne):
     @staticmethod
     def _rules(lease: LeaseRecord) -> list[list[str]]:
         """Each rule of the lease as the words that list it, ``-A`` first."""
-        listed = [shlex.split(line) for line in _run("iptables", "-w", "5", "-S", "INPUT").splitlines()]
+        listed = [shlex.split(line) for line in _run("iptables", "-w", "5", "-S").splitlines()]
         return [words for words in listed if words[:1] == ["-A"] and comment_of(lease.id) in words]
 
 

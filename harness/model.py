@@ -374,9 +374,13 @@ class MoreQueues:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkCut:
-    """Nobody can talk to ``nodes`` (by name) through their loopback ports."""
+    """Nobody can talk to ``nodes`` (by name) through their loopback ports, or only ``peers`` cannot, in both directions.
+
+    Peers are other nodes, or client processes by their names (``producer``, ``owner``, ``successor``).
+    """
 
     nodes: tuple[str, ...]
+    peers: tuple[str, ...] = ()
     kind: Literal["network-cut"] = "network-cut"
 
 

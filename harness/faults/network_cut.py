@@ -1,21 +1,24 @@
-"""Nodes that nobody can talk to: packets to and from their loopback ports are dropped."""
+"""Nodes that nobody can talk to, or some cannot: packets to and from their loopback ports are dropped."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import psutil
 
 from harness.abilities import Abilities
 from harness.backends.base import Node
 from harness.backends.ports import BROKER_PORTS
 from harness.clients.remoting import split_address
-from harness.errors import LeaseError
+from harness.errors import ConfigurationError, LeaseError
+from harness.faults.cgroups import Group, make_group, unified_root
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.kernel_leases import RULE, comment_of, tool
-from harness.leases import Lease, Leases
+from harness.leases import Lease, Leases, leases_in
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkCut
 
@@ -42,10 +45,35 @@ class CutByFirewall(HeldInjection):
         """Drop what goes to and comes from the ports of the fault's nodes."""
         fault = trial.arm.fault
         assert isinstance(fault, NetworkCut)
-        ports = sorted({port for name in fault.nodes for port in ports_of(node_of(trial, name))})
-        target = ", ".join(fault.nodes)
-        cut = Cut(lease=cut_ports(trial.leases, ports, until_s=trial.until_s))
-        return Begun(target=target, asked=f"no packet to or from the ports {_listed(ports)}", held=cut)
+        ports = _ports_of_all(trial, fault.nodes)
+        target, asked = ", ".join(fault.nodes), f"no packet to or from the ports {_listed(ports)}"
+        if not fault.peers:
+            lease = cut_ports(trial.leases, ports, until_s=trial.until_s)
+            return Begun(target=target, asked=asked, held=Cut(lease=lease))
+        nodes = {node.name for node in trial.cluster.nodes}
+        pairs = [(_pid_of(trial, peer), ports) for peer in fault.peers]
+        # A node may also be the one that talks first: a broker to a name server, a slave to its master.
+        to_peers = _ports_of_all(trial, [peer for peer in fault.peers if peer in nodes])
+        pairs += [(_pid_of(trial, name), to_peers) for name in fault.nodes if to_peers]
+        cut = cut_processes(trial.leases, pairs, until_s=trial.until_s)
+        return Begun(target=target, asked=f"{asked} of {', '.join(fault.peers)}", held=cut)
+
+
+def _ports_of_all(trial: TrialContext, names: Iterable[str]) -> list[int]:
+    return sorted({port for name in names for port in ports_of(node_of(trial, name))})
+
+
+def _pid_of(trial: TrialContext, name: str) -> int:
+    """The process of a node, or of a client by the name that its lease has."""
+    if any(node.name == name for node in trial.cluster.nodes):
+        pid = trial.cluster.pid(name)
+    else:
+        mine = [record for record in leases_in(trial.leases.state_dir) if record.owner == trial.leases.owner]
+        pids = [record.data.get("pid") for record in mine if record.data.get("name") == f"client {name}"]
+        pid = next((pid for pid in pids if isinstance(pid, int)), None)
+    if pid is None:
+        raise ConfigurationError(f"{name} is no process of this host that could be cut off")
+    return pid
 
 
 def ports_of(node: Node) -> list[int]:
@@ -56,23 +84,71 @@ def ports_of(node: Node) -> list[int]:
 
 def cut_ports(leases: Leases, ports: Sequence[int], *, until_s: float) -> Lease:
     """Drop packets on the loopback device to and from these TCP ports. Raises LeaseError; nothing is left then."""
-    lease = leases.hold(RULE, {"ports": _listed(ports)}, until_s=until_s)
+    matches = [
+        f"INPUT -i lo -p tcp -m multiport {side} {_listed(some)}"
+        for some in _as_rules_take_them(ports)
+        for side in ("--dports", "--sports")
+    ]
+    return _drop(leases, matches, ports, until_s=until_s)
+
+
+def cut_processes(leases: Leases, pairs: Sequence[tuple[int, Sequence[int]]], *, until_s: float) -> Cut:
+    """Drop packets between processes (by pid) and TCP ports, on connections that are there and on new ones.
+
+    A new connection is known by the control group that its socket was made in, so each process moves into one of ours;
+    an old one by its port. Raises LeaseError; nothing is left then.
+    """
+    root = unified_root()
+    if root is None:
+        raise LeaseError(
+            "there are no control groups of version 2 by which one process's packets are told from others'"
+        )
+    groups: list[Group] = []
+    matches: list[str] = []
     try:
-        _restore(leases, "".join(f"{line}\n" for line in _rules(lease.record.id, ports)))
+        for pid, ports in pairs:
+            groups.append(make_group(leases, pid, root, until_s=until_s))
+            groups[-1].set("cgroup.procs", str(pid))
+            for some in map(_listed, _as_rules_take_them(ports)):
+                matches.append(
+                    f"OUTPUT -o lo -p tcp -m cgroup --path {groups[-1].path.name} -m multiport --dports {some}"
+                )
+                for own in _ports_to(pid, ports):
+                    matches.append(f"INPUT -i lo -p tcp --sport {own} -m multiport --dports {some}")
+                    matches.append(f"INPUT -i lo -p tcp --dport {own} -m multiport --sports {some}")
+        all_ports = sorted({port for _, ports in pairs for port in ports})
+        return Cut(lease=_drop(leases, matches, all_ports, until_s=until_s), groups=tuple(groups))
+    except BaseException:
+        for group in groups:
+            group.lease.heal()
+        raise
+
+
+def _ports_to(pid: int, ports: Sequence[int]) -> list[int]:
+    """The process's own ports of its connections to these ports."""
+    try:
+        connections = psutil.Process(pid).net_connections(kind="tcp")
+    except psutil.Error as error:
+        raise LeaseError(f"the connections of process {pid} cannot be seen: {error}") from error
+    return sorted({one.laddr.port for one in connections if one.raddr and one.raddr.port in ports})
+
+
+def _as_rules_take_them(ports: Sequence[int]) -> list[Sequence[int]]:
+    return [ports[first : first + PORTS_A_RULE_MAX] for first in range(0, len(ports), PORTS_A_RULE_MAX)]
+
+
+def _drop(leases: Leases, matches: Sequence[str], ports: Sequence[int], *, until_s: float) -> Lease:
+    """Rules in front of all others, each with the lease's comment."""
+    lease = leases.hold(RULE, {"ports": _listed(ports)}, until_s=until_s)
+    mark = f"-m comment --comment {comment_of(lease.record.id)} -j DROP"
+    try:
+        _restore(
+            leases, "".join(f"{line}\n" for line in ["*filter", *(f"-I {match} {mark}" for match in matches), "COMMIT"])
+        )
     except BaseException:
         lease.heal()
         raise
     return lease
-
-
-def _rules(lease_id: str, ports: Sequence[int]) -> Iterator[str]:
-    yield "*filter"
-    for first in range(0, len(ports), PORTS_A_RULE_MAX):
-        some = ports[first : first + PORTS_A_RULE_MAX]
-        for side in ("--dports", "--sports"):
-            match = f"-i lo -p tcp -m multiport {side} {_listed(some)} -m comment --comment {comment_of(lease_id)}"
-            yield f"-I INPUT {match} -j DROP"
-    yield "COMMIT"
 
 
 def _restore(leases: Leases, rules: str) -> None:
@@ -98,9 +174,10 @@ def _restore(leases: Leases, rules: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Cut:
-    """A cut that is on."""
+    """A cut that is on, with the groups of the processes that it cuts off."""
 
     lease: Lease
+    groups: tuple[Group, ...] = ()
 
     def end(self) -> FaultEnd:
         """Remove the rules; a cut that dropped nothing did not bite."""
@@ -108,6 +185,8 @@ class Cut:
         healed = self.lease.heal()
         if not healed.complete:
             raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+        for group in self.groups:
+            group.end()
         return FaultEnd(achieved=f"{dropped} packets were dropped", exercised=dropped > 0)
 
 
@@ -116,7 +195,7 @@ def dropped_packets(lease: Lease) -> int:
     command = tool("iptables")
     assert command is not None
     listed = subprocess.run(
-        [command, "-w", "5", "-nvxL", "INPUT"], capture_output=True, text=True, timeout=COMMAND_S_MAX, check=False
+        [command, "-w", "5", "-nvxL"], capture_output=True, text=True, timeout=COMMAND_S_MAX, check=False
     )
     mark = f"/* {comment_of(lease.record.id)} */"
     lines = [line for line in listed.stdout.splitlines() if mark in line]

@@ -7,7 +7,6 @@ With cgroup v2 the limit meets write-back as well. With v1 it meets only what th
 from __future__ import annotations
 
 import dataclasses
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,13 +15,13 @@ from harness.abilities import Abilities
 from harness.backends.store import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError, LeaseError
+from harness.faults.cgroups import BLKIO_V1, Group, make_group
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
-from harness.kernel_leases import CGROUP, CGROUP_PREFIX
-from harness.leases import Lease, Leases
+from harness.leases import Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, ThrottledWrites
 
-_ROOTS = {"v1": Path("/sys/fs/cgroup/blkio"), "v2": Path("/sys/fs/cgroup")}
+_ROOT_V2 = Path("/sys/fs/cgroup")
 _SECTOR_BYTES = 512
 _SECTORS_WRITTEN = 6
 """Field of /sys/dev/block/*/stat, from 0."""
@@ -43,9 +42,9 @@ class ThrottleByCgroup(HeldInjection):
         if (reason := host.why_no_loop_mount()) is not None:
             return reason
         if host.cgroup == "v1":
-            return None if (_ROOTS["v1"] / "cgroup.procs").exists() else "there is no blkio control group"
+            return None if (BLKIO_V1 / "cgroup.procs").exists() else "there is no blkio control group"
         if host.cgroup == "v2":
-            controllers = (_ROOTS["v2"] / "cgroup.subtree_control").read_text().split()
+            controllers = (_ROOT_V2 / "cgroup.subtree_control").read_text().split()
             return None if "io" in controllers else "the io controller is not handed down to control groups"
         return "there are no control groups"
 
@@ -69,8 +68,7 @@ class ThrottleByCgroup(HeldInjection):
 class Throttle:
     """A limit that is on since ``from_ns``; ``device`` is ``MAJOR:MINOR``."""
 
-    lease: Lease
-    group: Path
+    group: Group
     device: str
     rate_bps: int
     from_ns: int
@@ -79,11 +77,9 @@ class Throttle:
     def end(self) -> FaultEnd:
         """Remove the limit; the group has to have reached it, and nothing much to have gone past it."""
         seconds = (mono_ns() - self.from_ns) / 1e9
-        group_bps = _group_bytes(self.group, self.device) / seconds
+        group_bps = _group_bytes(self.group.path, self.device) / seconds
         device_bps = (_device_bytes(self.device) - self.device_bytes_before) / seconds
-        healed = self.lease.heal()
-        if not healed.complete:
-            raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+        self.group.end()
         reached = group_bps >= REACHED_SHARE_MIN * self.rate_bps
         passed = device_bps > PASSED_SHARE_MAX * self.rate_bps
         words = f"the broker wrote {group_bps / 2**20:.2f} MiB/s, the device took {device_bps / 2**20:.2f} MiB/s"
@@ -96,39 +92,23 @@ class Throttle:
 
 def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s: float) -> Throttle:
     """Limit what a process writes to its store's device. Raises LeaseError; nothing is left then."""
-    version = "v2" if (_ROOTS["v2"] / "cgroup.controllers").exists() else "v1"
     mount = kernel.our_mount(str(store.mountpoint), str(store.image), store.uuid)
     if mount is None:
         raise LeaseError(f"{store.mountpoint} is not mounted")
-    group = _ROOTS[version] / f"{CGROUP_PREFIX}{secrets.token_hex(8)}"
-    lease = leases.hold(CGROUP, {"path": str(group), "home": str(_home(pid, version))}, until_s=until_s)
-    try:
-        group.mkdir()
-        if version == "v2":
-            (group / "io.max").write_text(f"{mount.device} wbps={rate_bps}")
-        else:
-            (group / "blkio.throttle.write_bps_device").write_text(f"{mount.device} {rate_bps}")
-        (group / "cgroup.procs").write_text(str(pid))
-    except OSError as error:
-        lease.heal()
-        raise LeaseError(f"the writes of process {pid} could not be limited: {error}") from error
+    is_v2 = (_ROOT_V2 / "cgroup.controllers").exists()
+    group = make_group(leases, pid, _ROOT_V2 if is_v2 else BLKIO_V1, until_s=until_s)
+    if is_v2:
+        group.set("io.max", f"{mount.device} wbps={rate_bps}")
+    else:
+        group.set("blkio.throttle.write_bps_device", f"{mount.device} {rate_bps}")
+    group.set("cgroup.procs", str(pid))
     return Throttle(
-        lease=lease,
         group=group,
         device=mount.device,
         rate_bps=rate_bps,
         from_ns=mono_ns(),
         device_bytes_before=_device_bytes(mount.device),
     )
-
-
-def _home(pid: int, version: str) -> Path:
-    """The group that the process is in now."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if (version == "v2" and not controllers) or "blkio" in controllers.split(","):
-            return _ROOTS[version] / path.lstrip("/")
-    raise LeaseError(f"process {pid} is in no control group that limits writes")
 
 
 def _device_bytes(device: str) -> int:

@@ -15,9 +15,10 @@ import pytest
 from harness.abilities import Abilities
 from harness.backends.store import LeasedStore
 from harness.errors import LabError
+from harness.faults.cgroups import unified_root
 from harness.faults.dirty_pages import start_neighbour
 from harness.faults.disk_full import fill
-from harness.faults.network_cut import cut_ports
+from harness.faults.network_cut import cut_ports, cut_processes
 from harness.faults.network_delay import DelayByNetem, delay_ports
 from harness.faults.write_throttle import ThrottleByCgroup, limit
 from harness.leases import Leases, leases_in
@@ -64,6 +65,81 @@ def test_a_cut_drops_what_goes_to_the_port_and_nothing_else(leases: Leases, serv
         heard.settimeout(10)
         assert heard.recv(5) == b"hello"
     assert answers(cut_port)
+
+
+CONNECTS = """
+import socket, sys
+kept = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=10)
+print("connected", flush=True)
+for line in sys.stdin:
+    if line == "new\\n":
+        try:
+            socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=1).close()
+            print("yes", flush=True)
+        except TimeoutError:
+            print("no", flush=True)
+    else:
+        kept.sendall(b"x")
+        print("sent", flush=True)
+"""
+
+
+class Peer:
+    """A process that keeps a connection to a server, and makes a new one when asked."""
+
+    def __init__(self, server: socket.socket) -> None:
+        argv = [sys.executable, "-c", CONNECTS, str(port_of(server))]
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.heard, _ = server.accept()
+        assert self._line() == "connected"
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ask(self, what: str) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return self._line()
+
+    def comes_through(self, within_s: float) -> bool:
+        assert self.ask("send") == "sent"
+        self.heard.settimeout(within_s)
+        try:
+            return self.heard.recv(1) == b"x"
+        except TimeoutError:
+            return False
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.heard.close()
+
+
+@pytest.mark.usefixtures("firewall")
+def test_a_cut_of_one_process_leaves_others_to_talk_to_the_same_port(
+    leases: Leases, servers: list[socket.socket]
+) -> None:
+    if unified_root() is None:
+        pytest.skip("no control groups of version 2")
+    cut_off, other = Peer(servers[0]), Peer(servers[0])
+    home = Path(f"/proc/{cut_off.process.pid}/cgroup").read_text()
+    try:
+        cut = cut_processes(leases, [(cut_off.process.pid, [port_of(servers[0])])], until_s=60)
+        assert (cut_off.ask("new"), other.ask("new")) == ("no", "yes")
+        assert not cut_off.comes_through(within_s=0.3)
+        assert other.comes_through(within_s=5)
+        end = cut.end()
+        assert end.exercised, end.achieved
+        # What it sent into the cut arrives first, and then what it sends now.
+        assert cut_off.comes_through(within_s=10)
+        assert cut_off.ask("new") == "yes"
+        assert Path(f"/proc/{cut_off.process.pid}/cgroup").read_text() == home
+    finally:
+        cut_off.close()
+        other.close()
+    assert not [record for record in leases_in(leases.state_dir) if record.kind in ("rule", "cgroup")]
 
 
 @pytest.mark.usefixtures("firewall")
@@ -169,7 +245,7 @@ def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
     end = throttle.end()
     assert end.exercised, end.achieved
     assert Path(f"/proc/{broker}/cgroup").read_text() == home
-    assert not throttle.group.exists()
+    assert not throttle.group.path.exists()
 
 
 @pytest.mark.parametrize("broker", ["buffered"], indirect=True)

@@ -1,0 +1,67 @@
+"""A control group of our own that a process moves into, under a lease that moves it back."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import kernel
+from harness.errors import LeaseError
+from harness.kernel_leases import CGROUP, CGROUP_PREFIX
+from harness.leases import Lease, Leases
+
+BLKIO_V1 = Path("/sys/fs/cgroup/blkio")
+
+
+def unified_root() -> Path | None:
+    """Where control groups of version 2 are mounted, which may be beside those of version 1; None without any."""
+    return next((Path(mount.mountpoint) for mount in kernel.mounts() if mount.kind == "cgroup2"), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A control group of ours below ``root``."""
+
+    root: Path
+    path: Path
+    lease: Lease
+
+    def set(self, name: str, value: str) -> None:
+        """Write one of its files. Raises LeaseError, and the group is gone then."""
+        try:
+            (self.path / name).write_text(value)
+        except OSError as error:
+            self.lease.heal()
+            raise LeaseError(f"{name} of a control group cannot be {value}: {error.strerror}") from error
+
+    def end(self) -> None:
+        """Move its processes back and remove it. Raises LeaseError."""
+        healed = self.lease.heal()
+        if not healed.complete:
+            raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+
+
+def make_group(leases: Leases, pid: int, root: Path, *, until_s: float) -> Group:
+    """An empty group, whose processes will go back to where ``pid`` is now. Raises LeaseError."""
+    path = root / f"{CGROUP_PREFIX}{secrets.token_hex(8)}"
+    lease = leases.hold(CGROUP, {"path": str(path), "home": str(_group_of(pid, root))}, until_s=until_s)
+    try:
+        path.mkdir()
+    except OSError as error:
+        lease.release()
+        raise LeaseError(f"no control group can be made in {root}: {error.strerror}") from error
+    return Group(root=root, path=path, lease=lease)
+
+
+def _group_of(pid: int, root: Path) -> Path:
+    """The group below ``root`` that the process is in: a line ``7:blkio:/path`` of version 1, ``0::/path`` of 2."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError as error:
+        raise LeaseError(f"there is no process {pid}") from error
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if (root.name in controllers.split(",")) if root == BLKIO_V1 else not controllers:
+            return root / path.lstrip("/")
+    raise LeaseError(f"process {pid} is in no control group below {root}")
