@@ -51,12 +51,12 @@ class KillsInPhase:
         print(text, file=sys.stderr)
 
 
-def main(phase: str, folder: Path) -> None:
-    """Run one stalled trial of 4.6.0 and die in ``phase``."""
+def main(phase: str, folder: Path, way: str) -> None:
+    """Run one trial of 4.6.0 with an append stalled in this way, and die in ``phase``."""
     scenario = scenarios.find("append-stall")
     arm = dataclasses.replace(scenario.arm("incident"), cells=({"stall_ms": STALL_MS, "rate_hz": 200},))
     short = dataclasses.replace(scenario, arms=(arm,))
-    plan = make_plan(Wish(scenarios=[short], releases=["4.6.0"], trials=1), Host(cores=2, memory_mb=8000))
+    plan = make_plan(Wish(scenarios=[short], releases=["4.6.0"], trials=1, ways=[way]), Host(cores=2, memory_mb=8000))
     manifest = Manifest(
         run=f"killed-in-{phase}",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -86,4 +86,4 @@ def main(phase: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])

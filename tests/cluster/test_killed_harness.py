@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.analyze import analyze
+from harness.abilities import Abilities
 from harness.leases import leases_in
 from harness.model import VerdictKind
 from harness.releases import Java
@@ -37,14 +38,19 @@ def _processes_of(state: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize(
+    ("phase", "way"),
+    [*((phase, "byteman") for phase in PHASES), pytest.param("inject", "freeze", marks=pytest.mark.root)],
+)
 def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
-    phase: str, tmp_path: Path, java: Java
+    phase: str, way: str, tmp_path: Path, java: Java
 ) -> None:
+    if way == "freeze" and (reason := Abilities.of_this_host().why_no_loop_mount()) is not None:
+        pytest.skip(reason)
     script = Path(__file__).with_name("killed_harness.py")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (tmp_path / "stderr.log").open("wb") as stderr:
-        harness = subprocess.Popen([sys.executable, script, phase, tmp_path], env=environment, stderr=stderr)
+        harness = subprocess.Popen([sys.executable, script, phase, tmp_path, way], env=environment, stderr=stderr)
         seen: set[int] = set()
 
         def has_ended() -> bool:
@@ -66,6 +72,8 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     # The healer strikes a lease off once it has seen its process gone, which is a moment later.
     wait_until("every lease to be struck off", lambda: not leases_in(tmp_path / "state"), timeout_s=GONE_S_MAX)
     assert not _processes_of(tmp_path / "state")
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
+    assert not list(tmp_path.glob("**/*.img"))
 
     trial = next((tmp_path / "run" / "trials").iterdir())
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
