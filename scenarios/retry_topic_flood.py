@@ -189,8 +189,9 @@ TOPICS_02 = Claim(
     article="A4",
     says="The name server logs a TooLongFrameException (16,777,295 was observed); the broker logs a registerBroker Exception "
     "with a RemotingSendRequestException.",
-    reading="Every name server's log has the exception with a length above its limit, and the broker's log has a failed "
-    "registration with a RemotingSendRequestException, in the words of its release.",
+    reading="Every name server's log has the exception with a length above its limit, and the log of the broker of the "
+    "article's size has a failed registration with a RemotingSendRequestException, in the words of its release. (A frame of "
+    "256 KiB is written whole before the connection is closed, and then waited for in vain: another exception.)",
     parts=(
         _part(
             "refusals in each name server's log",
@@ -215,7 +216,7 @@ TOPICS_02 = Claim(
         _part(
             "RemotingSendRequestException in the broker's log",
             "registration_failures",
-            "incident",
+            "incident-full-size",
             ">=",
             1,
             "lines",
@@ -225,9 +226,9 @@ TOPICS_02 = Claim(
     ),
     expected=_expect(
         VerdictKind.CONFIRMED,
-        "the decoder logs what LengthFieldBasedFrameDecoder throws and closes the connection, at which the broker's client "
-        "fails the waiting request as one that could not be sent",
-        f"{DECODER}.decode, org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.failFast",
+        "the decoder logs what LengthFieldBasedFrameDecoder throws and closes the connection while most of the 16 MiB are still "
+        "to be written, so that the broker's client fails the request as one that could not be sent",
+        f"{DECODER}.decode, org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeSyncImpl",
     ),
     truth="The first refused frame was {bytes above the limit} bytes above the limit; the broker's log had "
     "{RemotingSendRequestException in the broker's log} such exceptions.",
