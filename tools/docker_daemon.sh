@@ -78,6 +78,8 @@ stop() {
     echo "dockerd $pid did not stop" >&2
     exit 4
   fi
+  # It leaves the name of the host's own network namespace, once a container has used that.
+  find "$folder/exec/netns" -type f -exec umount {} \; 2>/dev/null || true
   # What it had mounted for its containers has gone with them; a mount that is left must not be deleted through.
   if grep -q " $folder/" /proc/self/mounts; then
     echo "still mounted below $folder, so it is kept:" >&2
