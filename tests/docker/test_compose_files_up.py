@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import pytest
 from harness.backends.compose import COMPOSE_FILES, Docker
 from harness.backends.ports import BROKER_PORTS, free_port
 from harness.clients.remoting import Remoting
-from harness.engine import COMMAND_S_MAX, Compose
+from harness.engine import Compose
 from harness.errors import ClientError
 from harness.wait import NotYet, wait_until
 
@@ -69,11 +70,9 @@ def test_what_compose_waited_for_can_be_used(docker: Docker, environment: Mappin
 
 
 def test_the_old_docker_compose_reads_the_same_file(docker: Docker, environment: Mapping[str, str]) -> None:
-    old = Compose(command=("docker-compose",), version="1")
-    try:
-        subprocess.run([*old.command, "version"], capture_output=True, timeout=COMMAND_S_MAX, check=True)
-    except (OSError, subprocess.CalledProcessError):
+    if shutil.which("docker-compose") is None:
         pytest.skip("the old docker-compose is not installed")
+    old = Compose(command=("docker-compose",), version="1")
 
     def has_its_broker() -> bool:
         try:

@@ -67,13 +67,14 @@ class _Owner:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(30)
 
-    def lease(self) -> str:
-        records = (
-            [record for record in leases_in(self.state) if record.kind == CONTAINER] if self.state.exists() else []
-        )
-        return records[0].id if records else ""
+    def lease(self) -> str | None:
+        """The lease of its containers, once it is written down."""
+        if not self.state.exists():
+            return None
+        return next((record.id for record in leases_in(self.state) if record.kind == CONTAINER), None)
 
-    def has_containers(self, lease: str) -> bool:
+    def has_containers(self, lease: str | None) -> bool:
+        assert lease is not None
         label = {"label": f"{LEASE_LABEL}={lease}"}
         return bool(self._client.containers.list(all=True, filters=label) or self._client.volumes.list(filters=label))
 
