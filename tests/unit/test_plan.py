@@ -26,7 +26,7 @@ def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
 def test_trials_are_spread_over_the_deployments() -> None:
     plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
     incident = [d.id for d, t in plan.trials() if t.arm.name == "incident"]
-    assert len(set(incident)) == HANDOVER.effort.deployments == 2
+    assert len(set(incident)) == HANDOVER.effort.deployments == 3
 
 
 def test_what_measures_milliseconds_has_a_wave_of_its_own() -> None:
