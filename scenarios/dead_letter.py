@@ -212,7 +212,8 @@ TOPICS_08 = Claim(
             (RETRIES + 1, RETRIES + 1),
             0.5,
             "of messages",
-            "The first consumption and 16 retries, not one more or less; twelve messages fail, of which a noisy machine may disturb two.",
+            "The first consumption and 16 retries, not one more or less; twelve messages fail, of which a noisy machine may "
+            "disturb two.",
         ),
         _share(
             "all delays as set",
