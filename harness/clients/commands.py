@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import select
 import subprocess
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,6 +23,7 @@ from harness.errors import ClientError
 START_S_MAX = 120.0
 COMMAND_S_MAX = 90.0
 END_S_MAX = 10.0
+PIPE_BYTES = 1 << 16
 
 
 class Child(Protocol):
@@ -114,6 +117,8 @@ class CommandedClient:
         self._process = process
         self._logs = logs
         self._turn = threading.Lock()
+        self._commands = 0
+        self._unread = b""
         self.name = name
 
     def wait_started(self) -> None:
@@ -132,7 +137,8 @@ class CommandedClient:
     def call(self, command: str, **arguments: object) -> object:
         """One command by name, and its result. Commands of several threads wait for each other."""
         with self._turn:
-            self.write({"do": command, "with": arguments})
+            self._commands += 1
+            self.write({"do": command, "with": arguments, "number": self._commands})
             return self._read(COMMAND_S_MAX, command).get("result")
 
     def open_history(self, path: Path) -> None:
@@ -169,17 +175,31 @@ class CommandedClient:
             raise ClientError(f"client {self.name} is gone ({error}){self._last_words()}") from error
 
     def _read(self, timeout_s: float, doing: str) -> dict[str, object]:
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            answer: dict[str, object] = json.loads(self._line(deadline_s, doing))
+            # An earlier command was given up; its answer, which came after that, is nobody's.
+            if answer.get("number") != self._commands:
+                continue
+            if not answer.get("ok"):
+                why = f"{answer.get('error')}: {answer.get('message')}"
+                raise ClientError(f"client {self.name} could not {doing}: {why}")
+            return answer
+
+    def _line(self, deadline_s: float, doing: str) -> bytes:
+        # Read without a buffer of Python's, which would hide a second line from select.
         assert self._process.stdout is not None
-        readable, _, _ = select.select([self._process.stdout], [], [], timeout_s)
-        if not readable:
-            raise ClientError(f"client {self.name} did not {doing} within {timeout_s:.0f} s{self._last_words()}")
-        line = self._process.stdout.readline()
-        if not line:
-            raise ClientError(f"client {self.name} ended while it should {doing}{self._last_words()}")
-        answer: dict[str, object] = json.loads(line)
-        if not answer.get("ok"):
-            raise ClientError(f"client {self.name} could not {doing}: {answer.get('error')}: {answer.get('message')}")
-        return answer
+        pipe = self._process.stdout.fileno()
+        while b"\n" not in self._unread:
+            readable, _, _ = select.select([pipe], [], [], max(0.0, deadline_s - time.monotonic()))
+            if not readable:
+                raise ClientError(f"client {self.name} did not {doing} in time{self._last_words()}")
+            received = os.read(pipe, PIPE_BYTES)
+            if not received:
+                raise ClientError(f"client {self.name} ended while it should {doing}{self._last_words()}")
+            self._unread += received
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
 
     def _last_words(self) -> str:
         try:

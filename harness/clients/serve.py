@@ -27,12 +27,13 @@ def serve(make: Callable[[Mapping[str, Any]], Commanded]) -> None:
     os.dup2(2, 1)
     commands = iter(sys.stdin.readline, "")
     worker = make(json.loads(next(commands)))
-    _reply(replies, {"ok": True, "pid": os.getpid()})
+    _reply(replies, {"ok": True, "pid": os.getpid(), "number": 0})
     for line in commands:
         command = json.loads(line)
         if command["do"] == "exit":
             break
-        _reply(replies, _answer(getattr(worker, command["do"]), command["with"]))
+        answer = _answer(getattr(worker, command["do"]), command["with"])
+        _reply(replies, {**answer, "number": command["number"]})
     worker.end()
     # Clients leave threads behind, in Java as in native code, that would keep the process; all is written.
     os._exit(0)
