@@ -29,7 +29,9 @@ class Owner:
 
     def __init__(self, script: str, state_dir: Path) -> None:
         source = "import os, signal, subprocess, sys, time\nfrom pathlib import Path\nfrom harness.leases import *\n"
-        source += f"state_dir = Path({str(state_dir)!r})\n" + textwrap.dedent(script)
+        # The tests themselves may run under nohup, and an ignored signal is inherited.
+        source += f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\nstate_dir = Path({str(state_dir)!r})\n"
+        source += textwrap.dedent(script)
         # Another working folder than the repository's: the healer has to find its way from anywhere.
         self.popen = subprocess.Popen(
             [sys.executable, "-c", source],
