@@ -80,6 +80,8 @@ CHECKERS: Mapping[str, Checker] = {
 }
 
 _HAND_OVERS = frozenset({"ordered-lock-handover", "ordered-lock-tuning", "ordered-migration"})
+_ORDERED = _HAND_OVERS | {"ordered-lock-ratio"}
+_TOPICS = frozenset({"dead-letter", "name-server-divergence", "retry-topic-flood"})
 ONLY_OF: Mapping[str, frozenset[str]] = {
     "parts": _HAND_OVERS,
     "diagnosis": frozenset({"ordered-lock-handover"}),
@@ -88,6 +90,15 @@ ONLY_OF: Mapping[str, frozenset[str]] = {
     "pauses": frozenset({"ordered-lock-ratio"}),
     "queue_numbers": frozenset({"queue-number-mismatch"}),
     "key_queues": frozenset({"broker-leaves-keys-move"}),
+    "locks": _ORDERED,
+    "attempts": frozenset({"busy-broker-of-two"}),
+    "stored": frozenset({"append-lock-over-1s", "busy-broker-of-two", "name-server-divergence", "pool-loss"}),
+    "isolation": frozenset({"send-queue-full"}),
+    "answers": _TOPICS,
+    "registrations": frozenset({"retry-topic-flood"}),
+    "retries": frozenset({"dead-letter"}),
+    "routes": frozenset({"name-server-divergence", "retry-topic-flood"}),
+    "senders": frozenset({"name-server-divergence"}),
 }
 """Incidents without which a checker has nothing to look at: planning a job for nothing takes seconds."""
 
