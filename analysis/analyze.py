@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -61,10 +62,12 @@ def analyze_in(
     folder = run.path / ANALYSIS_FOLDER
     _fresh(folder)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
-    say(f"reading {len(run.history_files())} histories")
-    records = load_records(spark, run)
-    say("reading logs")
-    logs = load_logs(spark, run)
+    say(f"reading {len(run.history_files())} histories, and logs")
+    # Side by side: each alone leaves a core idle while it lists files and plans.
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        reading = pool.submit(load_records, spark, run)
+        logs = load_logs(spark, run)
+        records = reading.result()
     facts = trial_facts(records, run, logs.stops)
     judged = validity.judge(facts, known)
     trials = trials_frame(spark, run, facts)

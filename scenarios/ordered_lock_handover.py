@@ -37,7 +37,7 @@ RATE_PER_QUEUE_HZ = 1.5
 """Every message is a pull of its own for each group: little load for many owners, which all wait at the same time. A queue
 that stood still for longer than the gap between two messages has one waiting at its take-over, so that the gap does not
 enter the figure; where it moves at once the gap would, and the rate is higher."""
-RATE_WITHOUT_WAIT_HZ = 10.0
+RATE_WITHOUT_WAIT_HZ = 5.0
 QUICK_LOAD = {"groups": 7}
 
 
