@@ -25,11 +25,12 @@ from harness.backends.store import mount_store
 from harness.faults.store_freeze import Freezer, FreezeStamps
 from harness.kernel_leases import FREEZE
 from harness.leases import Leases
-from harness.model import BrokerSettings, Store
+from harness.model import BrokerSettings, Store, StoreImage
 
 MEDIAN_MS_MAX, P95_MS_MAX = 5.0, 15.0
 APPENDS_HZ = 500
 STORES: tuple[Store, ...] = ("loop-ext4", "loop-xfs")
+IMAGES: tuple[StoreImage, ...] = ("memory", "beside")
 
 
 def append_for_ever(path: Path, stalls: multiprocessing.Queue[float]) -> None:
@@ -98,6 +99,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--freezes", type=int, default=20)
     parser.add_argument("--store", choices=STORES, default=STORES[0])
+    parser.add_argument("--image", choices=IMAGES, default=IMAGES[0], help="where the file system's image lies")
     options = parser.parse_args()
     store: Store = options.store
     if (reason := Abilities.of_this_host().why_no_loop_mount(store.removeprefix("loop-"))) is not None:
@@ -105,7 +107,8 @@ def main() -> int:
         return 0
     exact = True
     with tempfile.TemporaryDirectory() as scratch, Leases.open(Path(scratch) / "state") as leases:
-        leased = mount_store(leases, Path(scratch) / "store", BrokerSettings(store=store), until_s=3600)
+        settings = BrokerSettings(store=store, store_image=options.image)
+        leased = mount_store(leases, Path(scratch) / "store", settings, until_s=3600)
         assert leased is not None
         mount = leased.mount
         handle = kernel.open_mountpoint(str(mount.mountpoint))

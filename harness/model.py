@@ -81,6 +81,7 @@ class Topology:
 
 
 Store = Literal["folder", "loop-ext4", "loop-xfs"]
+StoreImage = Literal["beside", "memory"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,8 @@ class BrokerSettings:
     variables. ``logging`` is ``lab`` (milliseconds, UTC, bounded files) or ``stock`` (what the release ships).
     ``jvm`` are further options of its JVM, which win over the lab's. ``store`` says where its store lies: in a folder, or
     on a file system of its own (``store_mb`` mebibytes in an image file, by a loop device), which faults of the kernel
-    need and which only root can mount.
+    need and which only root can mount. ``store_image`` is where the image lies: beside the store on the host's disk, or
+    in memory, where the store does not wait for a disk that others use.
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -113,6 +115,7 @@ class BrokerSettings:
     jvm: tuple[str, ...] = ()
     store: Store = "folder"
     store_mb: int = 1024
+    store_image: StoreImage = "beside"
     name_server_jvm: tuple[str, ...] = ()
     """Further options of the name servers' JVMs."""
     topics_ahead: TopicsAhead | None = None

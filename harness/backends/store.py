@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from harness import kernel
 from harness.errors import LeaseError
@@ -14,6 +17,7 @@ from harness.leases import Lease, LeaseData, Leases
 from harness.model import BrokerSettings
 
 MAKE_S_MAX = 60.0
+MEMORY = Path("/dev/shm")
 
 _MAKE_OPTIONS = {
     # No reserve for root and a small journal: the file system is small, and what freezes has to write the journal out.
@@ -56,7 +60,7 @@ class LeasedStore:
 
 
 def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until_s: float) -> LeasedStore | None:
-    """Mount what ``settings`` ask for at ``folder``, with its image beside it; None where that is a plain folder.
+    """Mount what ``settings`` ask for at ``folder``; None where that is a plain folder.
 
     Raises LeaseError when the file system cannot be made or mounted; nothing of it is left then.
     """
@@ -65,13 +69,8 @@ def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until
     kind = settings.store.removeprefix("loop-")
     folder.mkdir(parents=True, exist_ok=True)
     # The kernel tells a loop device's file by its real path.
-    mountpoint = folder.resolve()
-    mount = StoreMount(
-        mountpoint=mountpoint,
-        image=mountpoint.with_name(f"{mountpoint.name}.{kind}.img"),
-        uuid=str(uuid.uuid4()),
-        kind=kind,
-    )
+    mountpoint, name = folder.resolve(), str(uuid.uuid4())
+    mount = StoreMount(mountpoint=mountpoint, image=_image(mountpoint, name, settings), uuid=name, kind=kind)
     leased = LeasedStore(mount=mount, lease=leases.hold(MOUNT, mount.identity(), until_s=until_s))
     try:
         with mount.image.open("xb") as file:
@@ -85,6 +84,21 @@ def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until
             advice="It needs root, loop devices and room for its image; `mqlab doctor` says what is missing.",
         ) from error
     return leased
+
+
+def _image(mountpoint: Path, name: str, settings: BrokerSettings) -> Path:
+    """In memory only where there is twice the room: an image that cannot grow breaks its file system."""
+    if settings.store_image == "memory" and (MEMORY.is_dir() and _room_mb(MEMORY) >= 2 * settings.store_mb):
+        return MEMORY / f"mqlab-{name}.img"
+    return mountpoint.with_name(f"{mountpoint.name}.img")
+
+
+def _room_mb(folder: Path) -> float:
+    """What is free on a file system in memory; 0 when it is none."""
+    if not any(mount.mountpoint == str(folder) and mount.kind == "tmpfs" for mount in kernel.mounts()):
+        return 0.0
+    status = os.statvfs(folder)
+    return min(status.f_bavail * status.f_frsize, psutil.virtual_memory().available) / 2**20
 
 
 def _make_file_system(mount: StoreMount) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from analysis.analyze import analyze
 from harness.abilities import Abilities
+from harness.backends.store import MEMORY
 from harness.leases import leases_in
 from harness.model import VerdictKind
 from harness.releases import Java
@@ -47,6 +48,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
 ) -> None:
     if way == "freeze" and (reason := Abilities.of_this_host().why_no_loop_mount()) is not None:
         pytest.skip(reason)
+    images = set(MEMORY.glob("mqlab-*"))
     script = Path(__file__).with_name("killed_harness.py")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (tmp_path / "stderr.log").open("wb") as stderr:
@@ -73,7 +75,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     wait_until("every lease to be struck off", lambda: not leases_in(tmp_path / "state"), timeout_s=GONE_S_MAX)
     assert not _processes_of(tmp_path / "state")
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
-    assert not list(tmp_path.glob("**/*.img"))
+    assert not {*tmp_path.glob("**/*.img"), *MEMORY.glob("mqlab-*")} - images
 
     trial = next((tmp_path / "run" / "trials").iterdir())
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]

@@ -11,6 +11,7 @@ import pytest
 from harness.abilities import Abilities
 from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
+from harness.backends.store import MEMORY
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
@@ -43,11 +44,12 @@ def cluster(
         settings=StallByFreeze().brokers(BrokerSettings()),
         can_stall=True,
     )
+    before = set(MEMORY.glob("mqlab-*"))
     started = start_local(spec, tmp_path_factory.mktemp("frozen"), leases, java, until_s=300)
     yield started
     started.down()
     assert str(started.folder) not in Path("/proc/self/mountinfo").read_text()
-    assert not list(started.folder.glob("**/*.img"))
+    assert not {*started.folder.glob("**/*.img"), *MEMORY.glob("mqlab-*")} - before
 
 
 def test_an_append_waits_for_the_thaw_while_the_broker_answers_what_needs_no_store(
