@@ -80,7 +80,6 @@ CHECKERS: Mapping[str, Checker] = {
 }
 
 _HAND_OVERS = frozenset({"ordered-lock-handover", "ordered-lock-tuning", "ordered-migration"})
-_ORDERED = _HAND_OVERS | {"ordered-lock-ratio"}
 _TOPICS = frozenset({"dead-letter", "name-server-divergence", "retry-topic-flood"})
 ONLY_OF: Mapping[str, frozenset[str]] = {
     "parts": _HAND_OVERS,
@@ -90,7 +89,6 @@ ONLY_OF: Mapping[str, frozenset[str]] = {
     "pauses": frozenset({"ordered-lock-ratio"}),
     "queue_numbers": frozenset({"queue-number-mismatch"}),
     "key_queues": frozenset({"broker-leaves-keys-move"}),
-    "locks": _ORDERED,
     "attempts": frozenset({"busy-broker-of-two"}),
     "stored": frozenset({"append-lock-over-1s", "busy-broker-of-two", "name-server-divergence", "pool-loss"}),
     "isolation": frozenset({"send-queue-full"}),
