@@ -133,3 +133,30 @@ def test_the_clients_own_error_reaches_the_harness(client: JavaClient, cluster: 
     with pytest.raises(ClientError, match="setNoSuchSetting"):
         client.start_producer("q", "group", namesrv_addresses(cluster), noSuchSetting=1)
     assert client.is_running()
+
+
+def test_a_history_may_be_closed_while_its_consumers_go_on(
+    client: JavaClient, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    topic = "closed"
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    client.start_consumer(
+        ConsumerSpec(instance="c", group="closed", topic=topic, ordered=True), namesrv_addresses(cluster)
+    )
+    client.start_producer("p", "g", namesrv_addresses(cluster))
+    client.wait_for_route("p", topic, 8)
+    spec = ScheduleSpec(
+        name="s",
+        instance="p",
+        rate_hz=1000,
+        start_ns=mono_ns(),
+        operations=60_000,
+        sends=SendSettings(topic=topic),
+    )
+    client.start_schedule(spec)
+    for part in range(5):
+        wanted = client.schedule_state("s").ended + 200
+        wait_until("sends", lambda wanted=wanted: client.schedule_state("s").ended >= wanted, timeout_s=60)  # type: ignore[misc]
+        client.close_history()  # Raises when it could not record everything.
+        client.open_history(tmp_path / f"part-{part}.jsonl")
+    client.stop_schedule("s")

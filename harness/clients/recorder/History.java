@@ -92,6 +92,10 @@ public final class History implements Runnable {
         }
         boolean interrupted = false;
         synchronized (this) {
+            if (closed) {
+                // What goes on after a trial's end is nobody's; consumers do until their process ends.
+                return;
+            }
             while (!hasRoom(record.length() + NUMBER_BYTES_MAX)) {
                 if (closed || next != null || !unprepared.isEmpty()) {
                     refuse();
@@ -119,7 +123,7 @@ public final class History implements Runnable {
 
     private void refuse() {
         if (failure.isEmpty()) {
-            failure = closed ? "a record came after the end" : next != null ? "a record is too long" : unprepared;
+            failure = closed ? "it was closed while a record waited for room" : next != null ? "a record is too long" : unprepared;
         }
     }
 
