@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,7 @@ def comment_of(lease_id: str) -> str:
     return f"mqlab:{lease_id}"
 
 
-class _OneByOne:
+class _OneByOne(ABC):
     """A kind whose leases are healed one after another."""
 
     survives_boot: bool = False
@@ -57,9 +58,9 @@ class _OneByOne:
         deadline_s = time.monotonic() + timeout_s
         return {lease.id: self.undo(lease, deadline_s) for lease in leases}
 
+    @abstractmethod
     def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
         """What was done, and whether nothing is left."""
-        raise NotImplementedError
 
 
 class _Mount(_OneByOne):
