@@ -84,6 +84,16 @@ def wait_healed(state_dir: Path) -> None:
     wait_until("the last lease to be removed", lambda: not leases_in(state_dir), timeout_s=5)
 
 
+def wait_logged(state_dir: Path, *words: str) -> None:
+    """The healer strikes a lease off first and says so after."""
+
+    def said() -> bool:
+        log = (state_dir / "healer.log").read_text()
+        return all(word in log for word in words)
+
+    wait_until(f"the healer to say {', '.join(words)}", said, timeout_s=5)
+
+
 SPAWN_THREE = """
     leases = Leases.open(state_dir)
     children = [leases.spawn(["sleep", "300"], name=f"node-{i}", until_s=300) for i in range(3)]
@@ -98,8 +108,7 @@ def test_nothing_is_left_when_the_owner_is_killed(start: Start, state_dir: Path)
     owner.kill()
     wait_gone(*processes)
     wait_healed(state_dir)
-    log = (state_dir / "healer.log").read_text()
-    assert all(f"killed {process.pid}" in log for process in processes[:3])
+    wait_logged(state_dir, *[f"killed {process.pid}" for process in processes[:3]])
 
 
 def test_what_the_children_started_is_gone_as_well(start: Start, state_dir: Path, tmp_path: Path) -> None:
@@ -149,7 +158,7 @@ def test_a_process_is_found_when_its_pid_was_never_written_down(start: Start, st
     assert child is not None
     wait_gone(child)
     wait_healed(state_dir)
-    assert "(being started): killed" in (state_dir / "healer.log").read_text()
+    wait_logged(state_dir, "(being started): killed")
 
 
 def test_a_process_that_shows_up_after_its_owners_death_is_found(start: Start, state_dir: Path) -> None:
