@@ -7,22 +7,24 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis import law, report_data
 from analysis.checkers import validity
 from analysis.checkers.base import Inputs
 from analysis.consumption import fold_consumption
-from analysis.evidence import ANALYSIS_FOLDER, load_records
+from analysis.evidence import ANALYSIS_FOLDER, Records, keep, load_records
 from analysis.excerpts import with_excerpts
 from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.report.law import write_law
 from analysis.run_directory import RunDirectory, read_run_directory
-from analysis.session import spark_session
-from analysis.trials import trial_facts, trials_frame
-from analysis.verdict import Evidence, findings
+from analysis.schema import OBSERVATIONS
+from analysis.session import SparkPlace, for_small_tables, spark_session
+from analysis.trials import TrialFacts, trial_facts, trials_frame
+from analysis.verdict import Evidence, TrialValidity, findings
 from harness.model import Finding, Scenario
 
 Progress = Callable[[str], None]
@@ -31,8 +33,7 @@ Progress = Callable[[str], None]
 def analyze(
     run_dir: Path,
     scenarios: Sequence[Scenario],
-    master: str | None = None,
-    java_home: Path | None = None,
+    place: SparkPlace,
     progress: Progress | None = None,
 ) -> list[Finding]:
     """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
@@ -47,7 +48,7 @@ def analyze(
     run = read_run_directory(run_dir)
     say = progress or _silent
     say("starting Spark")
-    spark = spark_session(master, java_home)
+    spark = spark_session(place)
     try:
         return analyze_in(spark, run, scenarios, say)
     finally:
@@ -74,17 +75,37 @@ def analyze_in(
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     say("checking")
+    for_small_tables(spark)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
-    observed = observe(spark, inputs, judged, folder)
-    say("deciding")
-    write_law(run.path, law.score(run, observed.observations, judged))
-    evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
-    found = with_excerpts(findings(known, evidence), run.path)
-    say("writing the report's data")
-    series = report_data.series_json(records, trials, facts, judged)
+    observed = observe(inputs, judged, known)
+    say("deciding, and writing the report's data")
+    # Verdicts are computed here, in Python, while Spark is at the tables.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
+        write_law(run.path, law.score(run, observed.observations, judged))
+        evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
+        found = with_excerpts(findings(known, evidence), run.path)
+        series = writing.result()
     spark.catalog.clearCache()
     _write(folder, run, known, found, observed, report_data.trials_json(facts, judged), series, logs.counts)
     return found
+
+
+def _write_tables(
+    spark: SparkSession,
+    folder: Path,
+    observed: Observed,
+    records: Records,
+    trials: DataFrame,
+    facts: Sequence[TrialFacts],
+    judged: Sequence[TrialValidity],
+) -> report_data.Json:
+    """Keep the observations, and return the series that the report draws."""
+    with_checker = [(*row, checker) for checker, rows in observed.rows.items() for row in rows]
+    schema = StructType([*OBSERVATIONS.fields, StructField("checker", StringType())])
+    table = spark.createDataFrame(with_checker, schema, verifySchema=False)
+    keep(spark, table.coalesce(1), folder / "observations.parquet")
+    return report_data.series_json(records, trials, facts, judged)
 
 
 def _write(

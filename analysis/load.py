@@ -22,7 +22,7 @@ from analysis.consumption import fold_consumption
 from analysis.evidence import ANALYSIS_FOLDER, Records, load_records
 from analysis.logs.tables import load_logs
 from analysis.run_directory import RunDirectory, Trial, read_run_directory
-from analysis.session import spark_session
+from analysis.session import SparkPlace, spark_session
 from analysis.trials import TrialFacts, trial_facts, trials_frame
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 
@@ -111,13 +111,13 @@ def _asked(figures: Figures) -> str:
     return f" of {figures.asked_per_s:,.1f} asked ({off:+.3%})"
 
 
-def judge_load(run_dir: Path, master: str | None = None, java_home: Path | None = None) -> JudgedLoad:
+def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     """Judge a load's run directory and write ``RUN/analysis/load.json``.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory.
     """
     run = read_run_directory(run_dir)
-    spark = spark_session(master, java_home)
+    spark = spark_session(place)
     try:
         return judge_load_in(spark, run)
     finally:

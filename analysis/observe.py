@@ -1,20 +1,14 @@
-"""Runs the checkers. One that fails is written down and takes only its own measures with it.
-
-Observations are kept in ``RUN/analysis/observations.parquet``, each with the name of its checker.
-"""
+"""Runs the checkers. One that fails is written down and takes only its own measures with it."""
 
 from __future__ import annotations
 
-import functools
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import Row
 
 from analysis.checkers import (
     answers,
@@ -45,10 +39,10 @@ from analysis.checkers import (
     waiting,
 )
 from analysis.checkers.base import Checker, Inputs
-from analysis.evidence import keep
 from analysis.observations import Observation, Source
 from analysis.run_directory import RunDirectory, Trial
 from analysis.verdict import TrialValidity
+from harness.model import Scenario
 
 CHECKERS: Mapping[str, Checker] = {
     "order": order,
@@ -79,66 +73,53 @@ CHECKERS: Mapping[str, Checker] = {
     "senders": senders,
 }
 
-_HAND_OVERS = frozenset({"ordered-lock-handover", "ordered-lock-tuning", "ordered-migration"})
-_TOPICS = frozenset({"dead-letter", "name-server-divergence", "retry-topic-flood"})
-ONLY_OF: Mapping[str, frozenset[str]] = {
-    "parts": _HAND_OVERS,
-    "diagnosis": frozenset({"ordered-lock-handover"}),
-    "waiting": _HAND_OVERS,
-    "lock_cost": _HAND_OVERS,
-    "pauses": frozenset({"ordered-lock-ratio"}),
-    "queue_numbers": frozenset({"queue-number-mismatch"}),
-    "key_queues": frozenset({"broker-leaves-keys-move"}),
-    "attempts": frozenset({"busy-broker-of-two"}),
-    "stored": frozenset({"append-lock-over-1s", "busy-broker-of-two", "name-server-divergence", "pool-loss"}),
-    "isolation": frozenset({"send-queue-full"}),
-    "answers": _TOPICS,
-    "registrations": frozenset({"retry-topic-flood"}),
-    "retries": frozenset({"dead-letter"}),
-    "routes": frozenset({"name-server-divergence", "retry-topic-flood"}),
-    "senders": frozenset({"name-server-divergence"}),
-}
-"""Incidents without which a checker has nothing to look at: planning a job for nothing takes seconds."""
-
 _SIDE_BY_SIDE = 2
 """Small jobs spend their time in planning, so two at once keep two cores busy."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """Observations of the trials that count, and for each measure of a checker that failed, its error."""
+    """Observations of the trials that count, and for each measure of a checker that failed, its error.
+
+    ``rows`` are those of all trials by checker, as ``schema.OBSERVATIONS`` has them.
+    """
 
     observations: tuple[Observation, ...]
     failed: Mapping[str, str]
+    rows: Mapping[str, Sequence[Row]]
 
 
 def observe(
-    spark: SparkSession,
     inputs: Inputs,
     validity: Sequence[TrialValidity],
-    folder: Path,
+    scenarios: Sequence[Scenario],
     checkers: Mapping[str, Checker] = CHECKERS,
 ) -> Observed:
-    """Run every checker over all trials, keep what each gave, and return what the trials that count gave."""
-    incidents = {trial.incident for trial in inputs.run.trials}
-    checkers = {name: checker for name, checker in checkers.items() if name not in ONLY_OF or incidents & ONLY_OF[name]}
+    """Run the checkers that ``scenarios`` ask for over all trials."""
+    wanted = _wanted(inputs.run, scenarios)
+    checkers = {name: checker for name, checker in checkers.items() if wanted.intersection(checker.MEASURES)}
 
-    def run(name: str) -> tuple[DataFrame | None, list[Row], str]:
+    def run(name: str) -> tuple[list[Row], str]:
         try:
-            table = checkers[name].observe(inputs).persist()
-            return table, table.collect(), ""
+            return checkers[name].observe(inputs).collect(), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
         except Exception as error:
-            return None, [], f"the checker {name} failed: {_first_line(error)}"
+            return [], f"the checker {name} failed: {_first_line(error)}"
 
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
         results = dict(zip(checkers, pool.map(run, checkers), strict=True))
-    failed = {measure: error for name, (_, _, error) in results.items() if error for measure in checkers[name].MEASURES}
-    tables = [table.withColumn("checker", F.lit(name)) for name, (table, _, _) in results.items() if table is not None]
-    if tables:
-        keep(spark, functools.reduce(DataFrame.unionByName, tables).coalesce(1), folder / "observations.parquet")
-    rows = [row for _, rows, _ in results.values() for row in rows]
-    return Observed(observations=tuple(_observations(rows, inputs.run, validity)), failed=failed)
+    failed = {measure: error for name, (_, error) in results.items() if error for measure in checkers[name].MEASURES}
+    rows = {name: rows for name, (rows, _) in results.items()}
+    every = [row for rows_of_one in rows.values() for row in rows_of_one]
+    return Observed(observations=tuple(_observations(every, inputs.run, validity)), failed=failed, rows=rows)
+
+
+def _wanted(run: RunDirectory, scenarios: Sequence[Scenario]) -> frozenset[str]:
+    """The measures that something is judged by or that are shown: planning a job that nobody asks for takes seconds."""
+    arms: dict[str, set[str]] = defaultdict(set)
+    for trial in run.trials:
+        arms[trial.incident].add(trial.arm)
+    return frozenset().union(*[scenario.measures(arms[scenario.name]) for scenario in scenarios])
 
 
 def _first_line(error: Exception) -> str:

@@ -115,14 +115,7 @@ def logs_json(counts: Sequence[FileCount]) -> Json:
 
 def distributions_json(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> Json:
     """The values of every measure that a claim uses or a scenario shows, by cell; parameters of the measure apart."""
-    used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.shown} | {
-        (scenario.name, quantity.measure)
-        for scenario in scenarios
-        for claim in scenario.claims
-        for part in claim.parts
-        for quantity in (part.quantity, part.quantity.against)
-        if quantity is not None
-    }
+    used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.measures()}
     cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
     for item in observations:
         if (item.incident, item.measure) in used:

@@ -231,16 +231,8 @@ class _Judge:
 
     # --- what there is -----------------------------------------------------------------------------------------------
 
-    def quantities(self) -> list[Quantity]:
-        found: list[Quantity] = []
-        for part in self.claim.parts:
-            found.append(part.quantity)
-            if part.quantity.against is not None:
-                found.append(part.quantity.against)
-        return found
-
     def trials(self) -> list[Trial]:
-        arms = {quantity.arm for quantity in self.quantities()}
+        arms = {quantity.arm for quantity in self.claim.quantities()}
         return [trial for trial in self._trials_of_release() if trial.arm in arms]
 
     def _trials_of_release(self) -> list[Trial]:
@@ -368,7 +360,7 @@ class _Judge:
         ordered = sorted(self.claim.parts, key=lambda part: part.name != decisive)
         picked: list[list[Source]] = []
         for part in ordered:
-            for quantity in filter(None, (part.quantity, part.quantity.against)):
+            for quantity in part.quantities():
                 picked.append(_telling([item for item in self._observed(quantity) if item.source is not None]))
         # In turns, so that every part shows its best line before any part shows its second.
         turns = [source for turn in range(3) for sources in picked for source in sources[turn : turn + 1]]
@@ -377,7 +369,7 @@ class _Judge:
 
     def summaries(self) -> tuple[MeasureSummary, ...]:
         wanted: dict[str, set[tuple[tuple[str, tuple[str, ...]], ...]]] = {}
-        for quantity in self.quantities():
+        for quantity in self.claim.quantities():
             where = tuple(sorted((name, tuple(map(str, allowed))) for name, allowed in quantity.where.items()))
             wanted.setdefault(quantity.measure, set()).add(where)
         return tuple(
@@ -437,7 +429,9 @@ class _Judge:
                 said.extend(f"{trial.trial}: {note}" for note in known.notes)
         said.extend(
             f"{measure} was not judged: {self.evidence.failed[measure]}"
-            for measure in sorted({quantity.measure for quantity in self.quantities()} & set(self.evidence.failed))
+            for measure in sorted(
+                {quantity.measure for quantity in self.claim.quantities()} & set(self.evidence.failed)
+            )
         )
         if run.manifest.effort == "quick":
             said.append("a reduced number of trials (quick effort)")

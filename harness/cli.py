@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -50,6 +51,9 @@ from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, 
 from harness.releases import TOOLS, Java, cache_home, ensure_jars, find_java, known_releases
 from harness.runner import RunContext, run_plan
 from harness.topologies import TOPOLOGIES
+
+if TYPE_CHECKING:
+    from analysis.session import SparkPlace
 
 DEFAULT_RUNS = Path("runs")
 UP_HOURS = 8.0
@@ -427,6 +431,7 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     path = options.resume or options.out or DEFAULT_RUNS / run_id
     require_space(path, plan.disk_bytes)
     backend = choose_backend(options.backend, options.image, releases, java, console.print)
+    _archive_spark(options, java, console)
     manifest = _manifest(run_id, wish, plan, backend, options)
     with _open_run(options.resume, path, manifest) as run:
         _run(run, plan, backend, user_conf, console)
@@ -605,12 +610,27 @@ def _load(options: argparse.Namespace, console: Console) -> int:
 def _judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:
     from analysis.load import judge_load
 
-    judged = judge_load(path, master=options.spark_master, java_home=java.home)
+    judged = judge_load(path, _spark_place(options, java))
     if options.json:
         _print_json(dataclasses.asdict(judged))
     else:
         print("\n".join([*judged.lines(), str(path)]))
     return judged.exit_code if options.strict else EXIT_OK
+
+
+def _archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:
+    from analysis.session import archive_classes
+
+    place = _spark_place(options, java)
+    if not place.has_archive():
+        console.print("Spark: its classes are archived for quicker analyses, once, in half a minute", highlight=False)
+        archive_classes(place)
+
+
+def _spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
+    from analysis.session import SparkPlace
+
+    return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
 
 
 # --- judging ----------------------------------------------------------------------------------------------------------
@@ -625,7 +645,7 @@ def _judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, 
     def progress(text: str) -> None:
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
-    findings = analyze(path, chosen, master=options.spark_master, java_home=java.home, progress=progress)
+    findings = analyze(path, chosen, _spark_place(options, java), progress)
     write_reports(path)
     if options.json:
         _print_json([dataclasses.asdict(finding) for finding in findings])

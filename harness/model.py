@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -593,6 +593,10 @@ class Part:
     why: str
     units_min: int = 5
 
+    def quantities(self) -> tuple[Quantity, ...]:
+        """What it measures, and what that is compared with where it is."""
+        return (self.quantity,) if self.quantity.against is None else (self.quantity, self.quantity.against)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:
@@ -618,6 +622,10 @@ class Claim:
     parts: tuple[Part, ...]
     expected: Mapping[str, Expectation]
     truth: str = ""
+
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Those of all of its parts."""
+        return tuple(quantity for part in self.parts for quantity in part.quantities())
 
     def rule_hash(self) -> str:
         """SHA-256 over reading, parts and expectations; it changes when anything that decides changes."""
@@ -679,6 +687,11 @@ class Scenario:
     def arm(self, name: str) -> Arm:
         """The arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
+
+    def measures(self, arms: Collection[str] | None = None) -> frozenset[str]:
+        """What its claims are judged by in ``arms`` (default: in any), and what its report shows beside that."""
+        asked = (quantity for claim in self.claims for quantity in claim.quantities())
+        return frozenset(item.measure for item in asked if arms is None or item.arm in arms) | frozenset(self.shown)
 
 
 # --- what the analysis answers ------------------------------------------------------------------------------------------

@@ -326,6 +326,26 @@ def _count_lines(handle: int) -> tuple[int, int]:
     return lines, whole_bytes
 
 
+def cut_padding(path: Path) -> None:
+    """Cut off the empty lines that a killed Java client leaves behind its last record, a million of them at times.
+
+    Nobody may have the file open for writing. One that is not there, or that ends otherwise, is left as it is.
+    """
+    with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            begin = max(0, end - (1 << 16))
+            file.seek(begin)
+            kept = len(file.read(end - begin).rstrip(b"\n"))
+            if kept:
+                # The last record keeps its own newline, where it has one.
+                end = begin + kept + 1
+                break
+            end = begin
+        if end < file.seek(0, os.SEEK_END):
+            file.truncate(end)
+
+
 Moment = Literal["begin", "held", "end"]
 """When the brokers were read: before what was done is undone, or after everything."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from harness.errors import ClientError
+from harness.recorder import cut_padding
 
 START_S_MAX = 120.0
 COMMAND_S_MAX = 90.0
@@ -119,6 +120,7 @@ class CommandedClient:
         self._turn = threading.Lock()
         self._commands = 0
         self._unread = b""
+        self._history: Path | None = None
         self.name = name
 
     def wait_started(self) -> None:
@@ -143,6 +145,7 @@ class CommandedClient:
 
     def open_history(self, path: Path) -> None:
         """Records go to ``path`` from now on."""
+        self._history = path
         self.call("open_history", path=str(path))
 
     def close_history(self) -> None:
@@ -152,6 +155,13 @@ class CommandedClient:
                 f"client {self.name} could not record everything: {failure}",
                 advice="Free disk space and run again; what was recorded before is kept.",
             )
+        self._history = None
+
+    def cut_open_history(self) -> None:
+        """Once the process is gone: end the history that it did not close behind its last record."""
+        if self._history is not None:
+            cut_padding(self._history)
+            self._history = None
 
     def end(self) -> None:
         """Let it exit by itself where it still listens, and close its pipes."""

@@ -230,6 +230,7 @@ class JavaClient(CommandedClient):
         """End the process, by its own exit where it still listens."""
         self.end()
         self._leased.release()
+        self.cut_open_history()
 
 
 def worker_spec(

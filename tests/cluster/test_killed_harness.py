@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from analysis.analyze import analyze
+from analysis.session import SparkPlace
 from harness.abilities import Abilities
 from harness.backends.store import MEMORY
 from harness.leases import leases_in
@@ -81,7 +82,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
     begun = [event["phase"] for event in events if event["type"] == "phase" and event["event"] == "begin"]
     assert begun == list(PHASES[: len(begun)])
-    findings = analyze(tmp_path / "run", [find("append-stall")], java_home=java.home)
+    findings = analyze(tmp_path / "run", [find("append-stall")], SparkPlace(java_home=java.home))
     assert findings
     assert {finding.verdict for finding in findings} == {VerdictKind.UNDECIDED}
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_in
 from analysis.run_directory import read_run_directory
-from analysis.session import spark_session
+from analysis.session import SparkPlace, spark_session
 from harness.model import (
     AppendStall,
     Arm,
@@ -45,7 +45,7 @@ Record = dict[str, object]
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = spark_session("local[2]")
+    session = spark_session(SparkPlace(master="local[2]"))
     yield session
     session.stop()
 

@@ -21,6 +21,7 @@ from harness.recorder import (
     NodeRecord,
     RunDirectory,
     TrialRecord,
+    cut_padding,
     new_run_id,
     read_manifest,
     require_space,
@@ -264,3 +265,17 @@ def test_what_an_earlier_attempt_recorded_is_kept_apart_from_the_next(tmp_path: 
         kept = sorted((tmp_path / "run" / "earlier").glob("*/history/producer.jsonl"))
         assert [path.read_text() for path in kept] == ["0\n", "1\n"]
         assert list(run.trials()) == [TRIAL.trial]
+
+
+def test_the_empty_lines_behind_the_last_record_of_a_killed_client_are_cut_off(tmp_path: Path) -> None:
+    history = tmp_path / "owner.jsonl"
+    record = b'{"type":"send","n":1}\n'
+    for kept in (b"", record, record * 9000, record + b'{"type":"se\n'):
+        for padding in (b"", b"\n" * 3, b"\n" * 200_000):
+            history.write_bytes(kept + padding)
+            cut_padding(history)
+            assert history.read_bytes() == kept
+    history.write_bytes(b'{"type":"se')
+    cut_padding(history)
+    assert history.read_bytes() == b'{"type":"se', "a last record without an end stays as it is"
+    cut_padding(tmp_path / "nobody.jsonl")

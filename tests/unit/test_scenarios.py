@@ -1,23 +1,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
 import scenarios
 from harness.errors import UsageError
-from harness.model import Claim, Part, Quantity, Scenario, Statistic
+from harness.model import Claim, Scenario, Statistic
 from harness.releases import known_releases
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
-
-
-def _quantities(part: Part) -> Iterator[Quantity]:
-    yield part.quantity
-    if part.quantity.against is not None:
-        yield part.quantity.against
 
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
@@ -35,7 +28,7 @@ def test_a_claim_belongs_to_one_incident() -> None:
 @EVERY_CLAIM
 def test_a_rule_speaks_of_arms_and_cells_that_are_run(scenario: Scenario, claim: Claim) -> None:
     for part in claim.parts:
-        for quantity in _quantities(part):
+        for quantity in part.quantities():
             cells = scenario.arm(quantity.arm).cells
             for name in cells[0]:
                 wanted = quantity.where.get(name)

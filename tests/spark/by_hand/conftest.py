@@ -22,7 +22,7 @@ from pyspark.sql import Row, SparkSession
 
 from analysis.analyze import analyze_in
 from analysis.run_directory import read_run_directory
-from analysis.session import spark_session
+from analysis.session import SparkPlace, spark_session
 from harness.model import Finding, ParameterValue, Scenario
 
 MS, S = 1_000_000, 1_000_000_000
@@ -619,7 +619,7 @@ class Analysis:
 def spark() -> Iterator[SparkSession]:
     """The session that is there, or a new one; only a session of its own is stopped."""
     is_new = SparkSession.getActiveSession() is None
-    session = spark_session("local[2]")
+    session = spark_session(SparkPlace(master="local[2]"))
     yield session
     if is_new:
         session.stop()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze
 from analysis.checkers import appends
+from analysis.session import SparkPlace
 from harness.model import Expectation, Finding, Scenario, VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
 
@@ -89,7 +90,7 @@ def again(seen: Analysis, analysed, told: list[str]) -> Analysis:
         with pytest.MonkeyPatch.context() as patch:
             # It gets the session of the tests, which must outlive it.
             patch.setattr(SparkSession, "stop", lambda session: told.append("stopped"))
-            return analyze(path, scenarios, master="local[2]", progress=told.append)
+            return analyze(path, scenarios, SparkPlace(master="local[2]"), told.append)
 
     return analysed(seen.path, SCENARIO, by=by)
 
