@@ -18,6 +18,7 @@ from pathlib import Path
 
 import scenarios
 from analysis.analyze import analyze_in
+from analysis.observe import showing_everything
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
 from harness.cli import main as mqlab
@@ -93,7 +94,7 @@ def _lines(path: Path) -> list[str]:
 def violations(path: Path, spark_cores: str) -> dict[str, dict[str, float]]:
     """By trial: the sums of ``overlap_ms`` and ``out_of_order_count``, and the consumptions."""
     spark = spark_session(SparkPlace(master=spark_cores))
-    analyze_in(spark, read_run_directory(path), (scenarios.ALL[0],))
+    analyze_in(spark, read_run_directory(path), showing_everything(scenarios.ALL[:1]))
     observed = spark.read.parquet(str(path / "analysis" / "observations.parquet"))
     sums = (
         observed.where("measure IN ('overlap_ms', 'out_of_order_count')")

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.analyze import analyze_in
+from analysis.observe import showing_everything
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
 from harness.model import (
@@ -508,7 +509,7 @@ def analysed(spark: SparkSession) -> Callable[[HandMadeRun], Analysed]:
 
     def run(hand_made: HandMadeRun) -> Analysed:
         path = hand_made.write()
-        found = analyze_in(spark, read_run_directory(path), SCENARIOS)
+        found = analyze_in(spark, read_run_directory(path), showing_everything(SCENARIOS))
         observations: dict[tuple[str | None, str], list[Seen]] = {}
         for row in spark.read.parquet(str(path / "analysis" / "observations.parquet")).collect():
             observations.setdefault((row["trial"], row["measure"]), []).append(

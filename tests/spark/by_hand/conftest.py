@@ -21,6 +21,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from analysis.analyze import analyze_in
+from analysis.observe import showing_everything
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
 from harness.model import Finding, ParameterValue, Scenario
@@ -654,7 +655,9 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         run: Run | Path, *scenarios: Scenario, by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
-        findings = by(path, scenarios) if by else analyze_in(spark, read_run_directory(path), scenarios)
+        findings = (
+            by(path, scenarios) if by else analyze_in(spark, read_run_directory(path), showing_everything(scenarios))
+        )
         return Analysis(
             path=path,
             findings={(found.claim, found.release): found for found in findings},
