@@ -655,9 +655,8 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         run: Run | Path, *scenarios: Scenario, by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
-        findings = (
-            by(path, scenarios) if by else analyze_in(spark, read_run_directory(path), showing_everything(scenarios))
-        )
+        everything = showing_everything(scenarios)
+        findings = by(path, everything) if by else analyze_in(spark, read_run_directory(path), everything)
         return Analysis(
             path=path,
             findings={(found.claim, found.release): found for found in findings},
