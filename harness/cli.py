@@ -420,7 +420,7 @@ def _verify(options: argparse.Namespace, console: Console) -> int:
     user_conf = _user_conf(options, releases, console)
     wish = Wish(
         scenarios=chosen, releases=releases, effort=effort, trials=options.trials, seed=options.seed, arms=arms,
-        user_conf=user_conf, ways=ways,
+        user_conf=user_conf, ways=ways, abilities=Abilities.of_this_host(),
     )  # fmt: skip
     plan = make_plan(wish, host.host_of_plan())
     plan = dataclasses.replace(plan, notes=(*plan.notes, *way_notes))

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.faults import DEFAULT_WAY, injection_of, injections_of
+from harness.abilities import Abilities
+from harness.faults import DEFAULT_WAY, injection_of, injections_of, obstacle
 from harness.model import (
     AppendStall,
     AppendWatch,
@@ -55,11 +56,15 @@ INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNei
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 MEMORY_SHARE_4X = 0.65
 """Nodes and clients of 4.x hold so much of what those of 5.x do."""
-GROUPS_AT_ONCE_PER_CORE = 28.0
-"""Ordered groups of 160 messages a second each; more made hiccups of a second on two cores."""
-GROUP_RATE_HZ = 160.0
-IDLE_GROUP_SHARE = 0.125
-"""What the clients of a group cost at least, however few messages they get, in such groups."""
+CORES_SHARE = 0.72
+"""Of the cores, what trials side by side may need on average; the rest is for their starts and for what comes in bursts."""
+BROKER_CORES, GROUP_CORES = 0.03, 0.003
+"""What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
+BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
+"""A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
+4.6.0 took 0.011."""
+CORES_5X = 1.4
+"""How much more nodes and clients of 5.x need."""
 LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY = 8 * 2**20, 5
 """A table of 70,000 topics, and its registration in text and bytes: such a cluster has the machine to itself."""
 OPERATION_BYTES = 360
@@ -97,19 +102,22 @@ class PlannedDeployment:
         return any(isinstance(trial.arm.fault, INSTRUMENTED) for trial in self.trials)
 
     @property
-    def groups(self) -> float:
-        """Ordered groups that its trials hold at once, in groups of ``GROUP_RATE_HZ`` messages a second."""
-        return sum(self._groups_of(trial.arm.load) for trial in self.trials)
+    def cores(self) -> float:
+        """What its nodes and clients need on average, in cores."""
+        topology = self.scenario.topology
+        brokers = topology.masters * (1 + topology.slaves_per_master)
+        needed = BROKER_CORES * brokers + sum(self._cores_of(trial.arm.load) for trial in self.trials)
+        return needed * CORES_5X if is_5x(self.release) else needed
 
-    def _groups_of(self, load: Load) -> float:
+    def _cores_of(self, load: Load) -> float:
         if isinstance(load, QueueNumbers):
-            return load.groups * IDLE_GROUP_SHARE
+            return load.groups * GROUP_CORES
         if isinstance(load, KeyedSends):
-            return float(len(load.kinds))
+            return len(load.kinds) * BUSY_GROUP_CORES
         if not isinstance(load, OrderedGroups):
             return 0.0
         rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
-        return load.groups * max(IDLE_GROUP_SHARE, rate_hz / GROUP_RATE_HZ)
+        return load.groups * (GROUP_CORES + BUSY_GROUP_CORES * float((rate_hz / BUSY_GROUP_HZ) ** BATCHING))
 
     @property
     def memory_mb(self) -> int:
@@ -227,6 +235,8 @@ class Wish:
     user_conf: Mapping[str, str] = field(default_factory=dict)
     ways: Sequence[str] = (DEFAULT_WAY,)
     """Ways of injection, for the incidents whose faults can be made in more than one."""
+    abilities: Abilities | None = None
+    """What the host can; arms whose fault it cannot make are left out, with a note. None leaves nothing out."""
 
 
 def make_plan(wish: Wish, host: Host) -> Plan:
@@ -248,9 +258,22 @@ def make_plan(wish: Wish, host: Host) -> Plan:
     return Plan(waves=tuple(waves), effort=wish.effort, notes=_notes(wish))
 
 
+def _left_out(scenario: Scenario, wish: Wish) -> dict[str, str]:
+    """The arms whose fault this host can make in no way, each with the reason."""
+    if wish.abilities is None:
+        return {}
+    reasons = {arm.name: obstacle(arm.fault, wish.abilities) for arm in scenario.arms}
+    return {arm: reason for arm, reason in reasons.items() if reason is not None}
+
+
 def _notes(wish: Wish) -> tuple[str, ...]:
+    left_out = tuple(
+        f"{scenario.name}: {arm} is left out: {reason}"
+        for scenario in wish.scenarios
+        for arm, reason in _left_out(scenario, wish).items()
+    )
     if wish.effort == "full":
-        return ()
+        return left_out
     kept = [
         f"{scenario.name}: {wish.trials or scenario.quick_effort.trials} trials a cell in "
         f"{scenario.quick_effort.deployments} deployment(s) instead of {scenario.effort.trials} in "
@@ -260,6 +283,7 @@ def _notes(wish: Wish) -> tuple[str, ...]:
     ]
     return (
         f"A quick run with a reduced number of trials ({'; '.join(kept)}). The full one is mqlab verify without --quick.",
+        *left_out,
     )
 
 
@@ -302,10 +326,13 @@ def _name(*parts: str) -> str:
 
 
 def _arms(scenario: Scenario, release: str, wish: Wish, other_way: str) -> list[Arm]:
+    left_out = _left_out(scenario, wish)
     arms = [
         arm
         for arm in scenario.arms
-        if (not wish.arms or arm.name in wish.arms) and (not arm.releases or release in arm.releases)
+        if (not wish.arms or arm.name in wish.arms)
+        and (not arm.releases or release in arm.releases)
+        and arm.name not in left_out
     ]
     if other_way:
         arms = [dataclasses.replace(arm, cells=scenario.way_cells.get(arm.name, arm.cells)) for arm in arms]
@@ -390,6 +417,6 @@ def _has_room(wave: Sequence[PlannedDeployment], deployment: PlannedDeployment, 
     candidate = [*wave, deployment]
     return (
         sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
-        and sum(one.groups for one in candidate) <= GROUPS_AT_ONCE_PER_CORE * host.cores
+        and sum(one.cores for one in candidate) <= CORES_SHARE * host.cores
         and not any(one.scenario.name == deployment.scenario.name and one.index != deployment.index for one in wave)
     )

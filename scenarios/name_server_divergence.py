@@ -17,6 +17,7 @@ from harness.model import (
     Expectation,
     ForgottenTopic,
     MoreQueues,
+    NetworkCut,
     NoFault,
     ParameterValue,
     Part,
@@ -304,7 +305,8 @@ NAMES_06 = Claim(
     id="NAMES-06",
     article="A4",
     says="Name servers stay available though inconsistent; a console shows the view of the one that it asks.",
-    reading="While one of three name servers lacks a broker, all of them answer every question, each by its own view.",
+    reading="While one of three name servers lacks a broker, because it was told so or because the broker is cut off from it, "
+    "all of them answer every question, each by its own view.",
     parts=(
         _part(
             "views that differ",
@@ -318,6 +320,18 @@ NAMES_06 = Claim(
             2,
         ),
         _part(
+            "views that differ after a cut",
+            "views_differ_s",
+            "incident-cut",
+            ">=",
+            10.0,
+            "s",
+            "A broker that is cut off from one name server is dropped there after 120 s of silence and looked for every 10 s, "
+            "so that 20 s of the hold and the time until it registers again are left.",
+            {"other": LAST},
+            2,
+        ),
+        _part(
             "silence",
             "server_silent_s",
             "incident-unheard-broker",
@@ -325,6 +339,17 @@ NAMES_06 = Claim(
             1.0,
             "s",
             "Available means that none leaves a question unanswered.",
+            None,
+            3,
+        ),
+        _part(
+            "silence after a cut",
+            "server_silent_s",
+            "incident-cut",
+            "<=",
+            1.0,
+            "s",
+            "The same for a cut between two nodes only.",
             None,
             3,
         ),
@@ -370,6 +395,12 @@ SCENARIO = Scenario(
             load=LOAD,
         ),
         Arm(
+            name="incident-cut",
+            what="no packet passes between the last name server and the second broker",
+            fault=NetworkCut(nodes=("namesrv-3",), peers=("broker-b",)),
+            load=LOAD,
+        ),
+        Arm(
             name="incident-more-queues",
             what="the topic gets twice its queues; ten producers with timers of their own",
             fault=MoreQueues(),
@@ -403,4 +434,5 @@ SCENARIO = Scenario(
     schedule="side by side",
     trial_s=270.0,
     cluster_per_trial=True,
+    shown=("route_stays_s", "late_messages", "duplicate_messages"),
 )

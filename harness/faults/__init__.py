@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.abilities import Abilities
 from harness.faults.append_stall import StallByByteman
 from harness.faults.append_watch import WatchAppends
 from harness.faults.base import Injection
@@ -98,6 +99,12 @@ def injection_of(fault: Fault, way: str = "") -> Injection:
     """Who makes the fault in the way that is asked for; in its first one where it has no such way."""
     ways = INJECTIONS[type(fault)]
     return next((injection for injection in ways if injection.way == way), ways[0])
+
+
+def obstacle(fault: Fault, host: Abilities) -> str | None:
+    """Why the fault can be made in none of its ways on this host; None when it can in one."""
+    reasons = [injection.can(host) for injection in INJECTIONS[type(fault)]]
+    return None if None in reasons else reasons[0]
 
 
 def injections_of(scenario: Scenario) -> Mapping[str, Injection]:

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 import scenarios
+from harness.abilities import Abilities
 from harness.model import Scenario
 from harness.plan import Host, Wish, make_plan
 
@@ -141,3 +142,20 @@ def test_only_brokers_that_are_frozen_get_a_store_and_a_jvm_for_it() -> None:
         assert len(set(deployment.settings.jvm)) == len(deployment.settings.jvm)
         assert (deployment.way == "") == (deployment.scenario is HANDOVER)
     assert any(d.way == "freeze" and d.settings.logging == "stock" for d in deployments)
+
+
+def test_an_arm_whose_fault_the_host_cannot_make_is_left_out_with_the_reason() -> None:
+    names = scenarios.find("name-server-divergence")
+    nobody = Abilities(
+        root=False, loop_devices=False, file_systems=frozenset(), tools=frozenset(), cgroup="none", firewall=False,
+        delay=False,
+    )  # fmt: skip
+    plans = {
+        host: make_plan(Wish(scenarios=[names], releases=["4.6.0"], abilities=host), TWO_CORES)
+        for host in (None, nobody)
+    }
+    arms = {host: {trial.arm.name for _, trial in plan.trials()} for host, plan in plans.items()}
+    assert arms[None] - arms[nobody] == {"incident-cut"}
+    assert arms[nobody] < arms[None]
+    assert plans[None].notes == ()
+    assert plans[nobody].notes == ("name-server-divergence: incident-cut is left out: firewall rules need root",)
