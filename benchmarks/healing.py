@@ -25,7 +25,8 @@ from harness import proc
 from harness.abilities import Abilities
 from harness.backends.store import StoreMount, mount_store
 from harness.kernel_leases import comment_of, tool
-from harness.leases import Leases, leases_in
+from harness.lease_store import leases_in
+from harness.leases import Leases
 from harness.model import BrokerSettings
 from harness.wait import wait_until
 

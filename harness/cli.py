@@ -41,7 +41,9 @@ from harness.errors import (
     UsageError,
 )
 from harness.faults import DEFAULT_WAY, injections_of
-from harness.leases import Healed, Leases, clean, leases_in, state_home
+from harness.lease_healing import clean
+from harness.lease_store import Healed, leases_in, state_home
+from harness.leases import Leases
 from harness.load.command import add_options as add_load_options
 from harness.model import Scenario
 from harness.patrol import add_options as add_patrol_options

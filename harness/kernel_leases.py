@@ -23,7 +23,7 @@ from harness import kernel, proc
 from harness.proc import ProcessId
 
 if TYPE_CHECKING:
-    from harness.leases import Healable, LeaseRecord
+    from harness.lease_store import Healable, LeaseRecord
 
 MOUNT, FREEZE, BALLOON, RULE, CGROUP, QUEUE = "mount", "freeze", "balloon", "rule", "cgroup", "queue"
 
@@ -223,7 +223,7 @@ KERNEL_KINDS: Mapping[str, Healable] = {
     CGROUP: _Cgroup(),
     QUEUE: _Queue(),
 }
-"""What ``harness.leases`` heals besides processes."""
+"""What ``harness.lease_healing`` heals besides processes."""
 
 
 def _mount_of(lease: LeaseRecord) -> kernel.Mount | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness import proc
-from harness.leases import clean, leases_in
+from harness.lease_healing import clean
+from harness.lease_store import leases_in
 
 
 @pytest.fixture(scope="session", autouse=True)

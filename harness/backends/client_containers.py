@@ -22,7 +22,8 @@ from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.engine import Engine, docker_command
 from harness.errors import LeaseError
 from harness.image import Image
-from harness.leases import Lease, LeasedProcess, Leases, LeaseValue
+from harness.lease_store import LeaseValue
+from harness.leases import Lease, LeasedProcess, Leases
 from harness.proc import TOKEN_VARIABLE, ProcessId
 from harness.releases import Java, cache_home
 from harness.wait import NotYet, wait_until

@@ -29,7 +29,8 @@ from harness.container_leases import CONTAINER, LEASE_LABEL
 from harness.engine import Compose, Engine
 from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
 from harness.image import Image
-from harness.leases import Lease, Leases, LeaseValue
+from harness.lease_store import LeaseValue
+from harness.leases import Lease, Leases
 from harness.proc import ProcessId
 from harness.releases import Java
 from harness.wait import wait_until

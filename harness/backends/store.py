@@ -13,7 +13,8 @@ import psutil
 from harness import kernel
 from harness.errors import LeaseError
 from harness.kernel_leases import MOUNT, tool
-from harness.leases import Lease, LeaseData, Leases
+from harness.lease_store import LeaseData
+from harness.leases import Lease, Leases
 from harness.model import BrokerSettings
 
 MAKE_S_MAX = 60.0

@@ -18,7 +18,8 @@ from harness.errors import ConfigurationError, LeaseError
 from harness.faults.cgroups import Group, make_group, unified_root
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.kernel_leases import RULE, comment_of, tool
-from harness.leases import Lease, Leases, leases_in
+from harness.lease_store import leases_in
+from harness.leases import Lease, Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkCut
 

@@ -21,7 +21,9 @@ from harness.backends.local import start_local
 from harness.backends.logback import LAB_ZONE
 from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.errors import UsageError
-from harness.leases import Leases, clean, state_home
+from harness.lease_healing import clean
+from harness.lease_store import state_home
+from harness.leases import Leases
 from harness.load.alone import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, python_driver, run_load
 from harness.load.command import wish_of
 from harness.load.target import Target, find_target

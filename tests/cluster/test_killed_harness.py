@@ -13,7 +13,7 @@ from analysis.analyze import analyze
 from analysis.session import SparkPlace
 from harness.abilities import Abilities
 from harness.backends.store import MEMORY
-from harness.leases import leases_in
+from harness.lease_store import leases_in
 from harness.model import VerdictKind
 from harness.releases import Java
 from harness.runner import PHASES

@@ -19,7 +19,8 @@ from harness.backends.ports import free_port, take_port
 from harness.clients.remoting import split_address
 from harness.errors import ClientError, NodeStartError, PortTakenError
 from harness.faults.append_stall import stall_next_append
-from harness.leases import Leases, leases_in
+from harness.lease_store import leases_in
+from harness.leases import Leases
 from harness.model import BrokerSettings, Topology
 from harness.releases import Java
 

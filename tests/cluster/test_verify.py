@@ -14,7 +14,7 @@ import pytest
 
 from harness.clients.remoting import Remoting
 from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNDECIDED
-from harness.leases import leases_in
+from harness.lease_store import leases_in
 from harness.wait import wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,8 @@ from harness.clock import mono_ns
 from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.errors import NodeStartError
 from harness.faults.append_stall import stall_next_append
-from harness.leases import Leases, leases_in
+from harness.lease_store import leases_in
+from harness.leases import Leases
 from harness.model import BrokerSettings
 from harness.releases import Java
 from harness.topologies import TOPOLOGIES

@@ -13,7 +13,9 @@ from docker.models.containers import Container
 
 from harness.backends.compose import Docker
 from harness.container_leases import CONTAINER, LEASE_LABEL
-from harness.leases import Leases, clean, leases_in
+from harness.lease_healing import clean
+from harness.lease_store import leases_in
+from harness.leases import Leases
 from harness.wait import wait_until
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,8 @@ from harness.faults.disk_full import fill
 from harness.faults.network_cut import cut_ports, cut_processes
 from harness.faults.network_delay import DelayByNetem, delay_ports
 from harness.faults.write_throttle import ThrottleByCgroup, limit
-from harness.leases import Leases, leases_in
+from harness.lease_store import leases_in
+from harness.leases import Leases
 
 CONNECT_S_MAX = 1.0
 

@@ -17,7 +17,9 @@ from harness.backends.store import LeasedStore, mount_store
 from harness.errors import ClientError, LeaseError
 from harness.faults.store_freeze import Freezer
 from harness.kernel_leases import FREEZE, MOUNT
-from harness.leases import HEALABLE, Leases, clean, leases_in
+from harness.lease_healing import HEALABLE, clean
+from harness.lease_store import leases_in
+from harness.leases import Leases
 from harness.model import BrokerSettings, Store
 from harness.wait import wait_until
 

@@ -15,7 +15,8 @@ import pytest
 
 import harness
 from harness import proc
-from harness.leases import clean, leases_in
+from harness.lease_healing import clean
+from harness.lease_store import leases_in
 from harness.wait import wait_until
 
 ROOT = Path(harness.__file__).parent.parent
@@ -28,7 +29,8 @@ class Owner:
     """A harness process that runs a script and then says which processes it has started."""
 
     def __init__(self, script: str, state_dir: Path) -> None:
-        source = "import os, signal, subprocess, sys, time\nfrom pathlib import Path\nfrom harness.leases import *\n"
+        source = "import os, signal, subprocess, sys, time\nfrom pathlib import Path\n"
+        source += "from harness.leases import *\nfrom harness.lease_store import *\n"
         # The tests themselves may run under nohup, and an ignored signal is inherited.
         source += f"signal.signal(signal.SIGHUP, signal.SIG_DFL)\nstate_dir = Path({str(state_dir)!r})\n"
         source += textwrap.dedent(script)
