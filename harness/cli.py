@@ -204,6 +204,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--update", nargs="+", type=Path, metavar="RUN_DIR", help="full runs of a clean commit")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
+    command = add("changes", _changes, "what changes from one release to another, by the record or by a run")
+    command.add_argument("before", metavar="RELEASE", help="the release that you have")
+    command.add_argument("after", metavar="RELEASE", help="the one that you want to upgrade to")
+    command.add_argument("--run", type=Path, metavar="RUN_DIR", help="by this run instead of the committed record")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
     command = add("clean", _clean, "heal and end what an earlier, crashed command left behind")
     command.add_argument("--dry-run", action="store_true", help="only say what is there")
     command.add_argument("--cache", action="store_true", help="remove the cache of jars and classes as well")
@@ -701,6 +707,21 @@ def _ledger(options: argparse.Namespace, console: Console) -> int:
         return EXIT_OK
     ledger = load_ledger(target)
     print(ledger_json(ledger) if options.json else ledger_table(ledger))
+    return EXIT_OK
+
+
+def _changes(options: argparse.Namespace, console: Console) -> int:
+    from analysis.report.changes import changes
+    from analysis.report.ledger import load_ledger
+
+    path = options.run / "ledger.json" if options.run else Path(scenarios.__file__).parent / "ledger.json"
+    if not path.exists():
+        raise ConfigurationError(f"there is no {path}", advice="`mqlab report RUN_DIR` writes it for a run.")
+    found = changes(load_ledger(path), options.before, options.after)
+    if options.json:
+        _print_json(dataclasses.asdict(found))
+    else:
+        print("\n".join(found.lines()))
     return EXIT_OK
 
 
