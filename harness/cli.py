@@ -194,7 +194,9 @@ def _parser() -> argparse.ArgumentParser:
     command = add("report", _report, "write the report of an analysed run again")
     command.add_argument("run", type=Path, metavar="RUN_DIR")
 
-    add_patrol_options(add("patrol", patrol, "slow appends in store logs, and the nearest known incident"))
+    add_patrol_options(
+        add("patrol", patrol, "which known incidents logs show: slow appends, refused sends, locks, registrations")
+    )
 
     command = add("law", _law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
     command.add_argument("run", type=Path, metavar="RUN_DIR")

@@ -9,7 +9,7 @@ import pytest
 import scenarios
 from harness.cli import main
 from harness.errors import ConfigurationError
-from harness.patrol import read_logs
+from harness.patrol import SIGNS, read_logs, report
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "
@@ -56,8 +56,59 @@ def test_every_incident_that_it_names_is_one(tmp_path: Path) -> None:
     log.write_text(LAB.format(second=1, ms=700) + STOCK + POOL + "create mmap timeout /x 1024\n")
     found = read_logs([log], threshold_ms=500)
     assert len(found.incidents) == 4
-    for one in found.incidents:
+    for one in (*found.incidents, *SIGNS):
         assert scenarios.find(one.incident)
+
+
+@pytest.mark.parametrize(
+    ("line", "incident"),
+    [
+        ("[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 206ms", "append-stall"),
+        (
+            "[PCBUSY_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 181ms",
+            "append-lock-over-1s",
+        ),
+        ("[REJECTREQUEST]system busy, start flow control for a while", "append-lock-over-1s"),
+        ("[PC_SYNCHRONIZED]broker busy, start flow control for a while", "append-lock-over-1s"),
+        ("[OVERLOAD]system busy, start flow control for a while", "send-queue-full"),
+        (
+            "tryLockBatch, message queue locked by other client. Group: g OtherClientId: a NewClientId: b",
+            "ordered-lock-handover",
+        ),
+        (
+            "RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group=g, locked client id=a",
+            "ordered-lock-handover",
+        ),
+    ],
+)
+def test_a_sign_is_told_with_its_times_and_first_place(tmp_path: Path, line: str, incident: str) -> None:
+    log = tmp_path / "client" / "rocketmq_client.log"
+    log.parent.mkdir()
+    log.write_text(
+        f"2026-11-21 08:46:01,424 WARN x - all is well\n2026-11-21 08:46:02,424 WARN x - {line}\n"
+        f"2026-11-21 08:47:09,001 WARN x - {line}\n"
+    )
+    found = read_logs([tmp_path], threshold_ms=500)
+    (seen,) = found.signs
+    assert (seen.incident, seen.lines, seen.line) == (incident, 2, 2)
+    assert (seen.first_at, seen.last_at) == ("2026-11-21 08:46:02,424", "2026-11-21 08:47:09,001")
+    assert f"mqlab verify {incident}" in report(found)[-1]
+
+
+def test_a_sign_in_an_exceptions_own_line_has_the_time_of_the_line_before(tmp_path: Path) -> None:
+    log = tmp_path / "namesrv.log"
+    log.write_text(
+        "2026-11-21 08:46:02 ERROR NettyServerCodecThread_2 - decode exception, 127.0.0.1:1\n"
+        "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 16777216: 16777295 - discarded\n"
+    )
+    (seen,) = read_logs([log], threshold_ms=500).signs
+    assert (seen.incident, seen.first_at, seen.line) == ("retry-topic-flood", "2026-11-21 08:46:02", 2)
+
+
+def test_what_a_client_gives_back_is_no_sign_of_a_lost_lock(tmp_path: Path) -> None:
+    log = tmp_path / "lock.log"
+    log.write_text("unlockBatch, but mq locked by other client: a, Group: g\n")
+    assert read_logs([log], threshold_ms=500).signs == ()
 
 
 def test_nothing_found_is_said_and_strict_tells_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
