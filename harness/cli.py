@@ -47,7 +47,7 @@ from harness.leases import Leases
 from harness.load.command import add_options as add_load_options
 from harness.model import Scenario
 from harness.patrol import add_options as add_patrol_options
-from harness.patrol import patrol
+from harness.patrol import patrol, read_logs
 from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases import TOOLS, Java, cache_home, ensure_jars, find_java, known_releases
@@ -200,6 +200,17 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("law", _law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
     command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("tune", _tune, "how many sends a stall costs by waitTimeMillsInSendQueue, at your load: predicted")
+    command.add_argument("--rate", type=_positive, required=True, metavar="HZ", help="sends a second to one broker")
+    command.add_argument("--stall", type=_positives, default=(), metavar="MS,...", help="appends that took so long")
+    command.add_argument(
+        "--log", type=Path, nargs="+", default=[], help="store logs to take slow appends from (over 500 ms)"
+    )
+    command.add_argument("--wait", type=_positives, default=(200.0, 400.0, 600.0, 800.0), metavar="MS,...")
+    command.add_argument("--busy", type=_positives, default=(1000.0,), metavar="MS,...")
+    command.add_argument("--threads", type=int, default=1, metavar="N", help="sendMessageThreadPoolNums; default 1")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("ledger", _ledger, "show the committed record, or bring complete runs into it")
@@ -692,6 +703,35 @@ def _law(options: argparse.Namespace, console: Console) -> int:
         _print_json(found)
     else:
         print(law_document(found), end="")
+    return EXIT_OK
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above zero")
+    return value
+
+
+def _positives(text: str) -> tuple[float, ...]:
+    return tuple(_positive(part) for part in text.split(","))
+
+
+def _tune(options: argparse.Namespace, console: Console) -> int:
+    from analysis.tune import choices, choices_table
+
+    logged = read_logs(options.log, threshold_ms=0).appends if options.log else ()
+    stalls_ms = [*options.stall, *(float(append.ms) for append in logged)]
+    if not stalls_ms:
+        raise UsageError(
+            "there is no stalled append to ask about",
+            advice="Give --stall 450,700 or --log store.log with slow appends.",
+        )
+    found = choices(stalls_ms, options.rate, options.wait, options.busy, max(1, options.threads))
+    if options.json:
+        _print_json([{**dataclasses.asdict(one), "refused": one.refused} for one in found])
+    else:
+        print(choices_table(found, stalls_ms, options.rate))
     return EXIT_OK
 
 
