@@ -126,8 +126,7 @@ class PlannedDeployment:
         brokers = topology.masters * (1 + topology.slaves_per_master)
         clients = 1 if self.scenario.exclusive else 3 * len(self.trials)
         nodes = topology.name_servers * NAMESRV_MB + brokers * BROKER_MB
-        ahead = self.settings.topics_ahead
-        if ahead is not None and ahead.frame_bytes >= LARGE_FRAME_BYTES:
+        if _has_large_table(self.settings):
             nodes *= LARGE_FRAME_MEMORY
         needed = nodes + clients * CLIENT_MB
         return needed if is_5x(self.release) else int(needed * MEMORY_SHARE_4X)
@@ -300,7 +299,7 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
                 trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
-                if not scenario.exclusive:
+                if not scenario.exclusive and not _has_large_table(settings):
                     settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
                 if trials:
                     found.append(
@@ -315,6 +314,11 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
                         )
                     )
     return found
+
+
+def _has_large_table(settings: BrokerSettings) -> bool:
+    """Its brokers write and send tens of thousands of topics again and again, which is work for both compilers."""
+    return settings.topics_ahead is not None and settings.topics_ahead.frame_bytes >= LARGE_FRAME_BYTES
 
 
 def _ways(scenario: Scenario, wish: Wish) -> tuple[str, ...]:

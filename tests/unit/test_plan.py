@@ -159,3 +159,13 @@ def test_an_arm_whose_fault_the_host_cannot_make_is_left_out_with_the_reason() -
     assert arms[nobody] < arms[None]
     assert plans[None].notes == ()
     assert plans[nobody].notes == ("name-server-divergence: incident-cut is left out: firewall rules need root",)
+
+
+def test_brokers_of_a_large_table_are_compiled_by_both_compilers() -> None:
+    flood = scenarios.find("retry-topic-flood")
+    plan = make_plan(Wish(scenarios=[flood], releases=["4.6.0"]), TWO_CORES)
+    quick_only = {
+        trial.arm.name: "-XX:TieredStopAtLevel=1" in deployment.settings.jvm for deployment, trial in plan.trials()
+    }
+    assert quick_only.pop("incident-full-size") is False
+    assert all(quick_only.values())
