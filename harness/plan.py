@@ -124,7 +124,7 @@ class PlannedDeployment:
         """Resident memory of nodes and clients, from what runs on real machines used."""
         topology = self.scenario.topology
         brokers = topology.masters * (1 + topology.slaves_per_master)
-        clients = 1 if self.scenario.exclusive else 3 * len(self.trials)
+        clients = 1 if self.scenario.exclusive else sum(_clients_of(trial.arm.load) for trial in self.trials)
         nodes = topology.name_servers * NAMESRV_MB + brokers * BROKER_MB
         if _has_large_table(self.settings):
             nodes *= LARGE_FRAME_MEMORY
@@ -145,6 +145,11 @@ class PlannedDeployment:
     def history_bytes(self) -> int:
         """How much its trials record."""
         return int(sum(OPERATION_BYTES * _operations(self, trial) for trial in self.trials))
+
+
+def _clients_of(load: Load) -> int:
+    """Client processes of a trial: two consumers apart from the producer, or two processes for everything."""
+    return 3 if isinstance(load, SteadyClients) else 2
 
 
 def _fault_s(trial: PlannedTrial) -> float:
