@@ -26,8 +26,9 @@ OWNER, SUCCESSOR = "owner", "successor"
 """The client processes that hold every group's first and second member."""
 
 OWNED_BEFORE_NS = 5_000_000_000
-"""A queue is the owner's when the owner consumed from it in the 5 s before the fault; queues get ten messages a second.
-Message delays are taken from the same moment on."""
+"""A queue is the owner's when the owner began to consume a message of it in the 5 s before the fault: queues get one every
+three seconds at least. Where a listener works for ten seconds that is true of half of the owner's queues, and the others
+are left out. Message delays are taken from the same moment on."""
 
 ONE_SECOND_NS = 1_000_000_000
 _BITS = 64
