@@ -82,6 +82,11 @@ StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 """A backend: starts a cluster in a folder, with leases that end after so many seconds."""
 
 
+CLIENT_BOOTS_PER_CORE = 2
+"""It is as much waiting as work. Nine trials at once on two cores took five minutes for what each does alone in 40 s: heartbeats
+that come too late make members leave their groups, and each that leaves or comes back makes all others rebalance."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
     """What all trials of a run share."""
@@ -97,8 +102,10 @@ class RunContext:
     cancel: threading.Event = field(default_factory=threading.Event)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
     """Clusters that boot at once: more than there are cores only make each other late."""
-    client_boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
-    """Trials whose clients boot at once, for the same reason; apart, so that no cluster waits for clients."""
+    client_boots: threading.Semaphore = field(
+        default_factory=lambda: threading.Semaphore(CLIENT_BOOTS_PER_CORE * usable_cores())
+    )
+    """Trials whose clients boot and find their queues at once; apart, so that no cluster waits for clients."""
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:

@@ -67,9 +67,9 @@ class OrderedSession:
             for name, client in self._clients.items():
                 client.wait_started()
                 client.open_history(self._trial.directory.history_path(name))
-        self._start_sends()
-        self._start_consumers()
-        self._wait_settled()
+            self._start_sends()
+            self._start_consumers()
+            self._wait_settled()
 
     @property
     def _producer(self) -> JavaClient:

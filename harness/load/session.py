@@ -47,7 +47,7 @@ class TrialContext:
     until_s: float
     cancel: threading.Event
     boots: threading.Semaphore
-    """Taken while processes boot, so that they are not more at once than the cores can carry."""
+    """Taken while clients boot and until they have their queues: more at once would make each other late."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
     held: list[HeldFault] = field(default_factory=list)
