@@ -56,8 +56,11 @@ INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNei
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 MEMORY_SHARE_4X = 0.65
 """Nodes and clients of 4.x hold so much of what those of 5.x do."""
-CORES_SHARE = 0.72
-"""Of the cores, what trials side by side may need on average; the rest is for their starts and for what comes in bursts."""
+CORES_SHARE = 1.0
+"""Of the cores, what the trials of a wave may need on average if all of them ran at once. They do not: they find their queues a
+few at a time (``harness.runner.CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
+UP_AT_ONCE, UP_S = 4, 12.0
+"""On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
 BROKER_CORES, GROUP_CORES = 0.03, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
@@ -187,7 +190,9 @@ class Wave:
     @property
     def seconds(self) -> float:
         """How long it takes; what starts at once shares the cores while it boots."""
-        return max(deployment.seconds for deployment in self.deployments) + 4.0 * (len(self.deployments) - 1)
+        side_by_side = sum(len(one.trials) for one in self.deployments if not one.scenario.exclusive)
+        waits_s = UP_S * max(0, side_by_side - UP_AT_ONCE)
+        return max(one.seconds for one in self.deployments) + 4.0 * (len(self.deployments) - 1) + waits_s
 
 
 @dataclass(frozen=True, kw_only=True)

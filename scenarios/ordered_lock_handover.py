@@ -30,14 +30,15 @@ from harness.model import (
     VerdictKind,
 )
 
-GROUPS = 7
-"""Owners of an arm in one deployment: three deployments make 21 independent ones, each with 4 of 8 queues."""
+GROUPS = 14
+"""Owners of an arm in one deployment: three deployments make 42 independent ones, each with 4 of 8 queues."""
 QUEUES_PER_BROKER = 4
 RATE_PER_QUEUE_HZ = 1.5
 """Every message is a pull of its own for each group: little load for many owners, which all wait at the same time. A queue
 that stood still for longer than the gap between two messages has one waiting at its take-over, so that the gap does not
 enter the figure; where it moves at once the gap would, and the rate is higher."""
 RATE_WITHOUT_WAIT_HZ = 5.0
+QUICK_LOAD = {"groups": 7}
 
 
 def _load(**changes: Any) -> OrderedGroups:
@@ -828,7 +829,7 @@ SCENARIO = Scenario(
         ORDER_19,
     ),
     effort=Effort(trials=3, deployments=3),
-    quick_effort=Effort(trials=1, deployments=1),
+    quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={
         "incident-as-documented": (),
         "incident-late-replacement": (),
