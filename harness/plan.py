@@ -59,7 +59,7 @@ MEMORY_SHARE_4X = 0.65
 CORES_SHARE = 1.0
 """Of the cores, what the trials of a wave may need on average if all of them ran at once. They do not: they find their queues a
 few at a time (``harness.runner.CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
-UP_AT_ONCE, UP_S = 4, 12.0
+UP_AT_ONCE, UP_S = 6, 8.0
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
 BROKER_CORES, GROUP_CORES = 0.03, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""

@@ -82,7 +82,7 @@ StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 """A backend: starts a cluster in a folder, with leases that end after so many seconds."""
 
 
-CLIENT_BOOTS_PER_CORE = 2
+CLIENT_BOOTS_PER_CORE = 3
 """It is as much waiting as work. Nine trials at once on two cores took five minutes for what each does alone in 40 s: heartbeats
 that come too late make members leave their groups, and each that leaves or comes back makes all others rebalance."""
 
