@@ -379,7 +379,7 @@ class MoreQueues:
 class NetworkCut:
     """Nobody can talk to ``nodes`` (by name) through their loopback ports, or only ``peers`` cannot, in both directions.
 
-    Peers are other nodes, or client processes by their names (``producer``, ``owner``, ``successor``).
+    Peers are other nodes, or client processes by the names that their load gives them (such as ``owner``).
     """
 
     nodes: tuple[str, ...]

@@ -58,8 +58,11 @@ MEMORY_SHARE_4X = 0.65
 """Nodes and clients of 4.x hold so much of what those of 5.x do."""
 CORES_SHARE = 1.0
 """Of the cores, what the trials of a wave may need on average if all of them ran at once. They do not: they find their queues a
-few at a time (``harness.runner.CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
-UP_AT_ONCE, UP_S = 6, 8.0
+few at a time (``CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
+CLIENT_BOOTS_PER_CORE = 3
+"""Trials that come up at once, which is as much waiting as work. Nine on two cores took five minutes for what each does alone in
+40 s: heartbeats that come too late make members leave their groups, and each that leaves or comes back makes all rebalance."""
+UP_AT_ONCE, UP_S = 2 * CLIENT_BOOTS_PER_CORE, 8.0
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
 BROKER_CORES, GROUP_CORES = 0.03, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""

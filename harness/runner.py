@@ -42,7 +42,7 @@ from harness.model import (
     SteadyClients,
 )
 from harness.noise import NoiseProbe, worst_ms
-from harness.plan import Plan, PlannedDeployment, PlannedTrial, Wave
+from harness.plan import CLIENT_BOOTS_PER_CORE, Plan, PlannedDeployment, PlannedTrial, Wave
 from harness.recorder import (
     DeploymentRecord,
     NodeRecord,
@@ -80,11 +80,6 @@ class Observer(Protocol):
 
 StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 """A backend: starts a cluster in a folder, with leases that end after so many seconds."""
-
-
-CLIENT_BOOTS_PER_CORE = 3
-"""It is as much waiting as work. Nine trials at once on two cores took five minutes for what each does alone in 40 s: heartbeats
-that come too late make members leave their groups, and each that leaves or comes back makes all others rebalance."""
 
 
 @dataclass(frozen=True, kw_only=True)
