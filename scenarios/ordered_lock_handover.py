@@ -617,9 +617,9 @@ ORDER_18 = Claim(
     article="A3",
     says="The first lock request comes 1 s after start; renewing and unlocking exist in clustering mode only; the owner's "
     "repeated request renews its lock.",
-    reading="A member's first lock request of any kind comes a second after its start, and the timer's first one, where the "
-    "member has a queue by then, within 2 s; the timer of a member in broadcasting mode sends none; a lock that is older "
-    "than its life, had it not been renewed, is still refused to a stranger.",
+    reading="A member's first lock request of any kind comes a second after its start, and from the lock timer, whose rounds "
+    "begin within 2 s of the start; the timer of a member in broadcasting mode sends none; a lock that is older than its "
+    "life, had it not been renewed, is still refused to a stranger.",
     parts=(
         Part(
             name="first lock request after the start",
@@ -630,8 +630,22 @@ ORDER_18 = Claim(
             why="A second, less a tenth for the timer; what comes at the start itself is far below.",
         ),
         Part(
-            name="first lock request of the timer",
-            quantity=Quantity(measure="first_timed_lock_request_s", arm="baseline", statistic=Statistic.MEDIAN),
+            name="first lock request sent by the timer",
+            quantity=Quantity(
+                measure="first_lock_by_timer",
+                arm="baseline",
+                statistic=Statistic.MEAN,
+                where={"mode": ("clustering",)},
+            ),
+            relation=">=",
+            bound=0.5,
+            unit="of members",
+            why="A start on busy cores can take a second by itself; who asks first does not depend on that. Half is far "
+            "from both outcomes.",
+        ),
+        Part(
+            name="first round of the timer",
+            quantity=Quantity(measure="lock_timer_first_round_s", arm="baseline", statistic=Statistic.MEDIAN),
             relation="<=",
             bound=2.0,
             unit="s",
@@ -671,8 +685,9 @@ ORDER_18 = Claim(
         "asks for the lock of each new queue at once, in broadcasting mode as well, where nothing renews it",
         "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance",
     ),
-    truth="The first lock request came {first lock request after the start} s after the start, from rebalancing; the lock "
-    "timer's {first lock request of the timer} s after it. Members in broadcasting mode renewed "
+    truth="The first lock request came {first lock request after the start} s after the start, and was the lock timer's for "
+    "{first lock request sent by the timer} of the members; the timer's rounds began {first round of the timer} s after the "
+    "start. Members in broadcasting mode renewed "
     "{renewals in broadcasting mode} times; a renewed lock was granted to {renewed lock granted to a stranger} of strangers.",
 )
 

@@ -26,7 +26,8 @@ MEASURES: tuple[str, ...] = (
     "unlock_after_s",
     "foreign_lock_granted",
     "first_lock_request_s",
-    "first_timed_lock_request_s",
+    "lock_timer_first_round_s",
+    "first_lock_by_timer",
     "lock_requests_count",
     "lock_renewals_count",
     "first_lock_lines",
@@ -163,21 +164,31 @@ def _renewals(inputs: Inputs) -> DataFrame:
 
 
 def _first_requests(inputs: Inputs) -> DataFrame:
-    """From a member's start to its first lock request of any kind, and to the first one of its timer; how many it sent of
-    each.
+    """From a member's start to its first lock request of any kind, who sent that, when the lock timer's rounds began, and
+    how many requests there were of each.
 
-    A member without any request is one that sent none: its start is in the same history.
+    A member without any request is one that sent none: its start is in the same history. The timer asks for the queues
+    that the member has, so a round before it has any is seen by nobody. It is told by the later ones, which come a whole
+    number of periods after it.
     """
     by_timer = F.col("thread").startswith(_RENEWER) | (F.size("asked") > 1)
+    in_order = Window.partitionBy("trial", "instance", "by_timer").orderBy("started_ns")
+    since_ns = F.col("started_ns") - F.lag("started_ns").over(in_order)
     requests = (
         inputs.records.lock_requests.where(F.col("code") == LOCK_BATCH_MQ)
+        .withColumn("by_timer", by_timer)
+        .withColumn("since_ns", since_ns)
         .groupBy("trial", "instance")
         .agg(
             F.count("*").alias("requests"),
             F.min("started_ns").alias("first_ns"),
-            F.min(F.when(by_timer, F.col("started_ns"))).alias("timed_ns"),
-            F.count(F.when(by_timer, 1)).alias("renewals"),
-            F.min(F.when(F.size("granted") > 0, F.col("started_ns"))).alias("granted_ns"),
+            F.min(F.when(F.col("by_timer"), F.col("started_ns"))).alias("timed_ns"),
+            F.min_by("by_timer", F.when(F.size("asked") > 0, F.col("started_ns"))).alias("first_by_timer"),
+            F.count(F.when(F.col("by_timer"), 1)).alias("renewals"),
+            # Rounds are told apart from the two requests of one round, to two brokers or of 5.x's two timers.
+            F.median(F.when(F.col("by_timer") & (F.col("since_ns") >= _SECOND_NS), F.col("since_ns"))).alias(
+                "period_ns"
+            ),
             F.min_by("n", "started_ns").alias("first_line"),
         )
     )
@@ -190,8 +201,6 @@ def _first_requests(inputs: Inputs) -> DataFrame:
         inputs.trials.where("grouped").select("trial", "deployment"), "trial"
     )
     mode = {"mode": F.when(F.col("instance").endswith("-broadcast"), "broadcasting").otherwise("clustering")}
-    # The timer asks for the queues that the member has: without any, its first round is seen by nobody.
-    has_queue = F.col("granted_ns") < F.col("starting_ns") + _SECOND_NS
     line, words = F.coalesce("first_line", "starting_line"), F.concat(F.lit("lock requests of "), F.col("instance"))
 
     def value(measure: str, value: Column, params: Mapping[str, Column] | None = None) -> Value:
@@ -201,9 +210,10 @@ def _first_requests(inputs: Inputs) -> DataFrame:
         members,
         F.concat_ws("/", "deployment", "trial", "instance"),
         value("first_lock_request_s", (F.col("first_ns") - F.col("starting_ns")) / _SECOND_NS),
+        value("first_lock_by_timer", F.col("first_by_timer").cast("int"), mode),
         value(
-            "first_timed_lock_request_s",
-            F.when(has_queue, (F.col("timed_ns") - F.col("starting_ns")) / _SECOND_NS),
+            "lock_timer_first_round_s",
+            F.expr("pmod(timed_ns - starting_ns, period_ns)") / _SECOND_NS,
         ),
         value("lock_renewals_count", F.coalesce("renewals", F.lit(0)), mode),
         value(

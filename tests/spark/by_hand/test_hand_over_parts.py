@@ -14,9 +14,12 @@ from scenarios import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.spark.by_hand.conftest import Analysis, Run, Trial
 
 OWNER, SUCCESSOR, PRODUCER = "owner", "successor", "producer"
+NETWORK_THREAD = "NettyClientSelector_1"
 WAITING = (
     "{time} WARN tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner} "
     "NewClientId: {successor} MessageQueue [topic={topic}, brokerName=broker-a, queueId=0]"
@@ -64,6 +67,19 @@ def paused(run: Run, name: str, *, taken_ms: float | None) -> Trial:
     if taken_ms is not None:
         trial.consume(3, at_ms=taken_ms, process=SUCCESSOR)
     trial.consume(4, at_ms=9_100)
+    return trial
+
+
+def renewing(run: Run, name: str, *, rounds_ms: Sequence[float], rebalanced_ms: float | None = None) -> Trial:
+    """A member whose lock timer asks at these times after its start, two requests a round, and perhaps its rebalance."""
+    trial = run.trial(name, "ordered-lock-handover", "baseline", groups=[f"{name}-g0"])
+    trial.instance(OWNER, event="starting", at_ms=0)
+    trial.instance(OWNER, event="started", at_ms=900)
+    if rebalanced_ms is not None:
+        trial.lock(OWNER, at_ms=rebalanced_ms, granted=True)
+    for round_ms in rounds_ms:
+        for later_ms in (0, 8):
+            trial.lock(OWNER, at_ms=round_ms + later_ms, granted=True, queues=(0, 1), thread=NETWORK_THREAD)
     return trial
 
 
@@ -174,6 +190,9 @@ def seen(new_run, analysed, log_time) -> Analysis:
     marked_late(run.ordered("marked_late"))
     stamped(run.ordered("shut_down", arm="fix-graceful-shutdown")).unlock(OWNER, at_ms=40)
     run.ordered("baseline", arm="baseline")
+    renewing(run, "timer_first", rounds_ms=(1_020, 21_020, 41_020))
+    renewing(run, "rebalance_first", rebalanced_ms=2_230, rounds_ms=(21_020, 41_030))
+    renewing(run, "one_round", rebalanced_ms=300, rounds_ms=(1_020,))
     paused(run, "kept", taken_ms=None)
     paused(run, "taken", taken_ms=6_000)
     paused(run, "taken_afterwards", taken_ms=9_050)
@@ -268,3 +287,18 @@ def test_a_key_lies_where_its_hash_says_and_a_moved_key_is_out_of_order(seen: An
     assert seen.values("queues_of_key_count", "keyed") == [1.0, 2.0]
     assert seen.values("key_out_of_order_count", "keyed") == [0.0, 1.0]
     assert seen.values("unsent_share", "keyed") == [0.0, 0.0]
+
+
+def test_the_timer_is_told_from_the_rebalance_by_the_queues_of_a_request(seen: Analysis) -> None:
+    assert seen.one("first_lock_by_timer", "timer_first") == 1
+    assert seen.one("first_lock_by_timer", "rebalance_first") == 0
+    assert seen.one("first_lock_request_s", "rebalance_first") == pytest.approx(2.23)
+
+
+def test_a_first_round_that_nobody_saw_is_told_by_the_later_ones(seen: Analysis) -> None:
+    assert seen.one("lock_timer_first_round_s", "timer_first") == pytest.approx(1.02, abs=0.01)
+    assert seen.one("lock_timer_first_round_s", "rebalance_first") == pytest.approx(1.02, abs=0.02)
+
+
+def test_one_round_alone_has_no_period(seen: Analysis) -> None:
+    assert seen.values("lock_timer_first_round_s", "one_round") == []
