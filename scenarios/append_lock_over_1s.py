@@ -32,7 +32,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_4x_and_5x, on_all
+from scenarios.expectations import expect, on_4x_and_5x
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(readings=("busy_ends_ms", "other_reject_conditions"))
@@ -99,7 +99,7 @@ BUSY_01 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.REFUTED,
         "a full send queue is answered with [OVERLOAD]system busy; the article's words are the broker's own log line, and "
         "that only in one millisecond of every ten seconds",
@@ -150,7 +150,7 @@ BUSY_02 = Claim(
             "One refusal by this way would do.",
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.REFUTED,
         "two of the four follow from the age of the lock; the send queue of 10,000 places does not fill within the second "
         "after which new requests are rejected, and a request that passed the first check finds the store's check a "
@@ -264,7 +264,7 @@ BUSY_16 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "an asynchronous send that the broker answers with an error ends with that error, and nothing was appended",
         "org.apache.rocketmq.client.impl.MQClientAPIImpl.sendMessageAsync: onExceptionImpl with needRetry=false",
@@ -293,7 +293,7 @@ BUSY_21 = Claim(
         )
         for name, relation in (("upper end", RELATIONS[0]), ("not less", RELATIONS[1]))
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "busy means that the lock's age is below 10000000 and above osPageCacheBusyTimeOutMills",
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",

@@ -24,7 +24,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_all
+from scenarios.expectations import expect
 
 RATE_HZ = 500
 STALLS_MS = (100, 150, 250, 450, 700, 1200)
@@ -72,7 +72,7 @@ BUSY_07 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
         "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage",
@@ -97,7 +97,7 @@ BUSY_08 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "an append copies a message into mapped memory, or into a buffer of the pool",
         "org.apache.rocketmq.store.CommitLog.DefaultAppendMessageCallback.doAppend",
@@ -163,7 +163,7 @@ BUSY_20 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "peek, compare the age, remove, answer with the queue's size, until the first one that is younger",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
@@ -244,7 +244,7 @@ BUSY_09 = Claim(
             units_min=6,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the head of the send queue is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
@@ -276,7 +276,7 @@ BUSY_10 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.REFUTED,
         "the task is scheduled every 10 milliseconds",
         f"{FAST_FAILURE}.start: scheduleAtFixedRate(..., 1000, 10, TimeUnit.MILLISECONDS)",
@@ -321,7 +321,7 @@ BUSY_11 = Claim(
             units_min=6,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "everything in the queue that is older than the limit is refused, so the count follows the arrivals",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
@@ -353,7 +353,7 @@ BUSY_12 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a request is refused only when it has waited for the limit: a 450 ms stall leaves 50 ms of arrivals instead of 250",
         f"{FAST_FAILURE}.cleanExpiredRequest reads getWaitTimeMillsInSendQueue each time",
@@ -416,7 +416,7 @@ BUSY_14 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",

@@ -7,14 +7,11 @@ without a key at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from harness.model import (
     Arm,
     BrokerAway,
     Claim,
     Effort,
-    Expectation,
     KeyedSends,
     NoFault,
     Part,
@@ -25,16 +22,12 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import expect
 
 ORDINARY = KeyedSends(kinds=("hash", "fixed", "keyless"))
 STRICT = KeyedSends(kinds=("strict",))
-RELEASES = ("4.6.0", "4.9.7", "5.3.3")
 KNOWN_S = 50.0
 """Producers ask for the route every 30 s, consumers share queues out every 20 s."""
-
-
-def _expected(verdict: VerdictKind, because: str, source: str) -> Mapping[str, Expectation]:
-    return dict.fromkeys(RELEASES, Expectation(verdict=verdict, because=because, source=source))
 
 
 def _keys(name: str, arm: str, send: str, within: tuple[float | None, float | None], bound: float, why: str) -> Part:
@@ -103,7 +96,7 @@ ORDER_10 = Claim(
             units_min=2,
         ),
     ),
-    expected=_expected(
+    expected=expect(
         VerdictKind.REFUTED,
         "hashCode() % size, made positive, is an index from 0: 20 is the fifth queue of the third broker, whose id is 4",
         f"{SELECTOR}.select",
@@ -144,7 +137,7 @@ ORDER_12 = Claim(
             "Always has no exception. A hash over sixteen queues instead of 24 moves two thirds of the keys.",
         ),
     ),
-    expected=_expected(
+    expected=expect(
         VerdictKind.REFUTED,
         "the selector counts the queues that the route has, and a route lists only brokers that are registered",
         f"{SELECTOR}.select, {ROUTE}",
@@ -188,7 +181,7 @@ ORDER_13 = Claim(
             "that the broker was missed at all.",
         ),
     ),
-    expected=_expected(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "with an order configuration the list of queues is made of it, whichever brokers are registered",
         ROUTE,

@@ -23,7 +23,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_4x_and_5x, on_all
+from scenarios.expectations import expect, on_4x_and_5x
 
 STALL_MS, RATE_HZ = 1200, 200
 SYNC = OpenLoopSends(mode="sync", threads=64, retries=2, send_timeout_ms=3000, attempts=True)
@@ -149,7 +149,7 @@ BUSY_19 = Claim(
     reading="At equal total load, a topic on two masters has at most three quarters of the refusals that it has on one, "
     "when one master's append stalls in the same way.",
     parts=(GROWN,),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "refusals follow the arrivals at the broker that is busy, and a second master takes half of them",
         "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequest",
@@ -192,7 +192,7 @@ BUSY_06 = Claim(
             for name, arm in (("after the move", "fix-topic-moved"), ("with two masters", "fix-two-masters"))
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a broker refuses for its own lock and its own queue only",
         "org.apache.rocketmq.broker.processor.SendMessageProcessor.rejectRequest",

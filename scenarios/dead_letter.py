@@ -15,7 +15,6 @@ from harness.model import (
     BrokerSettings,
     Claim,
     Effort,
-    Expectation,
     FailingMessages,
     NoFault,
     ParameterValue,
@@ -28,6 +27,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import RELEASES_4X, expect
 
 SCALED_LEVELS = "1s 2s 1s 2s 3s 4s 5s 6s 7s 8s 1s 2s 3s 4s 5s 6s 7s 8s"
 """Levels 3 to 18, which retries use, are 1 to 8 s twice: neighbours differ, and all sixteen take 72 s."""
@@ -36,19 +36,11 @@ RETRIES = 16
 LATE_S = 3.0
 """A delay queue is looked at every 100 ms, a consumer pulls at once; the rest is for a busy machine."""
 
-RELEASES_4X = ("4.6.0", "4.9.7")
-RELEASES = (*RELEASES_4X, "5.3.3")
 HEARTBEATS = "org.apache.rocketmq.broker.processor.ClientManageProcessor.heartBeat"
 CHECK = "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck"
 BACK_4X = "org.apache.rocketmq.broker.processor.SendMessageProcessor"
 BACK_5X = "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor"
 ADMIN = "org.apache.rocketmq.broker.processor.AdminBrokerProcessor.deleteTopic"
-
-
-def _expect(
-    verdict: VerdictKind, because: str, source: str, releases: tuple[str, ...] = RELEASES
-) -> dict[str, Expectation]:
-    return {release: Expectation(verdict=verdict, because=because, source=source) for release in releases}
 
 
 def _yes_or_no(
@@ -115,7 +107,7 @@ TOPICS_04 = Claim(
             {"topic": ("retry",), "when": ("at the end",)},
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a heartbeat calls createTopicInSendMessageBackMethod for the retry topic of each of its groups",
         HEARTBEATS,
@@ -139,13 +131,13 @@ TOPICS_05 = Claim(
         ),
     ),
     expected={
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "a message that is given back calls createTopicInSendMessageBackMethod",
             f"{BACK_4X}.consumerSendMsgBack",
             RELEASES_4X,
         ),
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "a message that is given back calls createTopicInSendMessageBackMethod",
             f"{BACK_5X}.consumerSendMsgBack",
@@ -188,7 +180,7 @@ TOPICS_06 = Claim(
             "A queue that starts anew at 0 must not meet an offset that the group had before.",
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.REFUTED,
         "the queues of a deleted topic are destroyed with what they hold, so that retries that were due are gone",
         ADMIN,
@@ -244,13 +236,13 @@ TOPICS_08 = Claim(
         ),
     ),
     expected={
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "delayLevel is 3 + reconsumeTimes; at 16 (retryMaxTimes) the message goes to the dead-letter topic",
             f"{BACK_4X}.consumerSendMsgBack",
             RELEASES_4X,
         ),
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "delayLevel is 3 + reconsumeTimes; at 16 (retryMaxTimes) the message goes to the dead-letter topic",
             f"{BACK_5X}.consumerSendMsgBack",
@@ -294,13 +286,13 @@ TOPICS_09 = Claim(
         ),
     ),
     expected={
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "only the branch for dead letters creates it",
             f"{BACK_4X}.consumerSendMsgBack",
             RELEASES_4X,
         ),
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "only the branch for dead letters creates it",
             f"{BACK_5X}.consumerSendMsgBack",
@@ -328,7 +320,7 @@ TOPICS_10 = Claim(
             why="Every group means all 20, whose lower bound is 0.83.",
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a heartbeat creates the topic, and nothing deletes it when the group's last connection closes",
         f"{HEARTBEATS}, org.apache.rocketmq.broker.client.ConsumerManager.doChannelCloseEvent",
@@ -359,7 +351,7 @@ TOPICS_11 = Claim(
             {"moment": ("pull", "offset", "query")},
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.REFUTED,
         "a send to a retry topic that does not exist creates it, automatic creation of topics being off or on",
         CHECK,
@@ -384,7 +376,7 @@ TOPICS_12 = Claim(
             "48 messages do not fail; four fifths as a lower bound leaves room for a start on a busy machine.",
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a failed message is given back and removed from its process queue, whose offset moves on",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.processConsumeResult",
@@ -410,7 +402,7 @@ TOPICS_16 = Claim(
         ),
         _yes_or_no("online one kept", "online_kept", "incident-moments", ">=", "One group stays connected meanwhile."),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "fetchAllTopicList, examineConsumerConnectionInfo, deleteTopicInBroker and deleteTopicInNameServer do it",
         "org.apache.rocketmq.tools.admin.DefaultMQAdminExt",

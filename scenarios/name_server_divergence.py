@@ -14,7 +14,6 @@ from harness.model import (
     BrokerAway,
     Claim,
     Effort,
-    Expectation,
     ForgottenTopic,
     MoreQueues,
     NetworkCut,
@@ -32,6 +31,7 @@ from harness.model import (
     UnheardBroker,
     VerdictKind,
 )
+from scenarios.expectations import expect
 
 HOLD_S = 150.0
 """A name server drops a broker that is silent after 120 s, which it looks for every 10 s (5 s in 5.3.3)."""
@@ -40,15 +40,10 @@ OTHERS = ("namesrv-1", "namesrv-2")
 LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
 NO_RETRY = SteadyClients(first_servers=(0,), second_servers=(2,), retries=0)
 
-RELEASES = ("4.6.0", "4.9.7", "5.3.3")
 ROUTES = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager"
 OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
 CLIENT = "org.apache.rocketmq.client.impl.factory.MQClientInstance"
 PRODUCER = "org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl"
-
-
-def _expect(verdict: VerdictKind, because: str, source: str) -> dict[str, Expectation]:
-    return {release: Expectation(verdict=verdict, because=because, source=source) for release in RELEASES}
 
 
 def _part(
@@ -105,7 +100,7 @@ NAMES_01 = Claim(
             2,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "only registrations of brokers write the tables; a name server has no client to any other",
         f"{ROUTES}.registerBroker, org.apache.rocketmq.namesrv.NamesrvController",
@@ -143,7 +138,7 @@ NAMES_02 = Claim(
             "seven allow.",
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "routes are fetched by a timer every pollNameServerInterval (30 s); nothing pushes them",
         f"{CLIENT}.startScheduledTask",
@@ -197,7 +192,7 @@ NAMES_03 = Claim(
             units_min=1,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "each consumer divides the queues of its own route among the members that the broker names; with different routes "
         "the parts overlap and leave gaps, and offsets stay with the broker",
@@ -253,7 +248,7 @@ NAMES_04 = Claim(
             "The same with the same retries, where the broker does not refuse but does not answer.",
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.REFUTED,
         "sendMsgTimeout (3 s) is for all attempts together; an attempt that is not answered uses it up, and no time is left to "
         "retry",
@@ -292,7 +287,7 @@ NAMES_05 = Claim(
             4,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "each registration is a task of its own in the broker's outer executor",
         f"{OUTER_API}.registerBrokerAll",
@@ -354,7 +349,7 @@ NAMES_06 = Claim(
             3,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a route is read from the tables of the name server that is asked",
         f"{ROUTES}.pickupTopicRouteData",

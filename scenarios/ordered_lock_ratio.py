@@ -12,7 +12,6 @@ from harness.model import (
     BrokerSettings,
     Claim,
     Effort,
-    Expectation,
     NoFault,
     OrderedGroups,
     Parameters,
@@ -25,6 +24,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import expect
 
 LIFE_MS = 15_000
 SHORT_S, LONG_S = 9.0, 20.0
@@ -107,16 +107,13 @@ ORDER_08 = Claim(
             why="The right ratio would keep queues exclusive as well; nine tenths is what 40 of 40 allow.",
         ),
     ),
-    expected={
-        release: Expectation(
-            verdict=VerdictKind.REFUTED,
-            because="the ratio decides how many renewals may be lost; but a client goes by a life of its own, "
-            "rocketmq.client.rebalance.lockMaxLiveTime (30 s by default), so that with the broker's at 15 s it consumes on "
-            "what it has although the lock has gone",
-            source="org.apache.rocketmq.client.impl.consumer.ProcessQueue.isLockExpired",
-        )
-        for release in ("4.6.0", "4.9.7", "5.3.3")
-    },
+    expected=expect(
+        VerdictKind.REFUTED,
+        "the ratio decides how many renewals may be lost; but a client goes by a life of its own, "
+        "rocketmq.client.rebalance.lockMaxLiveTime (30 s by default), so that with the broker's at 15 s it consumes on "
+        "what it has although the lock has gone",
+        "org.apache.rocketmq.client.impl.consumer.ProcessQueue.isLockExpired",
+    ),
     truth="In a stop of 9 s {lost in a short stop at three times} of the owners lost queues at three times the interval and "
     "{lost in a short stop at twice} at twice; after a stop of 20 s only {owners without overlap after a long stop at three "
     "times} of them came back without consuming beside their successor.",

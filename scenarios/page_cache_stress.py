@@ -30,7 +30,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_all
+from scenarios.expectations import expect
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("write_faults",))
@@ -95,7 +95,7 @@ BUSY_04 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "with the pool an append writes to a buffer that is locked in memory, and only the thread that commits it touches "
         "the page cache",
@@ -122,7 +122,7 @@ BUSY_18 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the append that finds its file full waits, under the lock, for the next one, which the file system has to make",
         "org.apache.rocketmq.store.AllocateMappedFileService.putRequestAndReturnMappedFile",
@@ -158,7 +158,7 @@ BUSY_22 = Claim(
         ),
         REFUSED_WITHOUT,
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "an append writes to the mapped file itself, under the lock",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
@@ -197,7 +197,7 @@ POOL_02 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the buffer is locked in memory, so that writing to it waits for nobody",
         "org.apache.rocketmq.store.TransientStorePool.init",
@@ -225,7 +225,7 @@ POOL_08 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "locked memory is present before it is written to, and a new page of a mapped file is not",
         "org.apache.rocketmq.store.TransientStorePool.init",

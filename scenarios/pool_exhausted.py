@@ -28,7 +28,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_4x_and_5x, on_all
+from scenarios.expectations import expect, on_4x_and_5x
 
 FILE_MB, RATE_HZ = 1, 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("free_buffers", "locked_mb", "locked_files_mb"))
@@ -153,7 +153,7 @@ POOL_03 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a request is rejected while the number of free buffers is zero",
         "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient",
@@ -189,7 +189,7 @@ POOL_09 = Claim(
             units_min=1,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.REFUTED,
         "mlock is called on the buffers of the pool; a mapped file is locked only where it is warmed, which another switch "
         "decides",
@@ -227,7 +227,7 @@ POOL_10 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "availableBufferNums (in 5.x remainTransientStoreBufferNumbs) gives Integer.MAX_VALUE while the pool is off",
         "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
@@ -277,7 +277,7 @@ POOL_11 = Claim(
             units_min=1,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a buffer is allocated with the size of a commit-log file, and mlock is called on as much",
         "org.apache.rocketmq.store.TransientStorePool.init",

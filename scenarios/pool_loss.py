@@ -27,7 +27,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_all
+from scenarios.expectations import expect
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(body_bytes=256, send_timeout_ms=2000)
@@ -96,7 +96,7 @@ BUSY_05 = Claim(
     reading="When the broker's process is killed under load, acknowledged messages are absent from its store with the pool, "
     "at default settings, and none is without it.",
     parts=(KILLED_WITH, KILLED_WITHOUT),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "a message is acknowledged when it is in the buffer, and the buffer dies with the process",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner and commit0 (in 5.x of logfile.DefaultMappedFile)",
@@ -123,7 +123,7 @@ POOL_04 = Claim(
             "what the commit leaves behind.",
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "one thread writes buffers to the file's channel by its timer and wakes the one that forces it to disk",
         f"{COMMIT}, {FLUSH}",
@@ -140,7 +140,7 @@ POOL_05 = Claim(
     reading="The death of its process. It loses acknowledged messages with the pool, many times more with a slow commit; "
     "with a slow flush it loses no more than with the default: written to the file is the boundary, not synced to disk.",
     parts=(KILLED_WITH, KILLED_SLOW_COMMIT, KILLED_SLOW_FLUSH),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "what was not committed is in the process alone; what was committed is the kernel's",
         COMMIT,
@@ -157,7 +157,7 @@ POOL_06 = Claim(
     "dies.",
     reading="After kill -9 of a broker without the pool, no acknowledged message is absent from its store.",
     parts=(KILLED_WITHOUT,),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "an append writes to the mapped file, whose pages are the kernel's and outlive the process",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
@@ -176,7 +176,7 @@ POOL_07 = Claim(
         _part("without power", "incident-powerless", "<=", 1.5, NONE_EXPECTED),
         _part("without power, synchronous flush", "fix-powerless-sync-flush", "<=", 1.5, NONE_EXPECTED),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.REFUTED,
         "the default flush runs every 500 ms, and what it has not forced to disk is in memory only",
         FLUSH,

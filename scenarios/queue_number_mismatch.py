@@ -12,7 +12,6 @@ from harness.model import (
     Arm,
     Claim,
     Effort,
-    Expectation,
     NoFault,
     ParameterValue,
     Part,
@@ -25,6 +24,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import expect
 
 GROUPS = 10
 """Two deployments of it on one broker and on three make forty groups an arm."""
@@ -42,11 +42,6 @@ EQUAL = _load()
 
 WRITE_8, WRITE_4 = "incident-write-8-read-4", "incident-write-4-read-8"
 READ_FIRST, BOTH, IN_ORDER = "incident-shrink-read-first", "incident-shrink-at-once", "fix-shrink-in-order"
-
-
-def _confirmed(because: str, source: str) -> Mapping[str, Expectation]:
-    expectation = Expectation(verdict=VerdictKind.CONFIRMED, because=because, source=source)
-    return dict.fromkeys(("4.6.0", "4.9.7", "5.3.3"), expectation)
 
 
 def _part(
@@ -88,7 +83,8 @@ QUEUES_01 = Claim(
         _part("queues sent to, 4 and 8", "sent_queues_count", WRITE_4, "<=", 4.5, "a broker", _HALF),
         _part("queues given out, 4 and 8", "assigned_queues_count", WRITE_4, ">=", 7.5, "a broker", _HALF),
     ),
-    expected=_confirmed(
+    expected=expect(
+        VerdictKind.CONFIRMED,
         "the client makes its list of queues to send to of writeQueueNums and that to consume from of readQueueNums",
         "org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo and "
         "topicRouteData2TopicSubscribeInfo",
@@ -126,7 +122,8 @@ QUEUES_02 = Claim(
             where=HELD,
         ),
     ),
-    expected=_confirmed(
+    expected=expect(
+        VerdictKind.CONFIRMED,
         "the broker makes a consume queue for every queue that gets a message; consumers are given those below readQueueNums",
         "org.apache.rocketmq.store.DefaultMessageStore.findConsumeQueue",
     ),
@@ -161,7 +158,8 @@ QUEUES_03 = Claim(
             where={"brokers": (1,), "member": ("second",)},
         ),
     ),
-    expected=_confirmed(
+    expected=expect(
+        VerdictKind.CONFIRMED,
         "queues are given out in one piece each, sorted: 0 to 3 to the first member and 4 to 7, which are empty, to the second",
         "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
     ),
@@ -220,7 +218,8 @@ QUEUES_04 = Claim(
             statistic=Statistic.MEAN,
         ),
     ),
-    expected=_confirmed(
+    expected=expect(
+        VerdictKind.CONFIRMED,
         "consumers are given the queues below readQueueNums, and the broker takes sends into any queue below the larger of "
         "the two numbers, from producers whose route is old as well",
         "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck",
@@ -241,7 +240,8 @@ QUEUES_05 = Claim(
         _part("queues given out", "assigned_queues_count", WRITE_4, ">=", 7.5, "a broker", _HALF),
         _part("empty ones", "empty_read_queues_count", WRITE_4, ">=", 3.5, "a broker", _HALF),
     ),
-    expected=_confirmed(
+    expected=expect(
+        VerdictKind.CONFIRMED,
         "files come with the first message of a queue; that a consumer asks for a queue makes none",
         "org.apache.rocketmq.store.ConsumeQueue and MappedFileQueue.getLastMappedFile",
     ),

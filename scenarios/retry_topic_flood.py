@@ -17,7 +17,6 @@ from harness.model import (
     Claim,
     CrossFrameLimit,
     Effort,
-    Expectation,
     NoFault,
     ParameterValue,
     Part,
@@ -30,6 +29,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
+from scenarios.expectations import RELEASES_4X, expect
 
 FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
 SMALL_BYTES = 262_144
@@ -42,8 +42,6 @@ ARTICLE_NAME_BYTES = 54
 LONG_NAME_BYTES = 115
 """Of the groups that come live at full size, where each topic takes a second: 240 fill what 370 usual ones would."""
 
-RELEASES_4X = ("4.6.0", "4.9.7")
-RELEASES = (*RELEASES_4X, "5.3.3")
 
 DECODER = "org.apache.rocketmq.remoting.netty.NettyDecoder"
 OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
@@ -68,12 +66,6 @@ FULL = BrokerSettings(
     topics_ahead=TopicsAhead(frame_bytes=FULL_BYTES, share=0.9949, name_bytes=ARTICLE_NAME_BYTES),
 )
 """Filled to a little more than 0.5 % below the limit; a heap that holds the table a few times over."""
-
-
-def _expect(
-    verdict: VerdictKind, because: str, source: str, releases: tuple[str, ...] = RELEASES
-) -> dict[str, Expectation]:
-    return {release: Expectation(verdict=verdict, because=because, source=source) for release in releases}
 
 
 def _part(
@@ -165,14 +157,14 @@ TOPICS_01 = Claim(
         ),
     ),
     expected={
-        **_expect(
+        **expect(
             VerdictKind.CONFIRMED,
             "a frame beyond the limit closes the broker's connection, and a name server drops a broker whose connection is "
             "closed; the slave has its master's table within 10 s and registers as long a body",
             f"{DECODER}.decode, {ROUTES}.onChannelDestroy, org.apache.rocketmq.broker.slave.SlaveSynchronize.syncTopicConfig",
             RELEASES_4X,
         ),
-        **_expect(
+        **expect(
             VerdictKind.REFUTED,
             "the slave deletes its own topics one by one, writing its whole file each time, whenever its master's table has "
             "changed, so that it registers with fewer and fewer topics and stays",
@@ -224,7 +216,7 @@ TOPICS_02 = Claim(
             {"broker": ("broker-a",), "role": ("master",), "exception": ("RemotingSendRequestException",)},
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the decoder logs what LengthFieldBasedFrameDecoder throws and closes the connection while most of the 16 MiB are still "
         "to be written, so that the broker's client fails the request as one that could not be sent",
@@ -273,7 +265,7 @@ TOPICS_03 = Claim(
             3,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the limit is read from the system property when the class is loaded, and the broker registers with each name server "
         "every 30 s",
@@ -307,7 +299,7 @@ TOPICS_07 = Claim(
             "What the registration really carried, as in TOPICS-01." + _ONE,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the registration carries every topic of the table, of whatever type",
         "org.apache.rocketmq.broker.topic.TopicConfigManager.buildTopicConfigSerializeWrapper",
@@ -343,7 +335,7 @@ TOPICS_13 = Claim(
             units_min=3,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "the broker logs the exception and the name server's address only; the length is known to the decoder on the other side",
         f"{OUTER_API}.registerBrokerAll",
@@ -381,7 +373,7 @@ TOPICS_14 = Claim(
             3,
         ),
     ),
-    expected=_expect(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "each broker registers on a connection and with a table of its own",
         f"{OUTER_API}.registerBrokerAll",
@@ -427,14 +419,14 @@ TOPICS_15 = Claim(
         ),
     ),
     expected={
-        **_expect(
+        **expect(
             VerdictKind.REFUTED,
             "a new topic is registered one-way, which nobody answers, and is called OK as soon as it was written to the "
             "connection",
             f"{OUTER_API}.registerBrokerAll and registerBroker",
             RELEASES_4X,
         ),
-        **_expect(
+        **expect(
             VerdictKind.REFUTED,
             "the line has other words: Registering current broker to name server completed",
             f"{OUTER_API}.registerBrokerAll",

@@ -23,7 +23,7 @@ from harness.model import (
     Topology,
     VerdictKind,
 )
-from scenarios.expectations import on_all
+from scenarios.expectations import expect
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(probes=("pull", "admin", "heartbeat"))
@@ -75,7 +75,7 @@ BUSY_15 = Claim(
             units_min=3,
         ),
     ),
-    expected=on_all(
+    expected=expect(
         VerdictKind.CONFIRMED,
         "sends, pulls, administration and heartbeats are registered with executors of their own, and only that of sends "
         "waits for the put lock",
