@@ -1,4 +1,4 @@
-"""``mqlab load``'s options, and what they come to. The command line itself is put together in ``harness/cli.py``."""
+"""``mqlab load``'s options, and what they come to. The command line itself is put together in ``harness/cli``."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ import analysis
 import harness
 import scenarios
 from harness.abilities import Abilities
-from harness.cli import _parser, _ways, main
+from harness.cli import _parser, main
+from harness.cli.verify import _ways
 from harness.errors import EXIT_OK, EXIT_USAGE
 
 ROOT = Path(__file__).parents[2]
