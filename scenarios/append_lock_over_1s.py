@@ -224,7 +224,7 @@ BUSY_16 = Claim(
         Part(
             name="failed for good",
             quantity=Quantity(
-                measure="failed_count",
+                measure="refused_for_good_count",
                 arm="incident",
                 statistic=Statistic.MEAN,
                 where={"stall_ms": (1200,)},

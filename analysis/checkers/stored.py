@@ -1,9 +1,9 @@
 """Stored: what became of sends in the broker's own store, for loads without consumers.
 
 ``lost_count`` are messages that were acknowledged and lie at or above the largest offset that the queue has at the end:
-acknowledged and absent. ``refused_stored_count`` is how many messages more the queues took than were acknowledged, up to
-the number of failed sends, so that a refused send is never taken for a stored one on its word alone. ``failed_count``
-are sends that failed for good. Judged where the trial's drain was complete and the store was read before and after.
+acknowledged and absent. ``refused_for_good_count`` are sends that ended with a refusal; ``refused_stored_count`` is how
+many messages more the queues took than were acknowledged, up to that number, so that a refused send is never taken for a
+stored one on its word alone. Judged where the trial's drain was complete and the store was read before and after.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
 from analysis.checkers.busy import keyword_of
 
-MEASURES: tuple[str, ...] = ("lost_count", "lost_lone_count", "failed_count", "refused_stored_count")
+MEASURES: tuple[str, ...] = ("lost_count", "lost_lone_count", "refused_for_good_count", "refused_stored_count")
 
 LONE_SEQ = 1_000_000_000
 """harness/load/open_loop.py: the message that is sent alone."""
@@ -83,13 +83,15 @@ def _observed(table: DataFrame) -> DataFrame:
     failed_shown = {
         "file": F.coalesce("failed_file", events_file()),
         "line": F.coalesce("failed_line", "store_line"),
-        "operation": F.concat(F.col("failed"), F.lit(" sends failed for good; the store grew by "), F.col("grown")),
+        "operation": F.concat(
+            F.col("failed"), F.lit(" sends ended with a refusal; the store grew by "), F.col("grown")
+        ),
     }
     return observations(
         table,
         trial_unit(),
         Value(measure="lost_count", value=lost, params={}, **absent_shown),
         Value(measure="lost_lone_count", value=F.when(F.col("lone") == "ok", lost_lone), params={}, **absent_shown),
-        Value(measure="failed_count", value=F.col("failed"), params={}, **failed_shown),
+        Value(measure="refused_for_good_count", value=F.col("failed"), params={}, **failed_shown),
         Value(measure="refused_stored_count", value=F.when(judged, stored), params={}, **failed_shown),
     )

@@ -110,6 +110,10 @@ class Trial:
     def client_id(self, process: str, group: str | None = None) -> str:
         return f"127.0.0.1@{group or self.group}-{process}"
 
+    def moment(self, after_ms: float) -> int:
+        """Monotonic nanoseconds of a moment that is ``after_ms`` after the fault."""
+        return at(after_ms)
+
     # --- records of a client process
 
     def write(self, process: str, **record: Any) -> None:
@@ -463,7 +467,14 @@ class Run:
         return trial
 
     def stalled(
-        self, name: str, *, arm: str = "incident", stall_ms: int = 450, rate_hz: int = 500, **attributes: Any
+        self,
+        name: str,
+        *,
+        incident: str = "append-stall",
+        arm: str = "incident",
+        stall_ms: int = 450,
+        rate_hz: int = 500,
+        **attributes: Any,
     ) -> Trial:
         """A clean trial of append-stall without a refusal: eleven accepted sends, every 200 ms from -1000 ms on.
 
@@ -473,7 +484,7 @@ class Run:
         is_stall = stall_ms > 0
         trial = self.trial(
             name,
-            "append-stall",
+            incident,
             arm if is_stall else "baseline",
             **{
                 "params": {"stall_ms": stall_ms, "rate_hz": rate_hz},

@@ -1,0 +1,157 @@
+"""What clients do with a refusal, what the store holds of it, and other requests meanwhile: one planted fact a trial."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scenarios import busy_broker_of_two, pool_loss, send_queue_full
+
+if TYPE_CHECKING:
+    from tests.spark.by_hand.conftest import Analysis, Run, Trial
+
+BUSY, WELL = "127.0.0.1:10911", "127.0.0.1:10921"
+PAGE_CACHE = "[PC_SYNCHRONIZED]broker busy, start flow control for a while"
+TIMEOUT = "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 204ms, size of queue: 3"
+SYSTEM_BUSY = 2
+LONE_SEQ = 1_000_000_000
+
+
+def tried(trial: Trial, seq: int, address: str, *, at_ms: float, refused: str | None = None) -> None:
+    """One attempt of a send, and its answer 1 ms later."""
+    trial.write("producer", type="attempt", seq=seq, address=address, at_ns=trial.moment(at_ms))
+    code = SYSTEM_BUSY if refused else 0
+    told = {"code": code, "remark": refused, "at_ns": trial.moment(at_ms + 1)}
+    trial.write("producer", type="answer", seq=seq, address=address, **told)
+
+
+def of_two(run: Run, name: str, **attributes: object) -> Trial:
+    """A stalled append of the first of two masters, and eleven sends at their first attempt."""
+    trial = run.stalled(name, stall_ms=1200, rate_hz=200, incident="busy-broker-of-two", **attributes)
+    for seq in range(11):
+        tried(trial, seq, WELL, at_ms=-1000 + 200 * seq)
+    return trial
+
+
+def stored(run: Run, name: str, *, first: int, last: int, lone: bool = False) -> Trial:
+    """Ten acknowledged messages from offset 0 on and two refused ones; the queue's end before and after them."""
+    trial = run.trial(name, "pool-loss", "incident-killed-pool", params={"flush": "async"}, fault="kill-broker")
+    trial.store_max(first, moment="before")
+    for seq in range(10):
+        trial.send(seq, due_ms=-500 + 20 * seq, offset=seq)
+    for seq in (10, 11):
+        trial.refused(seq, "PC_SYNCHRONIZED", due_ms=-100)
+    if lone:
+        trial.send(LONE_SEQ, due_ms=-10, offset=10)
+    trial.store_max(last, moment="end")
+    return trial
+
+
+def probed(run: Run, name: str, *, unanswered: bool = False) -> Trial:
+    """Pulls during the stall of 1 to 1,201 ms: 3 and 40 ms long, and one of 900 ms that had ended before it."""
+    trial = run.stalled(name, stall_ms=1200, rate_hz=500, incident="send-queue-full")
+    for started_ms, took_ms in ((-950, 900), (100, 3), (1_190, 40)):
+        code = -1 if unanswered and started_ms == 100 else 0
+        window = {"started_ns": trial.moment(started_ms), "finished_ns": trial.moment(started_ms + took_ms)}
+        trial.event(type="request", kind="pull", code=code, **window)
+    return trial
+
+
+@pytest.fixture(scope="module")
+def seen(new_run, analysed) -> Analysis:
+    run = new_run("busy-broker-of-two", "pool-loss", "send-queue-full")
+    of_two(run, "nothing_refused")
+
+    elsewhere = of_two(run, "went_elsewhere")
+    tried(elsewhere, 50, BUSY, at_ms=1_010, refused=PAGE_CACHE)
+    tried(elsewhere, 50, WELL, at_ms=1_020)
+    elsewhere.send(50, due_ms=1_005, took_ms=26, offset=50)
+
+    gave_up = of_two(run, "gave_up")
+    tried(gave_up, 50, BUSY, at_ms=1_010, refused=PAGE_CACHE)
+    gave_up.refused(50, "PC_SYNCHRONIZED", due_ms=1_005, took_ms=6)
+
+    same_again = of_two(run, "same_broker_again")
+    tried(same_again, 50, BUSY, at_ms=210, refused=TIMEOUT)
+    tried(same_again, 50, BUSY, at_ms=220)
+    same_again.send(50, due_ms=5, took_ms=226, offset=50)
+
+    before = of_two(run, "long_before_the_stall")
+    tried(before, 50, BUSY, at_ms=-8_000, refused=PAGE_CACHE)
+    before.refused(50, "PC_SYNCHRONIZED", due_ms=-8_001)
+
+    stored(run, "all_stored", first=0, last=10)
+    stored(run, "two_lost", first=0, last=8)
+    stored(run, "one_refused_is_stored", first=0, last=11)
+    stored(run, "lone_lost", first=0, last=10, lone=True)
+    stored(run, "lone_kept", first=0, last=11, lone=True)
+
+    probed(run, "pulls")
+    probed(run, "one_pull_unanswered", unanswered=True)
+    return analysed(run, busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO)
+
+
+def test_without_a_refusal_there_is_a_count_and_nothing_else(seen: Analysis) -> None:
+    for label in ("first-four", "any"):
+        assert seen.one("refused_count", "nothing_refused", keyword=label) == 0
+    assert seen.values("attempts", "nothing_refused") == []
+    assert seen.values("retried_elsewhere_share", "nothing_refused") == []
+    assert seen.one("failed_share", "nothing_refused") == 0
+
+
+def test_a_second_attempt_on_another_broker_saves_the_send(seen: Analysis) -> None:
+    trial = "went_elsewhere"
+    assert seen.one("refused_count", trial, keyword="first-four") == 1
+    assert seen.one("retried_elsewhere_share", trial, keyword="first-four") == 1
+    assert seen.one("refused_then_ok_share", trial, keyword="any") == 1
+    assert seen.one("attempts", trial, keyword="any") == 2
+    # Refused at 1,011 ms by the answer, done at 1,031 ms.
+    assert seen.one("ok_after_ms", trial, keyword="any") == pytest.approx(20)
+    assert seen.shown_record("attempts", trial, keyword="any")["seq"] == 50
+
+
+def test_a_send_that_is_not_repeated_fails(seen: Analysis) -> None:
+    assert seen.one("retried_elsewhere_share", "gave_up", keyword="first-four") == 0
+    assert seen.one("refused_then_ok_share", "gave_up", keyword="first-four") == 0
+    assert seen.values("ok_after_ms", "gave_up") == []
+    # Of the sends around the stall: those due from -500 ms on, and the one.
+    assert 0 < seen.one("failed_share", "gave_up") < 0.2
+
+
+def test_the_same_broker_again_is_not_elsewhere_and_waiting_is_none_of_the_first_four(seen: Analysis) -> None:
+    trial = "same_broker_again"
+    assert seen.one("retried_elsewhere_share", trial, keyword="any") == 0
+    assert seen.one("refused_then_ok_share", trial, keyword="any") == 1
+    assert seen.one("refused_count", trial, keyword="first-four") == 0
+
+
+def test_a_refusal_long_before_the_stall_is_not_its_doing(seen: Analysis) -> None:
+    assert seen.one("refused_count", "long_before_the_stall", keyword="any") == 0
+
+
+def test_what_was_acknowledged_and_lies_beyond_the_queues_end_is_lost(seen: Analysis) -> None:
+    assert seen.one("lost_count", "all_stored") == 0
+    assert seen.one("lost_count", "two_lost") == 2
+    assert seen.shown_record("lost_count", "two_lost")["offset"] == 8
+    assert seen.one("refused_for_good_count", "all_stored") == 2
+
+
+def test_a_refused_send_counts_as_stored_by_what_the_queues_took(seen: Analysis) -> None:
+    assert seen.one("refused_stored_count", "all_stored") == 0
+    assert seen.one("refused_stored_count", "one_refused_is_stored") == 1
+    # A store that lost its tail says nothing about refused sends.
+    assert seen.values("refused_stored_count", "two_lost") == []
+
+
+def test_the_lone_message_is_counted_apart(seen: Analysis) -> None:
+    assert seen.values("lost_lone_count", "all_stored") == []
+    assert (seen.one("lost_count", "lone_lost"), seen.one("lost_lone_count", "lone_lost")) == (0, 1)
+    assert (seen.one("lost_count", "lone_kept"), seen.one("lost_lone_count", "lone_kept")) == (0, 0)
+
+
+def test_only_requests_under_way_during_the_stall_count(seen: Analysis) -> None:
+    assert seen.one("probe_count", "pulls", kind="pull") == 2
+    assert seen.one("probe_worst_ms", "pulls", kind="pull") == pytest.approx(40)
+    assert seen.one("probe_unanswered_count", "pulls", kind="pull") == 0
+    assert seen.one("probe_unanswered_count", "one_pull_unanswered", kind="pull") == 1
