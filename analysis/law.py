@@ -21,10 +21,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from scipy import stats
-
 from analysis.observations import Observation
 from analysis.run_directory import RunDirectory, Trial
+from analysis.stats import garwood
 from analysis.verdict import TrialValidity
 from harness.model import Parameters
 
@@ -108,10 +107,9 @@ def predict(stall: Stall) -> dict[str, float]:
 def allowed(predicted: float, rate_hz: float, trials: int) -> float:
     """5 %, what comes in one period of the cleaner, or the half width of the 95 % Poisson interval: the largest."""
     total = predicted * trials
-    low = stats.chi2.ppf(0.025, 2 * total) / 2 if total > 0 else 0.0
-    high = stats.chi2.ppf(0.975, 2 * total + 2) / 2
+    low, high = garwood(total)
     poisson = max(high - total, total - low) / trials
-    return max(SHARE_OFF_MAX * predicted, rate_hz * PERIOD_MS / 1000, float(poisson))
+    return max(SHARE_OFF_MAX * predicted, rate_hz * PERIOD_MS / 1000, poisson)
 
 
 def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Law:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats as scipy_stats
+from scipy import special
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -161,14 +161,23 @@ def mean(sample: Sample, *, seed: int) -> Estimate:
     if sample.size == 0:
         return _undefined(sample)
     if not sample.values.any() and not sample.censored.any():
-        return Estimate(estimate=0.0, low=0.0, high=_zero_rate_high(sample.units), units=sample.units)
+        return Estimate(estimate=0.0, low=0.0, high=garwood(0)[1] / sample.units, units=sample.units)
     point = float(sample.values.mean())
     low, high = _percentile_interval(_resampled_means(sample, seed))
     return Estimate(estimate=point, low=low, high=float("inf") if sample.censored.any() else high, units=sample.units)
 
 
-def _zero_rate_high(units: int) -> float:
-    return float(scipy_stats.chi2.ppf(1 - _TAIL, 2) / 2 / units)
+def garwood(total: float) -> tuple[float, float]:
+    """The exact interval of a Poisson distribution's mean of which ``total`` was counted."""
+    low = float(special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
+    return low, float(special.gammaincinv(total + 1, 1 - _TAIL))
+
+
+def clopper_pearson(successes: int, units: int) -> tuple[float, float]:
+    """The exact interval of the chance of which ``units`` draws showed so many successes."""
+    failures = units - successes
+    low = float(special.betaincinv(successes, failures + 1, _TAIL)) if successes else 0.0
+    return low, float(special.betaincinv(successes + 1, failures, 1 - _TAIL)) if failures else 1.0
 
 
 def _resampled_means(sample: Sample, seed: int) -> Floats:
@@ -195,8 +204,8 @@ def share(sample: Sample, *, within: tuple[float | None, float | None]) -> Estim
     maybe_units = _units_all(sample, maybe)
     return Estimate(
         estimate=sure_units / sample.units,
-        low=float(scipy_stats.binomtest(sure_units, sample.units).proportion_ci(CONFIDENCE, method="exact").low),
-        high=float(scipy_stats.binomtest(maybe_units, sample.units).proportion_ci(CONFIDENCE, method="exact").high),
+        low=clopper_pearson(sure_units, sample.units)[0],
+        high=clopper_pearson(maybe_units, sample.units)[1],
         units=sample.units,
     )
 
@@ -218,7 +227,7 @@ def ratio_of_means(sample: Sample, against: Sample, *, seed: int) -> Estimate:
     resampled_below = _resampled_means(against, seed + 1)
     if not sample.values.any():
         lowest = _percentile_interval(resampled_below)[0]
-        limit = _zero_rate_high(sample.units)
+        limit = garwood(0)[1] / sample.units
         return Estimate(estimate=0.0, low=0.0, high=limit / lowest if lowest > 0 else float("inf"), units=units)
     with np.errstate(divide="ignore"):
         resampled = _resampled_means(sample, seed) / resampled_below

@@ -10,6 +10,7 @@ once; each then looks at its own trial.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,6 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from analysis.analyze import analyze_in
-from analysis.observe import showing_everything
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
 from harness.model import Finding, ParameterValue, Scenario
@@ -660,14 +660,23 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
 
 @pytest.fixture(scope="session")
 def analysed(spark: SparkSession) -> Callable[..., Analysis]:
-    """Save a run (or take one that was saved) and analyse it with the given scenarios, or let ``by`` do that."""
+    """Save a run (or take one that was saved) and analyse it with the given scenarios, or let ``by`` do that.
+
+    ``measures`` are made beside what the claims ask for; where ``judging`` is off nothing else is. Planning all of the
+    checkers takes long.
+    """
 
     def analyse(
-        run: Run | Path, *scenarios: Scenario, by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None
+        run: Run | Path,
+        *scenarios: Scenario,
+        measures: Sequence[str] = (),
+        judging: bool = True,
+        by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None,
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
-        everything = showing_everything(scenarios)
-        findings = by(path, everything) if by else analyze_in(spark, read_run_directory(path), everything)
+        wanted = {"shown": tuple(measures)} if judging else {"shown": tuple(measures), "claims": ()}
+        scenarios = tuple(dataclasses.replace(one, **wanted) for one in scenarios)
+        findings = by(path, scenarios) if by else analyze_in(spark, read_run_directory(path), scenarios)
         return Analysis(
             path=path,
             findings={(found.claim, found.release): found for found in findings},

@@ -29,6 +29,31 @@ FIRST = (
     "MessageQueue [topic={topic}, brokerName=broker-a, queueId=0]"
 )
 PARTS = ("lock", "asking", "request", "marking", "pull", "delivery")
+MEASURES = (
+    "assigned_queues_count",
+    "broker_of_index_20",
+    "diagnosed_right",
+    "empty_read_queues_count",
+    "first_lock_by_timer",
+    "first_lock_lines",
+    "first_lock_request_s",
+    "handover_gap_s",
+    "handover_part_s",
+    "key_in_computed_queue",
+    "key_out_of_order_count",
+    "lock_timer_first_round_s",
+    "member_share",
+    "parked_share",
+    "queue_folders_count",
+    "queue_of_index_20",
+    "queues_of_key_count",
+    "sent_queues_count",
+    "stranded_count",
+    "taken_while_paused",
+    "takeover_lines",
+    "unsent_share",
+    "wait_logged_share",
+)
 
 
 def stamped(trial: Trial, *, locked_ms: float = 56_004, pulled_ms: float | None = 56_006) -> Trial:
@@ -204,6 +229,8 @@ def seen(new_run, analysed, log_time) -> Analysis:
         ordered_lock_ratio.SCENARIO,
         queue_number_mismatch.SCENARIO,
         broker_leaves_keys_move.SCENARIO,
+        measures=MEASURES,
+        judging=False,
     )
 
 

@@ -19,6 +19,23 @@ LOCK_THREAD = "ConsumeMessageScheduledThread_1"
 COUNTS = ("lost_count", "duplicate_count", "out_of_order_count", "overlap_ms")
 
 _planted: dict[str, Callable[[Trial], None]] = {}
+MEASURES = (
+    "delayed_over_1s_count",
+    "duplicate_count",
+    "foreign_lock_granted",
+    "handover_s",
+    "lock_age_at_takeover_s",
+    "lost_count",
+    "message_delay_max_s",
+    "message_delay_p50_s",
+    "message_delay_p99_s",
+    "out_of_order_count",
+    "overlap_ms",
+    "refused_before_takeover",
+    "renewal_period_s",
+    "unlock_after_s",
+    "unlock_lines",
+)
 
 
 def planted(plant: Callable[[Trial], None]) -> Callable[[Trial], None]:
@@ -36,7 +53,7 @@ def seen(new_run, analysed) -> Analysis:
     run.ordered("shut_down", arm="fix-graceful-shutdown").unlock(OWNER, at_ms=40)
     for name, plant in _planted.items():
         plant(run.ordered(name))
-    return analysed(run, ordered_lock_handover.SCENARIO)
+    return analysed(run, ordered_lock_handover.SCENARIO, measures=MEASURES)
 
 
 # --- what is planted --------------------------------------------------------------------------------------------------

@@ -16,6 +16,21 @@ PAGE_CACHE = "[PC_SYNCHRONIZED]broker busy, start flow control for a while"
 TIMEOUT = "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 204ms, size of queue: 3"
 SYSTEM_BUSY = 2
 LONE_SEQ = 1_000_000_000
+MEASURES = (
+    "attempts",
+    "failed_share",
+    "lost_count",
+    "lost_lone_count",
+    "ok_after_ms",
+    "probe_count",
+    "probe_unanswered_count",
+    "probe_worst_ms",
+    "refused_count",
+    "refused_for_good_count",
+    "refused_stored_count",
+    "refused_then_ok_share",
+    "retried_elsewhere_share",
+)
 
 
 def tried(trial: Trial, seq: int, address: str, *, at_ms: float, refused: str | None = None) -> None:
@@ -89,7 +104,9 @@ def seen(new_run, analysed) -> Analysis:
 
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
-    return analysed(run, busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO)
+    return analysed(
+        run, busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO, measures=MEASURES, judging=False
+    )
 
 
 def test_without_a_refusal_there_is_a_count_and_nothing_else(seen: Analysis) -> None:

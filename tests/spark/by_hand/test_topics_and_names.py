@@ -14,6 +14,26 @@ FIRST = "broker-a:0"
 SILENT = "no answer"
 LEVELS = "1s 2s 1s 2s 3s"
 """Retries 1, 2 and 3 come after 1, 2 and 3 s."""
+MEASURES = (
+    "consumption_count",
+    "dead_letter_share",
+    "duplicate_messages",
+    "failed_send_share",
+    "frame_bytes_over",
+    "frame_bytes_refused",
+    "late_messages",
+    "notice_s",
+    "ok_lines",
+    "other_delay_s",
+    "refusals_logged",
+    "registration_failures",
+    "retry_late_s",
+    "route_absent_s",
+    "route_stays_s",
+    "server_silent_s",
+    "size_lines",
+    "views_differ_s",
+)
 
 
 def _view(
@@ -114,7 +134,9 @@ def analysis(new_run: Any, analysed: Any, moment: Any, log_time: Any) -> Any:
         "org.apache.rocketmq.remoting.exception.RemotingSendRequestException: send request to <127.0.0.1:9> failed",
         f"{log_time(60_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
     )
-    return analysed(run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO)
+    return analysed(
+        run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO, measures=MEASURES
+    )
 
 
 def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Any) -> None:

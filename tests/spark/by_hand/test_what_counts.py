@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 TRIALS = 3
 TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
+MEASURES = (
+    "failed_count",
+    "latency_max_ms",
+    "rejected_count",
+    "unknown_count",
+)
 
 
 def _set(**attributes: object) -> Callable[[Trial], None]:
@@ -116,7 +122,7 @@ def seen(new_run, analysed) -> Analysis:
     for index in range(2):
         run.stalled(_name("too few", index), release="too few").refused(20, TIMEOUT, due_ms=2, period_ms=204, size=9)
     run.planned.append("never-begun")
-    return analysed(run, dataclasses.replace(SCENARIO, claims=(BUSY_10,)))
+    return analysed(run, dataclasses.replace(SCENARIO, claims=(BUSY_10,)), measures=MEASURES)
 
 
 @pytest.mark.parametrize("case", NOT_COUNTING)
