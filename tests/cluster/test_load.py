@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,6 +19,7 @@ from harness.leases import Leases
 from harness.model import BrokerSettings, Topology
 from harness.recorder import read_records
 from harness.releases import Java
+from harness.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
 Json = Mapping[str, object]
@@ -52,11 +54,41 @@ class Command:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
+    def pid(self, name: str) -> int:
+        """Of a process that the load has started; they are written down when Locust begins to send."""
+        written = self.trial / "processes.json"
+        wait_until(f"the load to write {written}", written.exists, timeout_s=180)
+        return int(json.loads(written.read_text())[name])
+
+    def consumed(self) -> int:
+        """Consumptions so far, in all histories."""
+        return sum(path.read_bytes().count(b'"consume"') for path in (self.trial / "history").glob("consumer-*.jsonl"))
+
+    def wait_consumed(self, count: int) -> None:
+        """Until so many more messages were consumed."""
+        goal = self.consumed() + count
+
+        def went_on() -> bool:
+            if self.process.poll() is not None:
+                raise AssertionError("the load has ended")
+            return self.consumed() >= goal
+
+        wait_until(f"{count} more consumptions", went_on, timeout_s=120, poll_s=0.2)
+
     def end(self) -> str:
         """Wait for its end; its standard output."""
         out, err = self.process.communicate(timeout=240)
         assert self.process.returncode == 0, err[-3000:]
         return out
+
+    def ends(self, broker: str) -> dict[int, int]:
+        """The largest offset of each queue, as the broker itself told at the end."""
+        read = read_records(self.trial / "events.jsonl").records
+        return {
+            int(str(record["queue"])): int(str(record["max_offset"]))
+            for record in read
+            if record["type"] == "store_max" and record["broker"] == broker
+        }
 
     def locust(self) -> tuple[int, int]:
         """Requests and failures that Locust counted."""
@@ -97,6 +129,51 @@ def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three:
         queues[send["key"]].add((send["broker"], send["queue"]))
     assert {len(found) for found in queues.values()} == {1}
     assert len({queue for found in queues.values() for queue in found}) > 12
+
+
+def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
+    three: LocalCluster, tmp_path: Path
+) -> None:
+    command = Command(
+        three, tmp_path / "run", "killed", "--rate", "150", "--duration", "40", "--processes", "2", "--mode", "sync",
+        "--route", "fixed", "--threads", "8", "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--json",
+    )  # fmt: skip
+    worker, consumer = command.pid("locust-worker-1"), command.pid("consumer-1")
+    command.wait_consumed(300)
+    os.kill(worker, signal.SIGKILL)
+    command.wait_consumed(150)
+    os.kill(consumer, signal.SIGKILL)
+    command.wait_consumed(150)
+    three.kill_node("broker-c")
+    command.wait_consumed(100)
+    three.start_node("broker-c")
+    told = {item["name"]: item for item in json.loads(command.end())["properties"]}
+
+    sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
+    accepted = [send for send in sends if send["outcome"] == "ok"]
+    assert {send["process"] for send in sends} == {"producer-0", "producer-1"}
+    assert 0 < len(accepted) < len(sends), "the broker's death makes some sends fail"
+
+    # Every acknowledged message lies in its broker's store, where the broker says so, and came to a consumer.
+    for broker in three.nodes:
+        if broker.kind == "broker":
+            ends = command.ends(broker.name)
+            assert all(
+                int(str(send["offset"])) < ends[int(str(send["queue"]))]
+                for send in accepted
+                if send["broker"] == broker.name
+            )
+    missing = set(_seqs(accepted)) - set(_seqs(consumed))
+    assert missing == set()
+    assert (told["all arrived"]["holds"], told["all arrived"]["count"]) == ("holds", 0)
+    assert (told["nothing lost"]["holds"], told["nothing lost"]["count"]) == ("holds", 0)
+    assert told["store agrees"]["holds"] == "holds"
+    assert told["a key, a queue"]["holds"] == "holds"
+    assert told["history whole"]["count"] <= 2
+    # Each queue's messages of the killed consumer that it had not committed come again, and in order all the same.
+    assert told["in order"]["holds"] == "holds"
+    again = len(consumed) - len({(record["broker"], record["queue"], record["offset"]) for record in consumed})
+    assert told["nothing twice"]["count"] == again
 
 
 def test_a_load_goes_nowhere_that_is_not_allowed(tmp_path: Path) -> None:
