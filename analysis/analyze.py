@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from analysis.observe import Observed, observe
 from analysis.report.law import write_law
 from analysis.run_directory import RunDirectory, read_run_directory
 from analysis.schema import OBSERVATIONS
-from analysis.session import SparkPlace, for_small_tables, spark_session
+from analysis.session import SparkPlace, closing_session, for_small_tables
 from analysis.trials import TrialFacts, trial_facts, trials_frame
 from analysis.verdict import Evidence, TrialValidity, findings
 from harness.model import Finding, Scenario
@@ -48,11 +49,8 @@ def analyze(
     run = read_run_directory(run_dir)
     say = progress or _silent
     say("starting Spark")
-    spark = spark_session(place)
-    try:
+    with closing_session(place) as spark:
         return analyze_in(spark, run, scenarios, say)
-    finally:
-        spark.stop()
 
 
 def analyze_in(
@@ -101,10 +99,15 @@ def _write_tables(
     judged: Sequence[TrialValidity],
 ) -> report_data.Json:
     """Keep the observations, and return the series that the report draws."""
-    with_checker = [(*row, checker) for checker, rows in observed.rows.items() for row in rows]
     schema = StructType([*OBSERVATIONS.fields, StructField("checker", StringType())])
-    table = spark.createDataFrame(with_checker, schema, verifySchema=False)
-    keep(spark, table.coalesce(1), folder / "observations.parquet")
+    # By way of a file: rows that are handed over would all be in each task's message, on Java's small heap.
+    draft = folder / "observations.jsonl"
+    with draft.open("w") as out:
+        for checker, rows in observed.rows.items():
+            for row in rows:
+                out.write(json.dumps(dict(zip(schema.names, (*row, checker), strict=True))) + "\n")
+    keep(spark, spark.read.schema(schema).json(str(draft)), folder / "observations.parquet")
+    draft.unlink()
     return report_data.series_json(records, trials, facts, judged)
 
 

@@ -93,6 +93,8 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
     in_ten_seconds = F.col("intended_ns").between(F.col("fault_ns"), F.col("fault_ns") + 10 * ONE_SECOND_NS)
     bit = F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
     delay = F.when(timed, F.col("started_ns") - F.col("intended_ns"))
+    # A listener that is at work when the fault comes has the queue, however long ago it began.
+    at_work_ns = F.least(F.coalesce("finished_ns", "started_ns"), "fault_ns")
     folded = (
         ordered.join(windows, "trial", "left")
         .groupBy("hash", *_SORT_KEY, "file", "instance", "run", F.expr(f"offset div {_BITS}").alias("chunk"))
@@ -110,7 +112,7 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
             F.min(F.when(~ahead, F.col("started_ns"))).alias("not_ahead_ns"),
             F.min(F.when(after_fault, F.col("started_ns"))).alias("after_fault_ns"),
             _at("n", "min", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
-            F.max(F.when(~after_fault, F.col("started_ns"))).alias("before_fault_ns"),
+            F.max(F.when(~after_fault, at_work_ns)).alias("before_fault_ns"),
             _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
             F.collect_list(delay).alias("delays_ns"),
             F.count(F.when(timed & in_ten_seconds & (delay > ONE_SECOND_NS), 1)).alias("late_in_10s"),
@@ -178,5 +180,5 @@ def queue_name() -> Column:
 
 
 def owned_at_fault() -> Column:
-    """True for a queue that the owner had consumed from in the 5 s before the fault (table ``queues`` with trials)."""
+    """True for a queue that the owner was consuming from in the 5 s before the fault (table ``queues`` with trials)."""
     return F.col("owned_ns") >= F.col("fault_ns") - OWNED_BEFORE_NS

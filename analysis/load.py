@@ -22,7 +22,7 @@ from analysis.consumption import fold_consumption
 from analysis.evidence import ANALYSIS_FOLDER, Records, load_records
 from analysis.logs.tables import load_logs
 from analysis.run_directory import RunDirectory, Trial, read_run_directory
-from analysis.session import SparkPlace, spark_session
+from analysis.session import SparkPlace, closing_session
 from analysis.trials import TrialFacts, trial_facts, trials_frame
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 
@@ -117,11 +117,8 @@ def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory.
     """
     run = read_run_directory(run_dir)
-    spark = spark_session(place)
-    try:
+    with closing_session(place) as spark:
         return judge_load_in(spark, run)
-    finally:
-        spark.stop()
 
 
 def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:

@@ -25,6 +25,8 @@ import pyspark
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from harness.errors import AnalysisError
+
 DRIVER_MEMORY = "1000m"
 """Java's heap. With its own overhead and the Python process the whole stays below 2 GiB."""
 
@@ -38,6 +40,8 @@ _JAVA_OPTIONS = " ".join(
         "-XX:ReservedCodeCacheSize=192m",
         # So much is loaded anyhow; otherwise each step towards it is a collection of the whole heap.
         "-XX:MetaspaceSize=256m",
+        # A Spark that lost a thread for want of memory waits for it for ever.
+        "-XX:+ExitOnOutOfMemoryError",
         "-Xss4m",  # deep expression trees are walked by recursion
         "-Djava.net.preferIPv4Stack=true",
     ]
@@ -155,6 +159,31 @@ def spark_session(place: SparkPlace) -> SparkSession:
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         return builder.getOrCreate()
+
+
+@contextmanager
+def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
+    """A session for the time of the block.
+
+    Raises :class:`harness.errors.AnalysisError` when its Java process ends before the block does.
+    """
+    spark = spark_session(place)
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    try:
+        yield spark
+    except Exception as error:
+        # Java's end shows in Python as any of a dozen errors of sockets and of Py4J.
+        if gateway.proc.poll() is None:
+            raise
+        raise AnalysisError(
+            "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
+            advice=f"It has {DRIVER_MEMORY} of heap and needs about 2 GiB in all. Free some memory, or judge fewer "
+            "incidents in one run, and say `mqlab analyze RUN_DIR`.",
+        ) from error
+    finally:
+        with contextlib.suppress(Exception):
+            spark.stop()
 
 
 def archive_classes(place: SparkPlace) -> None:

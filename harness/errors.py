@@ -121,6 +121,10 @@ class RunDirectoryError(LabError):
     exit_code = EXIT_USAGE
 
 
+class AnalysisError(LabError):
+    """The analysis could not be carried through; what was recorded is whole."""
+
+
 class LedgerError(LabError):
     """The ledger cannot be read or must not be updated, for example from a run of a dirty tree."""
 

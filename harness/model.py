@@ -283,6 +283,16 @@ class SilenceOwners:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CutOffOwners:
+    """Packets between the client process that holds every group's owner and all nodes are dropped, for good.
+
+    Unlike a silent one, the owner works on with what it has, and does not know yet that it is alone.
+    """
+
+    kind: Literal["cut-off-owners"] = "cut-off-owners"
+
+
+@dataclass(frozen=True, kw_only=True)
 class PauseOwners:
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
@@ -491,6 +501,7 @@ Fault = (
     | ShutDownOwners
     | PauseOwners
     | SilenceOwners
+    | CutOffOwners
     | ResizeTopic
     | BrokerAway
     | AppendStall

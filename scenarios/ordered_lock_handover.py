@@ -12,6 +12,7 @@ from typing import Any
 from harness.model import (
     Arm,
     BrokerSettings,
+    CutOffOwners,
     Effort,
     KillOwners,
     NoFault,
@@ -99,6 +100,15 @@ SCENARIO = Scenario(
             trial_s=260.0,
         ),
         Arm(
+            name="incident-cut-off-owner",
+            what="The owners' process loses its network and works on with what it has: packets between it and every node are "
+            "dropped.",
+            fault=CutOffOwners(),
+            load=_load(owner_age_s_min=25.0),
+            broker=BrokerSettings(conf={"serverChannelMaxIdleTimeSeconds": "120"}),
+            trial_s=260.0,
+        ),
+        Arm(
             name="incident-stalled-owner",
             what="The owners' process stands still for twelve seconds, as in a long collection, and goes on.",
             fault=PauseOwners(),
@@ -153,6 +163,7 @@ SCENARIO = Scenario(
         "incident-as-documented": (),
         "incident-late-replacement": (),
         "incident-silent-owner": (),
+        "incident-cut-off-owner": (),
         "incident-stalled-owner": (),
         "incident-slow-shutdown": (),
         "better-await-termination": (),

@@ -21,7 +21,7 @@ MEASURES: tuple[str, ...] = (
     "delayed_in_10s_count",
 )
 
-OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners")
+OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners", "cut-off-owners")
 """The faults that make queues change hands."""
 
 _SECOND_NS = 1_000_000_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
+from analysis.checkers.handover import OWNERS_END
 from analysis.trials import FREEZE, TrialFacts
 from analysis.verdict import Doubt, TrialValidity
 from harness.model import HeldFault, Reason, Scenario
@@ -132,7 +133,7 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
             yield from _frozen(facts, facts.asked_ms)
     elif kind == "broker-crash":
         yield from _crashed(facts)
-    elif kind in ("kill-owners", "shut-down-owners", "silence-owners"):
+    elif kind in OWNERS_END:
         yield from _owners_ended(facts, kind)
 
 

@@ -19,6 +19,7 @@ from harness.faults.network_delay import DelayByNetem
 from harness.faults.node_pause import PauseByBackend
 from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
+from harness.faults.owners_cut import CutOffOwnersByFirewall
 from harness.faults.owners_pause import PauseOwnersBySignal, SilenceOwnersBySignal
 from harness.faults.page_cache_neighbour import FloodPageCache
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
@@ -39,6 +40,7 @@ from harness.model import (
     BrokerCrash,
     CommitStall,
     CrossFrameLimit,
+    CutOffOwners,
     DirtyPages,
     DiskFull,
     Fault,
@@ -74,6 +76,7 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     ShutDownOwners: (ShutDownOwnersByCall(),),
     PauseOwners: (PauseOwnersBySignal(),),
     SilenceOwners: (SilenceOwnersBySignal(),),
+    CutOffOwners: (CutOffOwnersByFirewall(),),
     BrokerAway: (KillBrokerAndRestart(),),
     ResizeTopic: (ResizeByAdmin(),),
     AppendStall: (StallByByteman(), StallByFreeze()),

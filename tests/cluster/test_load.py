@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.parse
+import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +17,8 @@ import pytest
 
 from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
+from harness.backends.ports import free_port
+from harness.clock import mono_ns
 from harness.leases import Leases
 from harness.model import BrokerSettings, Topology
 from harness.recorder import read_records
@@ -23,6 +27,7 @@ from harness.wait import wait_until
 
 ROOT = Path(__file__).parents[2]
 Json = Mapping[str, object]
+S = 1_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +134,59 @@ def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three:
         queues[send["key"]].add((send["broker"], send["queue"]))
     assert {len(found) for found in queues.values()} == {1}
     assert len({queue for found in queues.values() for queue in found}) > 12
+
+
+@pytest.mark.parametrize("processes", [1, 2], ids=["alone", "master and workers"])
+def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
+    three: LocalCluster, tmp_path: Path, processes: int
+) -> None:
+    port = free_port()
+    command = Command(
+        three, tmp_path / "run", f"page-{processes}", "--rate", "200", "--users", "20", "--duration", "60",
+        "--processes", str(processes), "--web", str(port), "--record-only",
+    )  # fmt: skip
+
+    def sent() -> int:
+        return sum(path.read_bytes().count(b'"send"') for path in (command.trial / "history").glob("producer-*.jsonl"))
+
+    wait_until("two seconds of sends", lambda: sent() > 400, timeout_s=180, poll_s=0.2)
+    more_ns = mono_ns()
+    swarm = {"user_count": "60", "spawn_rate": "1000"}
+    _page(port, "/swarm", swarm)
+    before = sent()
+    wait_until("three seconds of three times as many", lambda: sent() > before + 1_800, timeout_s=60, poll_s=0.2)
+    stop_ns = mono_ns()
+    _page(port, "/stop")
+    command.process.send_signal(signal.SIGINT)
+    command.end()
+
+    sends = command.records("producer", "send")
+    intended = sorted(int(str(send["intended_ns"])) for send in sends)
+    late_s = (_hiccup_ms(command.out, more_ns) + _hiccup_ms(command.out, stop_ns)) / 1000
+
+    def rate(from_ns: float) -> float:
+        return sum(from_ns <= at_ns < from_ns + S / 2 for at_ns in intended) * 2
+
+    assert rate(more_ns - S / 2) == pytest.approx(200, rel=0.1)
+    assert rate(more_ns + S + late_s * S) == pytest.approx(600, rel=0.1)
+    assert max(intended) <= stop_ns + S + late_s * S
+    assert command.locust() == (len(sends), sum(send["outcome"] != "ok" for send in sends))
+
+
+def _page(port: int, path: str, form: Mapping[str, str] | None = None) -> None:
+    body = urllib.parse.urlencode(form).encode() if form else None
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=30) as answer:
+        assert answer.status == 200
+
+
+def _hiccup_ms(run: Path, at_ns: int) -> float:
+    """How long this machine stood still at worst within two seconds after that moment."""
+    records = read_records(run / "hiccups.jsonl").records
+    windows = [record for record in records if record["type"] == "hiccup"]
+    return max(
+        (float(str(one["late_ms_max"])) for one in windows if at_ns - S <= int(str(one["at_ns"])) <= at_ns + 3 * S),
+        default=0.0,
+    )
 
 
 def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(

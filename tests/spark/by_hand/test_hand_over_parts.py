@@ -171,6 +171,15 @@ def busy(trial: Trial) -> Trial:
     return trial
 
 
+def long_at_work(run: Run) -> Trial:
+    """The owner's only listener began 8 s before the shutdown, and works until 2 s after it."""
+    trial = run.ordered("long_at_work", arm="incident-slow-shutdown", fault="shut-down-owners")
+    for offset in range(5):
+        trial.without(OWNER, "consume", offset=offset)
+    trial.consume(4, at_ms=-8_000, took_ms=10_000.0, due_ms=-8_000)
+    return trial
+
+
 def keyed(run: Run, name: str) -> Trial:
     """k12 has index 20 and lies there, the third broker's fifth queue; k13 lies one further on, and moves after the fault."""
     trial = run.trial(name, "broker-leaves-keys-move", "incident", fault="broker-away", groups=[f"{name}-hash"])
@@ -210,6 +219,7 @@ def seen(new_run, analysed, log_time) -> Analysis:
     stalled(run, "stalled")
     busy(run.ordered("busy", arm="incident-slow-shutdown", fault="shut-down-owners"))
     busy(run.ordered("busy_and_locked"))
+    long_at_work(run)
     keyed(run, "keyed")
     stamped(run.ordered("no_pull"), pulled_ms=None)
     marked_late(run.ordered("marked_late"))
@@ -298,7 +308,7 @@ def test_threads_are_counted_in_the_successors_while_they_wait(seen: Analysis) -
 
 
 def test_what_stops_a_queue_is_told_from_what_is_to_be_seen(seen: Analysis) -> None:
-    told = {"clean": "lock", "stalled": "process", "busy": "listener"}
+    told = {"clean": "lock", "stalled": "process", "busy": "listener", "long_at_work": "listener"}
     for trial, cause in told.items():
         assert seen.values("diagnosed_right", trial, told=cause) == [1.0], trial
 
