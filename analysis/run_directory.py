@@ -19,6 +19,9 @@ from harness.model import RUN_SCHEMA, Parameters, ParameterValue
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
+FREEZE = "freeze"
+"""The way of injection that freezes the store's file system."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:

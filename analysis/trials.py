@@ -15,11 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence import Records
 from analysis.logs.gc import SAFEPOINT
-from analysis.run_directory import RunDirectory, Trial
+from analysis.run_directory import FREEZE, RunDirectory, Trial
 from analysis.schema import FREEZES, TRIALS, frame_of
-
-FREEZE = "freeze"
-"""The way of injection that freezes the store's file system."""
 
 WAIT_LIMIT_MS = 200.0
 """``waitTimeMillsInSendQueue`` of org.apache.rocketmq.common.BrokerConfig in 4.6.0, 4.9.7 and 5.3.3."""

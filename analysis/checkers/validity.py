@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
 from analysis.checkers.handover import OWNERS_END
-from analysis.trials import FREEZE, TrialFacts
+from analysis.run_directory import FREEZE
+from analysis.trials import TrialFacts
 from analysis.verdict import Doubt, TrialValidity
 from harness.model import HeldFault, Reason, Scenario
 

@@ -202,9 +202,9 @@ def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) 
     )
 
 
-def ledger_table(ledger: Ledger) -> str:
+def ledger_table(ledger: Ledger, *, every: bool = False) -> str:
     """The README's table in Markdown; see :func:`analysis.report.markdown.ledger_table`."""
-    return markdown.ledger_table(ledger)
+    return markdown.ledger_table(ledger, every=every)
 
 
 def rewrite_readme(readme: Path, ledger: Ledger) -> bool:

@@ -8,31 +8,58 @@ from typing import TYPE_CHECKING
 
 from analysis.report.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.report.order import natural_key
+from analysis.run_directory import FREEZE
 from harness.errors import LedgerError
 from harness.model import VerdictKind
 
 if TYPE_CHECKING:
     from analysis.report.ledger import Ledger, LedgerFinding
 
+    Entries = dict[str, LedgerFinding]
+    """By release."""
+
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
 
 
-def ledger_table(ledger: Ledger) -> str:
+def ledger_table(ledger: Ledger, *, every: bool = False) -> str:
     """Claim, what the article says (shortened), verdict of each release in words, the truth; one row a claim.
 
-    Several backends and ways of injection give a row each. A verdict that differs from the committed expectation says so.
+    Of several backends and ways of injection the row is that of the defaults (local processes, appends stalled in the
+    JVM), and what the others gave is in a column of its own; with ``every`` each has a row instead. A verdict that
+    differs from the committed expectation says so.
     """
     releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
-    head = ["claim", "the article says", *releases, "measured"]
-    rows = [_row(head), _row("---" for _ in head)]
+    by_claim: dict[str, list[tuple[str, Entries]]] = {}
     for (name, claim), entries in _by_claim(ledger).items():
+        by_claim.setdefault(name if every else claim, []).append((name, entries))
+    has_others = any(len(found) > 1 for found in by_claim.values())
+    head = ["claim", "the article says", *releases, "measured", *(["elsewhere"] if has_others else [])]
+    rows = [_row(head), _row("---" for _ in head)]
+    for name, found in by_claim.items():
+        (_, main), *others = sorted(found, key=lambda one: _defaults_first(one[1]))
+        claim = next(iter(main.values())).claim
         says = shortened(ledger.claims[claim].says) if claim in ledger.claims else ""
-        verdicts = [_verdict(entries[release]) if release in entries else "not run" for release in releases]
-        rows.append(_row([_text(name), _text(says), *verdicts, _truths(list(entries.values()))]))
+        verdicts = [_verdict(main[release]) if release in main else "not run" for release in releases]
+        elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
+        rows.append(_row([_text(name), _text(says), *verdicts, _truths(list(main.values())), *elsewhere]))
     return "\n".join(rows)
+
+
+def _defaults_first(entries: Entries) -> tuple[bool, bool]:
+    first = next(iter(entries.values()))
+    return first.backend != "local", first.injection == FREEZE
+
+
+def _compared(main: Entries, name: str, other: Entries) -> str:
+    """``compose, freeze: the same on 4.6.0, 5.3.3``, or the verdicts that are others than in the row."""
+    same = [release for release in other if release in main and other[release].verdict is main[release].verdict]
+    words = [f"the same on {', '.join(same)}"] if same else []
+    words += [f"{release} {entry.verdict}" for release, entry in other.items() if release not in same]
+    marks = name.partition("(")[2].rstrip(")")
+    return f"{marks}: {'; '.join(words)}"
 
 
 def ledger_document(ledger: Ledger) -> str:
@@ -46,7 +73,7 @@ def ledger_document(ledger: Ledger) -> str:
         "A verdict holds for its release, on the host, the settings and the way of injection that stand beside it. "
         "*Undecided* is never a pass.",
         "",
-        ledger_table(ledger),
+        ledger_table(ledger, every=True),
         "",
         *_runs(ledger),
     ]
@@ -67,14 +94,14 @@ def between_markers(document: str, table: str, name: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def _by_claim(ledger: Ledger) -> dict[tuple[str, str], dict[str, LedgerFinding]]:
+def _by_claim(ledger: Ledger) -> dict[tuple[str, str], Entries]:
     """Entries by release, for each name and claim; the name has what tells entries of one claim and release apart."""
     backends = {finding.backend for finding in ledger.findings}
     cells: dict[tuple[str, str, str], set[str]] = {}
     for finding in ledger.findings:
         cells.setdefault((finding.claim, finding.release, finding.backend), set()).add(finding.injection)
     several_ways = {claim for (claim, _, _), ways in cells.items() if len(ways) > 1}
-    rows: dict[tuple[str, str], dict[str, LedgerFinding]] = {}
+    rows: dict[tuple[str, str], Entries] = {}
     for finding in ledger.findings:
         marks = [finding.backend] if len(backends) > 1 else []
         marks += [finding.injection] if finding.claim in several_ways else []
