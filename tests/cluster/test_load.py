@@ -142,7 +142,7 @@ def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
 ) -> None:
     port = free_port()
     command = Command(
-        three, tmp_path / "run", f"page-{processes}", "--rate", "200", "--users", "20", "--duration", "60",
+        three, tmp_path / "run", f"page-{processes}", "--rate", "200", "--users", "20",
         "--processes", str(processes), "--web", str(port), "--record-only",
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
     before = sent()
     wait_until("three seconds of three times as many", lambda: sent() > before + 1_800, timeout_s=60, poll_s=0.2)
     stop_ns = mono_ns()
-    _page(port, "/stop")
+    _page(port, "/stop", {})
     command.process.send_signal(signal.SIGINT)
     command.end()
 
@@ -173,8 +173,8 @@ def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
     assert command.locust() == (len(sends), sum(send["outcome"] != "ok" for send in sends))
 
 
-def _page(port: int, path: str, form: Mapping[str, str] | None = None) -> None:
-    body = urllib.parse.urlencode(form).encode() if form else None
+def _page(port: int, path: str, form: Mapping[str, str]) -> None:
+    body = urllib.parse.urlencode(form).encode()
     with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=30) as answer:
         assert answer.status == 200
 
@@ -193,7 +193,7 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
     three: LocalCluster, tmp_path: Path
 ) -> None:
     command = Command(
-        three, tmp_path / "run", "killed", "--rate", "150", "--duration", "40", "--processes", "2", "--mode", "sync",
+        three, tmp_path / "run", "killed", "--rate", "150", "--duration", "0", "--processes", "2", "--mode", "sync",
         "--route", "fixed", "--threads", "8", "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--json",
     )  # fmt: skip
     worker, consumer = command.pid("locust-worker-1"), command.pid("consumer-1")
@@ -205,6 +205,8 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
     three.kill_node("broker-c")
     command.wait_consumed(100)
     three.start_node("broker-c")
+    command.wait_consumed(100)
+    command.process.send_signal(signal.SIGINT)
     told = {item["name"]: item for item in json.loads(command.end())["properties"]}
 
     sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
