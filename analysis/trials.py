@@ -66,6 +66,8 @@ class TrialFacts:
     healed_ns: int | None = None
     stopped_ms: float | None = None
     did_not_bite: str | None = None
+    fault_target: str | None = None
+    """The node that it was done to, where it was done to one."""
     """Why the fault itself says that it did not bite."""
 
 
@@ -87,7 +89,7 @@ def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = N
 
 def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
     """A thread that waits for a frozen page reaches no safepoint, so that a safepoint then stops the whole broker."""
-    frozen = [item for item in facts if item.trial.injection == FREEZE and item.append_node is not None]
+    frozen = [item for item in facts if item.trial.injection == FREEZE and _frozen_node(item) is not None]
     if not frozen:
         return facts
     windows = frame_of(stops.sparkSession, [_freeze_window(item) for item in frozen], FREEZES)
@@ -104,6 +106,11 @@ def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
     return [dataclasses.replace(item, stopped_ms=found.get(item.trial.trial)) for item in facts]
 
 
+def _frozen_node(facts: TrialFacts) -> str | None:
+    """The broker whose append was stamped, else the one whose store was frozen whatever its appends did meanwhile."""
+    return facts.append_node or facts.fault_target
+
+
 def _freeze_window(facts: TrialFacts) -> dict[str, object]:
     def wall_us(mono_ns: int | None) -> int | None:
         offset = facts.wall_minus_mono_us
@@ -112,7 +119,7 @@ def _freeze_window(facts: TrialFacts) -> dict[str, object]:
     return {
         "trial_name": facts.trial.trial,
         "deployment": facts.trial.deployment,
-        "node": facts.append_node,
+        "node": _frozen_node(facts),
         "from_us": wall_us(facts.injected_ns),
         "to_us": wall_us(facts.healed_ns),
     }
@@ -154,6 +161,7 @@ def _from_events(events: DataFrame) -> DataFrame:
     hiccup = F.struct("from_ns", "at_ns", "late_ms_max")
     grouped = events.groupBy("trial").agg(
         F.max(F.when(kind == "fault", F.col("fault"))).alias("fault"),
+        F.max(F.when((kind == "fault") & (F.col("target") != ""), F.col("target"))).alias("fault_target"),
         F.collect_set(F.when(kind == "fault", F.col("state"))).alias("states"),
         stamp("at_ns", fault("injecting")).alias("injecting_ns"),
         stamp("n", fault("injecting")).alias("fault_line"),
@@ -266,6 +274,7 @@ def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
         damaged_lines=whole("damaged_lines") or 0,
         healed_ns=whole("healed_ns"),
         did_not_bite=text("did_not_bite"),
+        fault_target=text("fault_target"),
     )
 
 

@@ -18,11 +18,14 @@ MEASURES: tuple[str, ...] = (
     "attempts",
     "retried_elsewhere_share",
     "refused_then_ok_share",
+    "refused_ok_soon_share",
     "ok_after_ms",
     "failed_share",
 )
 
 FIRST_FOUR = "first-four"
+SOON_NS = 100_000_000
+"""Half of the time that a request may wait before it is failed fast, by default."""
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -60,13 +63,15 @@ def _labels() -> Column:
 def _refused(trials: DataFrame, tried: DataFrame, met: DataFrame) -> DataFrame:
     """By trial and label: how many sends were refused at least once, and the shares of what became of them."""
     elsewhere = (F.col("attempts") > 1) & (F.size("addresses") > 1)
+    saved = F.col("outcome") == "ok"
     by_label = (
         tried.join(met, ["trial", "seq"])
         .groupBy("trial", "label")
         .agg(
             F.count("*").alias("refused"),
             F.avg(elsewhere.cast("int")).alias("elsewhere"),
-            F.avg((F.col("outcome") == "ok").cast("int")).alias("saved"),
+            F.avg(saved.cast("int")).alias("saved"),
+            F.avg((saved & (F.col("finished_ns") - F.col("refused_ns") <= SOON_NS)).cast("int")).alias("saved_soon"),
             F.min_by("file", "refused_ns").alias("file"),
             F.min_by("n", "refused_ns").alias("n"),
         )
@@ -87,6 +92,7 @@ def _refused(trials: DataFrame, tried: DataFrame, met: DataFrame) -> DataFrame:
         Value(measure="refused_count", value=refused, params=keyword, **shown),
         Value(measure="retried_elsewhere_share", value=F.col("elsewhere"), params=keyword, **shown),
         Value(measure="refused_then_ok_share", value=F.col("saved"), params=keyword, **shown),
+        Value(measure="refused_ok_soon_share", value=F.col("saved_soon"), params=keyword, **shown),
     )
 
 

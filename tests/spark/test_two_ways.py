@@ -35,6 +35,11 @@ def run(made, analysed, tmp_path_factory):
                 event["exit_ns"] = event["entry_ns"] + round(in_lock_ms * MS)
         return trial
 
+    def without_append(trial):
+        """The store was frozen, whatever its appends did: nothing stamps them."""
+        trial.events[:] = [event for event in trial.events if event["type"] != "append"]
+        return trial
+
     trials = [
         byteman("b1", refused=30),
         byteman("b2", refused=30),
@@ -44,6 +49,8 @@ def run(made, analysed, tmp_path_factory):
         freeze("stopped-before", deployment="d-before", refused=2),
         freeze("unlogged", deployment="d-unlogged", refused=44),
         stalled_for(freeze("late", deployment="d-late", refused=44), 500),
+        without_append(freeze("unstamped", deployment="d-unstamped", refused=3)),
+        without_append(freeze("unstamped-stopped", deployment="d-stopped", refused=3)),
         made.stall("quiet", arm="baseline", stall_ms=0, refused=0, way="freeze", deployment="d-freeze"),
     ]
     logs = {
@@ -51,6 +58,7 @@ def run(made, analysed, tmp_path_factory):
         "d-byteman/broker-a/gc.log": [stopped(450, 400)],
         "d-stopped/broker-a/gc.log": [stopped(450.5, 300)],
         "d-before/broker-a/gc.log": [stopped(-1, 300), stopped(460, 0.3)],
+        "d-unstamped/broker-a/gc.log": [stopped(-2_000, 0.2)],
         "d-late/broker-a/gc.log": [stopped(-2_000, 0.2)],
     }
     return analysed(made.run(path=tmp_path_factory.mktemp("ways"), trials=trials, logs=logs))
@@ -77,6 +85,12 @@ def test_findings_and_trials_of_the_report_name_their_way(run) -> None:
 def test_a_safepoint_within_the_freeze_makes_the_trial_not_count(run) -> None:
     (reason,) = run.reasons("stopped")
     assert reason == "a safepoint stopped the whole broker for 300 ms of the freeze"
+
+
+def test_a_freeze_whose_appends_nobody_stamped_is_looked_at_by_its_target(run) -> None:
+    reasons = run.reasons("unstamped") + run.reasons("unstamped-stopped")
+    assert "the broker's safepoint log says nothing" not in reasons
+    assert "a safepoint stopped the whole broker for 300 ms of the freeze" in reasons
 
 
 def test_a_safepoint_before_or_after_the_freeze_does_no_harm(run) -> None:

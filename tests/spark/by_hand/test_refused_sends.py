@@ -26,6 +26,7 @@ MEASURES = (
     "probe_unanswered_count",
     "probe_worst_ms",
     "refused_count",
+    "refused_ok_soon_share",
     "refused_for_good_count",
     "refused_stored_count",
     "refused_then_ok_share",
@@ -123,6 +124,7 @@ def test_a_second_attempt_on_another_broker_saves_the_send(seen: Analysis) -> No
     assert seen.one("retried_elsewhere_share", trial, keyword="first-four") == 1
     assert seen.one("refused_then_ok_share", trial, keyword="any") == 1
     assert seen.one("attempts", trial, keyword="any") == 2
+    assert seen.one("refused_ok_soon_share", trial, keyword="any") == 1
     # Refused at 1,011 ms by the answer, done at 1,031 ms.
     assert seen.one("ok_after_ms", trial, keyword="any") == pytest.approx(20)
     assert seen.shown_record("attempts", trial, keyword="any")["seq"] == 50
@@ -131,6 +133,7 @@ def test_a_second_attempt_on_another_broker_saves_the_send(seen: Analysis) -> No
 def test_a_send_that_is_not_repeated_fails(seen: Analysis) -> None:
     assert seen.one("retried_elsewhere_share", "gave_up", keyword="first-four") == 0
     assert seen.one("refused_then_ok_share", "gave_up", keyword="first-four") == 0
+    assert seen.one("refused_ok_soon_share", "gave_up", keyword="any") == 0
     assert seen.values("ok_after_ms", "gave_up") == []
     # Of the sends around the stall: those due from -500 ms on, and the one.
     assert 0 < seen.one("failed_share", "gave_up") < 0.2
