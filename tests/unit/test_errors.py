@@ -8,6 +8,7 @@ from harness import errors
 from harness.errors import LabError, NodeStartError, UsageError, WaitTimeout, nearest
 
 EXIT_CODES = {
+    "AnalysisError": 4,
     "UsageError": 3,
     "ConfigurationError": 3,
     "PortTakenError": 3,
