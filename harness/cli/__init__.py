@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +23,7 @@ from harness.load.command import add_options as add_load_options
 from harness.patrol import add_options as add_patrol_options
 from harness.patrol import patrol
 from harness.releases import known_releases
+from harness.signals import handling
 from harness.topologies import TOPOLOGIES
 
 
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True)
     command: Command = options.command
     try:
-        with _interrupts_by(signal.SIGTERM):
+        with handling(_interrupt, signal.SIGTERM):
             return command(options, console)
     except LabError as error:
         console.print(f"mqlab: {error}", style="bold", markup=False, highlight=False, soft_wrap=True)
@@ -51,21 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_OK
 
 
-@contextlib.contextmanager
-def _interrupts_by(number: signal.Signals) -> Iterator[None]:
-    """Make a signal end the command as Ctrl-C does, so that everything is healed and collected."""
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(number, previous)
+def _interrupt() -> None:
+    """A signal ends the command as Ctrl-C does, so that everything is healed and collected."""
+    raise KeyboardInterrupt
 
 
 class _Parser(argparse.ArgumentParser):

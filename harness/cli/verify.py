@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import shlex
-import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,6 +36,7 @@ from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases import find_java, known_releases
 from harness.runner import RunContext, run_plan
+from harness.signals import cancelling
 
 
 def verify(options: argparse.Namespace, console: Console) -> int:
@@ -194,7 +193,13 @@ def _open_run(resume: Path | None, path: Path, manifest: Manifest) -> RunDirecto
 
 def _run(run: RunDirectory, plan: Plan, backend: Backend, user_conf: dict[str, str], console: Console) -> None:
     cancel = threading.Event()
-    with Leases.open(state_home()) as leases, Display(console, plan) as display, _cancels(cancel, display):
+    with (
+        Leases.open(state_home()) as leases,
+        Display(console, plan) as display,
+        cancelling(
+            cancel, lambda: display.say("stopping: the running trials are ended and what they recorded is kept")
+        ),
+    ):
         context = RunContext(
             run=run,
             leases=leases,
@@ -215,24 +220,3 @@ def _run(run: RunDirectory, plan: Plan, backend: Backend, user_conf: dict[str, s
                 f"stopped; what was recorded is in {run.path}",
                 advice=f"Go on with mqlab verify --resume {run.path}, or judge it as it is with mqlab analyze {run.path}.",
             ) from error
-
-
-@contextlib.contextmanager
-def _cancels(cancel: threading.Event, display: Display) -> Iterator[None]:
-    """While trials run, Ctrl-C and SIGTERM set ``cancel``; a second one ends the program at once."""
-
-    def stop(_number: int, _frame: object) -> None:
-        if cancel.is_set():
-            raise KeyboardInterrupt
-        cancel.set()
-        display.say("stopping: the running trials are ended and what they recorded is kept")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

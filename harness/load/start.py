@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import dataclasses
 import shlex
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -38,6 +37,7 @@ from harness.recorder import (
     require_space,
 )
 from harness.releases import Java, find_java, known_releases
+from harness.signals import cancelling
 from harness.targets import parse_networks
 from harness.topologies import TOPOLOGIES
 
@@ -82,7 +82,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
             run.make_deployment(_given(target, release))
         run.set_trials((LOAD,))
         cancel = threading.Event()
-        with _cancelled_by_signals(cancel, console):
+        with cancelling(cancel, lambda: console.print("stopping", highlight=False)):
             run_load(
                 LoadRun(
                     run=run,
@@ -244,24 +244,3 @@ class _Teller:
             markup=False,
             highlight=False,
         )
-
-
-@contextlib.contextmanager
-def _cancelled_by_signals(cancel: threading.Event, console: Console) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the load, which is then drained; a second one ends the program at once."""
-
-    def stop(_number: int, _frame: object) -> None:
-        if cancel.is_set():
-            raise KeyboardInterrupt
-        cancel.set()
-        console.print("stopping", highlight=False)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
