@@ -271,4 +271,5 @@ SCENARIO = Scenario(
     exclusive=True,
     hiccup_ms_max=40.0,
     ways=("byteman",),
+    shown=("attempts", "ok_after_ms"),
 )

@@ -47,6 +47,10 @@ def _load(**changes: Any) -> OrderedGroups:
 LOAD = _load()
 SLOW = _load(owner_work_ms=10_000.0, rate_per_queue_hz=0.4, owner_age_s_min=25.0)
 """An owner whose listener takes ten seconds a message."""
+AGED = _load(owner_age_s_min=25.0)
+"""Owners that have renewed their locks at least once."""
+IDLE_IS_MISSED = BrokerSettings(conf={"serverChannelMaxIdleTimeSeconds": "120"})
+"""The default, written out: how long a broker keeps a connection that says nothing."""
 AWAIT_MS = 20_000
 """Twice the listener's time."""
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
@@ -95,8 +99,8 @@ SCENARIO = Scenario(
             what="The owners' process stands still for good with its connections open, as when a network is cut: the broker "
             "misses it only after serverChannelMaxIdleTimeSeconds, which is written out at its default.",
             fault=SilenceOwners(),
-            load=_load(owner_age_s_min=25.0),
-            broker=BrokerSettings(conf={"serverChannelMaxIdleTimeSeconds": "120"}),
+            load=AGED,
+            broker=IDLE_IS_MISSED,
             trial_s=260.0,
         ),
         Arm(
@@ -104,15 +108,15 @@ SCENARIO = Scenario(
             what="The owners' process loses its network and works on with what it has: packets between it and every node are "
             "dropped.",
             fault=CutOffOwners(),
-            load=_load(owner_age_s_min=25.0),
-            broker=BrokerSettings(conf={"serverChannelMaxIdleTimeSeconds": "120"}),
+            load=AGED,
+            broker=IDLE_IS_MISSED,
             trial_s=260.0,
         ),
         Arm(
             name="incident-stalled-owner",
             what="The owners' process stands still for twelve seconds, as in a long collection, and goes on.",
             fault=PauseOwners(),
-            load=_load(owner_age_s_min=25.0),
+            load=AGED,
             cells=({"pause_s": 12.0},),
         ),
         Arm(

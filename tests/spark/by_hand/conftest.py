@@ -643,12 +643,6 @@ def log_time_() -> Callable[..., str]:
 
 
 @pytest.fixture(scope="session")
-def moment() -> Callable[[float], int]:
-    """Monotonic nanoseconds of a moment so many milliseconds after the fault."""
-    return at
-
-
-@pytest.fixture(scope="session")
 def new_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
     """A new run directory of the named incidents."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -36,15 +35,14 @@ MEASURES = (
 )
 
 
-def _view(
-    trial: Any, at: Callable[[float], int], server: str, after_ms: float, registered: str, routed: str = "q"
-) -> None:
-    trial.event(type="route", node=server, at_ns=at(after_ms), topic=trial.topic, registered=registered, routed=routed)
+def _view(trial: Any, server: str, after_ms: float, registered: str, routed: str = "q") -> None:
+    trial.event(
+        type="route", node=server, at_ns=trial.moment(after_ms), topic=trial.topic, registered=registered, routed=routed
+    )
 
 
 def _consumed(
     trial: Any,
-    at: Callable[[float], int],
     seq: int,
     at_ms: float,
     *,
@@ -62,16 +60,16 @@ def _consumed(
         queue=0,
         offset=seq,
         seq=seq,
-        intended_ns=at(due_ms),
-        started_ns=at(at_ms),
-        finished_ns=at(at_ms + 1),
+        intended_ns=trial.moment(due_ms),
+        started_ns=trial.moment(at_ms),
+        finished_ns=trial.moment(at_ms + 1),
         outcome="failed" if fails else "ok",
         reconsume=retry,
     )
 
 
 @pytest.fixture(scope="module")
-def analysis(new_run: Any, analysed: Any, moment: Any, log_time: Any) -> Any:
+def analysis(new_run: Any, analysed: Any, log_time: Any) -> Any:
     run = new_run("name-server-divergence", "dead-letter", "retry-topic-flood")
 
     parted = run.trial(
@@ -82,10 +80,10 @@ def analysis(new_run: Any, analysed: Any, moment: Any, log_time: Any) -> Any:
         groups=["parted-g0"],
     )
     for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
-        _view(parted, moment, server, -5_000, ALL)
-    _view(parted, moment, "namesrv-3", 10_000, FIRST)
-    _view(parted, moment, "namesrv-3", 25_000, SILENT)
-    _view(parted, moment, "namesrv-3", 29_000, ALL)
+        _view(parted, server, -5_000, ALL)
+    _view(parted, "namesrv-3", 10_000, FIRST)
+    _view(parted, "namesrv-3", 25_000, SILENT)
+    _view(parted, "namesrv-3", 29_000, ALL)
     for seq, due_ms, queue, outcome in (
         (0, -100, 0, "ok"),
         (1, 500, 1, "ok"),
@@ -93,25 +91,31 @@ def analysis(new_run: Any, analysed: Any, moment: Any, log_time: Any) -> Any:
         (3, 8_000, 0, "failed"),
     ):
         parted.send(seq, due_ms=due_ms, queue=queue, offset=seq, outcome=outcome)
-    _consumed(parted, moment, 1, 600, due_ms=500)
-    _consumed(parted, moment, 1, 700, due_ms=500)
-    _consumed(parted, moment, 2, 40_000, due_ms=7_000)
+    _consumed(parted, 1, 600, due_ms=500)
+    _consumed(parted, 1, 700, due_ms=500)
+    _consumed(parted, 2, 40_000, due_ms=7_000)
 
     agreed = run.trial("agreed", "name-server-divergence", "baseline", groups=["agreed-g0"])
     for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
-        _view(agreed, moment, server, -5_000, ALL)
+        _view(agreed, server, -5_000, ALL)
     agreed.send(0, due_ms=100, offset=0)
-    _consumed(agreed, moment, 0, 110, due_ms=100)
+    _consumed(agreed, 0, 110, due_ms=100)
 
     run.deployment("d-failing", incident="dead-letter", conf={"messageDelayLevel": LEVELS})
     failing = run.trial("failing", "dead-letter", "incident", deployment="d-failing", groups=["failing-g0"])
     for retry, at_ms in enumerate((100, 1_150, 3_250, 6_200)):
-        _consumed(failing, moment, 10, at_ms, fails=True, retry=retry)
+        _consumed(failing, 10, at_ms, fails=True, retry=retry)
     for retry, at_ms in enumerate((100, 600)):
-        _consumed(failing, moment, 20, at_ms, fails=True, retry=retry)
-    _consumed(failing, moment, 11, 50, due_ms=20)
+        _consumed(failing, 20, at_ms, fails=True, retry=retry)
+    _consumed(failing, 11, 50, due_ms=20)
     failing.event(
-        type="probe", at_ns=moment(1), measure="dead_letter_share", value=0.5, of="g", params="{}", detail="1 of 2"
+        type="probe",
+        at_ns=failing.moment(1),
+        measure="dead_letter_share",
+        value=0.5,
+        of="g",
+        params="{}",
+        detail="1 of 2",
     )
 
     flooded = run.trial("flooded", "retry-topic-flood", "incident", groups=["flooded-g0"], params={"name_bytes": 54})
