@@ -150,6 +150,7 @@ TRIALS = _table(
     fault=_STRING,
     fault_ns=_LONG,
     fault_line=_LONG,
+    fault_target=_STRING,
     hold_from_ns=_LONG,
     hold_to_ns=_LONG,
     end_ns=_LONG,

@@ -66,9 +66,9 @@ class TrialFacts:
     healed_ns: int | None = None
     stopped_ms: float | None = None
     did_not_bite: str | None = None
+    """Why the fault itself says that it did not bite."""
     fault_target: str | None = None
     """The node that it was done to, where it was done to one."""
-    """Why the fault itself says that it did not bite."""
 
 
 def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = None) -> list[TrialFacts]:
@@ -291,6 +291,7 @@ def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
         "fault": facts.fault,
         "fault_ns": facts.fault_ns,
         "fault_line": facts.fault_line,
+        "fault_target": facts.fault_target,
         "hold_from_ns": facts.hold_from_ns,
         "hold_to_ns": facts.hold_to_ns,
         "end_ns": facts.end_ns,

@@ -37,7 +37,8 @@ LOAD = OpenLoopSends(body_bytes=2048, readings=("write_faults",))
 NO_AGE_LIMIT = {"waitTimeMillsInSendQueue": "100000"}
 POOL = {"transientStorePoolEnable": "true"}
 ONE_MB = {"mappedFileSizeCommitLog": str(1024 * 1024)}
-ROLLS = OpenLoopSends(body_bytes=4096)
+ROLLS = OpenLoopSends(body_bytes=4000)
+"""Two megabytes a second. A client compresses bodies from 4096 bytes on, and these compress well."""
 CALM: Parameters = {"watch_ms": 1000, "rate_hz": RATE_HZ}
 FROZEN: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (1200,))
 ROLLS_STALL_MS = 2500
@@ -48,8 +49,13 @@ NEIGHBOURS: tuple[Parameters, ...] = tuple(
 NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
 
 
+PRESENT_HEAP = ("-XX:+AlwaysPreTouch",)
+"""As the releases' own start scripts have it. The first use of each page of the heap is a fault of the thread that
+allocates, which would be counted with those of its appends."""
+
+
 def _own_disk(**conf: str) -> BrokerSettings:
-    return BrokerSettings(store="loop-ext4", store_mb=2048, conf=conf)
+    return BrokerSettings(store="loop-ext4", store_mb=2048, conf=conf, jvm=PRESENT_HEAP)
 
 
 def _measured(measure: str, arm: str, statistic: Statistic, *stalls_ms: int) -> Quantity:
@@ -109,12 +115,13 @@ BUSY_18 = Claim(
     id="BUSY-18",
     article="A1",
     says="Even with the pool, an append over 500 ms happens now and then and deserves attention.",
-    reading="With the pool, an append takes more than 500 ms when the commit log needs its next file while the file system "
-    "stands still (files of 1 MiB, two of them a second, a stall of 2500 ms).",
+    reading="With the pool, the store logs an append of more than 500 ms when the commit log needs its next file while the "
+    "file system stands still (files of 1 MiB, two of them a second, a stall of 2500 ms). The wait for a file is under the "
+    "lock, but before the append to it, so that only the log has it.",
     parts=(
         Part(
             name="appends over 500 ms",
-            quantity=_measured("append_over_500_count", "incident-pool-rolls", Statistic.MEAN, ROLLS_STALL_MS),
+            quantity=_measured("slow_append_lines", "incident-pool-rolls", Statistic.MEAN, ROLLS_STALL_MS),
             relation=">=",
             bound=0.6,
             unit="a stall",

@@ -29,10 +29,10 @@ from harness.model import (
 )
 from scenarios.expectations import expect
 
-RATE_HZ = 500
-LOAD = OpenLoopSends(body_bytes=2048, send_timeout_ms=2000)
-FILES = {"mappedFileSizeCommitLog": str(2 * 1024 * 1024)}
-"""Two seconds of the load. A broker goes on in the file that it finds at its start without the pool, whatever the switch
+RATE_HZ = 1000
+LOAD = OpenLoopSends(body_bytes=512, send_timeout_ms=2000)
+FILES = {"mappedFileSizeCommitLog": str(1024 * 1024)}
+"""Less than two seconds of the load. A broker goes on in the file that it finds at its start without the pool, whatever the switch
 says; only the files after that have a buffer. With large files a broker that was killed once would lose nothing more."""
 CELLS = ({"rate_hz": RATE_HZ},)
 
@@ -61,7 +61,7 @@ SYNC_OWN_DISK = BrokerSettings(store="loop-ext4", conf={**FILES, "flushDiskType"
 
 COMMIT = "org.apache.rocketmq.store.CommitLog.CommitRealTimeService"
 FLUSH = "org.apache.rocketmq.store.CommitLog.FlushRealTimeService"
-FEW = "200 ms of arrivals, the longest that the default commit leaves behind; the stretched ones leave many times that."
+FEW = "100 ms of arrivals, several times what a commit of every 16 KiB leaves behind; the stretched one leaves many times it."
 NONE_EXPECTED = "None is expected; five deaths without any bound the mean below 0.74."
 
 
@@ -81,14 +81,15 @@ KILLED_WITH = _part(
     "incident-killed-pool",
     ">=",
     1.0,
-    "One acknowledged message a death is loss; 16 KiB, the least that is committed, hold about seven.",
+    "One acknowledged message a death is loss; 16 KiB, the least that is committed, hold about 25.",
 )
 KILLED_SLOW_COMMIT = _part(
     "killed with a slow commit",
     "incident-killed-pool-slow-commit",
     ">=",
     200.0,
-    "Up to 3 s of arrivals are not committed, 750 on average; a quarter is clearly beyond what the default leaves.",
+    "Up to a file of about 1600 messages is not committed, half of it on average; a quarter of that is clearly beyond what "
+    "the default leaves.",
 )
 KILLED_SLOW_FLUSH = _part("killed with a slow flush", "incident-killed-pool-slow-flush", "<=", 100.0, FEW)
 
@@ -122,7 +123,7 @@ POOL_04 = Claim(
             "incident-powerless-pool-slow-flush",
             ">=",
             300.0,
-            "All that a trial sends, about 1500, waits for a flush that comes once a minute; a fifth is clearly more than "
+            "All that a trial sends, about 3000, waits for a flush that comes once a minute; a tenth is clearly more than "
             "what the commit leaves behind.",
         ),
     ),

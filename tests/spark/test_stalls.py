@@ -186,3 +186,12 @@ def test_the_verdict_is_made_of_the_trials_that_count(run) -> None:
     found = run.findings["STALL-01"]
     assert (found.verdict, found.trials) == ("confirmed", 7)
     assert found.parts[0].estimate == pytest.approx((30 + 30 + 5 + 30 * 3 + 0) / 7)
+
+
+def test_lines_of_slow_appends_are_counted_from_the_fault_to_the_trials_end_where_the_log_was_kept(run) -> None:
+    assert run.values("logged", "slow_append_lines") == [2]
+    (seen,) = run.seen("logged", "slow_append_lines")
+    assert (seen.file, seen.line) == ("deployments/d-lab/nodes/broker-a/logs/store.log", 2)
+    assert run.values("stock", "slow_append_lines") == [1]
+    assert run.values("not-in-log", "slow_append_lines") == [2]
+    assert run.values("stall", "slow_append_lines") == []
