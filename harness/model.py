@@ -116,6 +116,8 @@ class BrokerSettings:
     store: Store = "folder"
     store_mb: int = 1024
     store_image: StoreImage = "beside"
+    memlock_kb: int | None = None
+    """How many KiB the process may lock in memory (RLIMIT_MEMLOCK), root's privilege to lock more taken from it."""
     name_server_jvm: tuple[str, ...] = ()
     """Further options of the name servers' JVMs."""
     topics_ahead: TopicsAhead | None = None
@@ -173,8 +175,8 @@ class OpenLoopSends:
     readings: tuple[str, ...] = ()
     """What is read off the first master before the fault and after it, by the names of ``harness/readings.py``."""
     probes: tuple[str, ...] = ()
-    """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and ``send``,
-    which goes to a topic of its own."""
+    """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and, in a topic
+    of their own, ``send`` and ``delivery`` (a send until a pull gets what it sent)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -552,6 +554,9 @@ class Arm:
     releases: tuple[str, ...] = ()
     trial_s: float = 0.0
     """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
+    trials_more: int = 0
+    """Trials of a cell of it in a full run beyond those of the scenario's effort: an event that never came in five trials
+    may still have come in half of them."""
 
     @property
     def role(self) -> ArmRole:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -303,13 +303,18 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
     effort = scenario.quick_effort if wish.effort == "quick" else scenario.effort
     trials_total = wish.trials or effort.trials
     deployments_total = min(effort.deployments, trials_total)
+    has_more = wish.effort == "full" and wish.trials is None
+    most = trials_total + (max(arm.trials_more for arm in scenario.arms) if has_more else 0)
     found = []
     for index in range(1, deployments_total + 1):
-        repetitions = range(index, trials_total + 1, deployments_total)
+        arms_of = {
+            repetition: {arm.name for arm in scenario.arms if repetition <= trials_total + arm.trials_more}
+            for repetition in range(index, most + 1, deployments_total)
+        }
         for release, way in itertools.product(wish.releases, _ways(scenario, wish)):
             mark = "" if way == DEFAULT_WAY else way
             for label, settings, arms in _by_settings(scenario, _arms(scenario, release, wish, mark)):
-                trials = _trials(scenario, release, mark, arms, repetitions, wish.seed)
+                trials = _trials(scenario, release, mark, arms, arms_of, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
                 if not scenario.exclusive and not _has_large_table(settings):
@@ -386,11 +391,19 @@ def _by_settings(scenario: Scenario, arms: Sequence[Arm]) -> list[tuple[str, Bro
 
 
 def _trials(
-    scenario: Scenario, release: str, mark: str, arms: Sequence[Arm], repetitions: range, seed: int
+    scenario: Scenario,
+    release: str,
+    mark: str,
+    arms: Sequence[Arm],
+    arms_of: Mapping[int, Collection[str]],
+    seed: int,
 ) -> tuple[PlannedTrial, ...]:
-    """Every cell of the arms once a repetition; the order within a repetition is drawn, so that drift hits all alike."""
+    """Every cell of the arms once a repetition; the order within a repetition is drawn, so that drift hits all alike.
+
+    ``arms_of`` are the names of those that take part in a repetition.
+    """
     planned: list[PlannedTrial] = []
-    for repetition in repetitions:
+    for repetition, names in arms_of.items():
         draw = random.Random(f"{seed} {scenario.name} {release} {repetition}")
         once = [
             PlannedTrial(
@@ -401,6 +414,7 @@ def _trials(
                 seed=draw.randrange(2**31),
             )
             for arm in arms
+            if arm.name in names
             for params in arm.cells
         ]
         if scenario.schedule == "interleaved":

@@ -10,6 +10,8 @@ commit is stalled in its own thread, outside of the put lock (a Byteman rule), w
 
 from __future__ import annotations
 
+import dataclasses
+
 from harness.model import (
     Arm,
     BrokerSettings,
@@ -32,6 +34,8 @@ from scenarios.expectations import expect, on_4x_and_5x
 
 FILE_MB, RATE_HZ = 1, 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("free_buffers", "locked_mb", "locked_files_mb"))
+DELIVERED = dataclasses.replace(LOAD, probes=("delivery",))
+"""How long from a send until its message can be pulled: with the pool it has to be committed before."""
 FILES = {"mappedFileSizeCommitLog": str(FILE_MB * 1024 * 1024)}
 EXACTLY: tuple[tuple[str, Relation], ...] = (("free buffers", ">="), ("and no more", "<="))
 TIMES: tuple[tuple[str, Relation, float], ...] = (("five over two", ">=", 2.4), ("and no more", "<=", 2.6))
@@ -297,7 +301,7 @@ SCENARIO = Scenario(
             name="baseline",
             what="No pool.",
             fault=NoFault(),
-            load=LOAD,
+            load=DELIVERED,
             broker=BrokerSettings(conf=FILES),
             cells=(CALM,),
         ),
@@ -332,8 +336,16 @@ SCENARIO = Scenario(
             name="incident-pool-5-calm",
             what="A pool of 5, no stall.",
             fault=NoFault(),
-            load=LOAD,
+            load=DELIVERED,
             broker=_pool(5),
+            cells=(CALM,),
+        ),
+        Arm(
+            name="incident-pool-5-low-memlock",
+            what="A pool of 5 whose process may lock 64 KiB in memory.",
+            fault=NoFault(),
+            load=LOAD,
+            broker=dataclasses.replace(_pool(5), memlock_kb=64),
             cells=(CALM,),
         ),
         Arm(
@@ -357,9 +369,10 @@ SCENARIO = Scenario(
     claims=(POOL_01, POOL_03, POOL_09, POOL_10, POOL_11),
     effort=Effort(trials=5, deployments=1),
     quick_effort=Effort(trials=3, deployments=1),
-    quick_cells={"incident-pool-3": (), "fix-larger-pool": ()},
+    quick_cells={"incident-pool-3": (), "fix-larger-pool": (), "incident-pool-5-low-memlock": ()},
     exclusive=True,
     shares_machine=True,
     hiccup_ms_max=200.0,
+    shown=("probe_median_ms", "probe_worst_ms", "probe_unanswered_count"),
 )
 """Counts of seconds of refused requests: a hiccup of a fifth of a second is far from deciding anything."""

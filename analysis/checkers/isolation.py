@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
 
-MEASURES: tuple[str, ...] = ("probe_worst_ms", "probe_count", "probe_unanswered_count")
+MEASURES: tuple[str, ...] = ("probe_worst_ms", "probe_median_ms", "probe_count", "probe_unanswered_count")
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -27,6 +27,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .groupBy("trial", "deployment", "kind")
         .agg(
             F.max(took_ms).alias("worst_ms"),
+            F.median(took_ms).alias("median_ms"),
             F.max_by("n", took_ms).alias("n"),
             F.count("*").alias("requests"),
             F.count(F.when(F.col("code") < 0, 1)).alias("unanswered"),
@@ -42,6 +43,7 @@ def observe(inputs: Inputs) -> DataFrame:
         by_kind,
         trial_unit(),
         Value(measure="probe_worst_ms", value=F.col("worst_ms"), params=kind, **shown),
+        Value(measure="probe_median_ms", value=F.col("median_ms"), params=kind, **shown),
         Value(measure="probe_count", value=F.col("requests"), params=kind, **shown),
         Value(measure="probe_unanswered_count", value=F.col("unanswered"), params=kind, **shown),
     )

@@ -56,6 +56,8 @@ class Launch:
     reads: tuple[Path, ...] = ()
     """What it reads outside of its folder, besides Java and the release."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    memlock_kb: int | None = None
+    """As ``BrokerSettings`` has it."""
 
     @property
     def main(self) -> str:
@@ -173,6 +175,7 @@ class Blueprint:
             classes=stall.classes,
             reads=stall.reads,
             environment=settings.environment,
+            memlock_kb=settings.memlock_kb,
         )
 
     def _logging(self, home: Path, *, stock: bool) -> tuple[str, ...]:

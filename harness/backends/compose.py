@@ -327,7 +327,11 @@ def _service(launch: Launch, labels: Mapping[str, str]) -> Mapping[str, object]:
         "JVM_HEAP": " ".join(launch.heap),
         "CLASSES": os.pathsep.join(map(str, launch.classes)),
     }
+    limit = launch.memlock_kb and launch.memlock_kb * 1024
+    # Containers have no privilege to lock more, unless it is given to them.
+    limits = {"ulimits": {"memlock": {"soft": limit, "hard": limit}}} if limit else {}
     return {
+        **limits,
         # What the node writes into the run directory is the caller's.
         "user": f"{os.getuid()}:{os.getgid()}",
         "labels": labels,

@@ -136,6 +136,7 @@ class LocalCluster:
 
     def _spawn(self, launch: Launch) -> None:
         command = [
+            *_limited(launch.memlock_kb),
             str(self._java.executable),
             *MODULE_FLAGS,
             *launch.heap,
@@ -159,6 +160,15 @@ class LocalCluster:
                 stdout=out,
                 stderr=out,
             )
+
+
+def _limited(memlock_kb: int | None) -> list[str]:
+    """What a command is put behind so that it may lock no more memory than that, as root neither (util-linux)."""
+    if memlock_kb is None:
+        return []
+    limit = memlock_kb * 1024
+    privilege = ["setpriv", "--inh-caps=-ipc_lock", "--bounding-set=-ipc_lock"] if os.geteuid() == 0 else []
+    return ["prlimit", f"--memlock={limit}:{limit}", *privilege]
 
 
 def start_local(

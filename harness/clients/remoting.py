@@ -53,12 +53,50 @@ GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
 DELETE_TOPIC_IN_BROKER = 215
 DELETE_TOPIC_IN_NAMESRV = 216
 
+PULL_WITH_SUBSCRIPTION = 4
+"""FLAG_SUBSCRIPTION of PullSysFlag."""
+
 READ_BYTES = 64 * 1024
 ASKED_AT_ONCE = 256
 """Requests that are sent before their answers are read: enough to keep the other side busy, few enough to fit buffers."""
 
 _INTEGER_KEY = re.compile(rb"([{,]\s*)(\d+)(\s*:)")
 """fastjson writes integer keys without quotes (``{0:"127.0.0.1:10911"}``), which is no JSON."""
+
+
+def send_fields(topic: str, queue: int) -> Mapping[str, str | int]:
+    """The header of a send, for one who wants the answer whatever it says."""
+    return {
+        "producerGroup": "mqlab",
+        "topic": topic,
+        "defaultTopic": "TBW102",
+        "defaultTopicQueueNums": 1,
+        "queueId": queue,
+        "sysFlag": 0,
+        "bornTimestamp": int(time.time() * 1000),
+        "flag": 0,
+        "properties": "",
+        "reconsumeTimes": 0,
+        "unitMode": "false",
+        "batch": "false",
+    }
+
+
+def pull_fields(group: str, topic: str, queue: int, offset: int) -> Mapping[str, str | int]:
+    """The header of a pull of one message that does not wait for it and brings its own filter."""
+    return {
+        "consumerGroup": group,
+        "topic": topic,
+        "queueId": queue,
+        "queueOffset": offset,
+        "maxMsgNums": 1,
+        "sysFlag": PULL_WITH_SUBSCRIPTION,
+        "commitOffset": 0,
+        "suspendTimeoutMillis": 0,
+        "subscription": "*",
+        "subVersion": 1,
+        "expressionType": "TAG",
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,21 +418,7 @@ class Remoting:
 
     def send(self, topic: str, queue: int, body: bytes) -> Sent:
         """One message, as a producer sends it."""
-        fields: dict[str, str | int] = {
-            "producerGroup": "mqlab",
-            "topic": topic,
-            "defaultTopic": "TBW102",
-            "defaultTopicQueueNums": 1,
-            "queueId": queue,
-            "sysFlag": 0,
-            "bornTimestamp": int(time.time() * 1000),
-            "flag": 0,
-            "properties": "",
-            "reconsumeTimes": 0,
-            "unitMode": "false",
-            "batch": "false",
-        }
-        answer = self.call(SEND_MESSAGE, fields, body)
+        answer = self.call(SEND_MESSAGE, send_fields(topic, queue), body)
         # The id's last eight bytes are the place in the commit log (``MessageDecoder.createMessageId``).
         place = int(answer.fields["msgId"][-16:], 16)
         return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
@@ -414,20 +438,7 @@ class Remoting:
 
     def pull(self, group: str, topic: str, queue: int, offset: int) -> bool:
         """Whether a pull at that offset finds a message."""
-        fields: dict[str, str | int] = {
-            "consumerGroup": group,
-            "topic": topic,
-            "queueId": queue,
-            "queueOffset": offset,
-            "maxMsgNums": 1,
-            "sysFlag": 4,
-            "commitOffset": 0,
-            "suspendTimeoutMillis": 0,
-            "subscription": "*",
-            "subVersion": 1,
-            "expressionType": "TAG",
-        }
-        return self.ask(PULL_MESSAGE, fields).code == SUCCESS
+        return self.ask(PULL_MESSAGE, pull_fields(group, topic, queue, offset)).code == SUCCESS
 
     def commit_offset(self, group: str, topic: str, queue: int, offset: int) -> None:
         """Commit a group's offset."""

@@ -11,42 +11,34 @@ import time
 from collections.abc import Callable, Mapping
 
 from harness.backends.base import Node, ask
-from harness.clients.remoting import Answer, Remoting
+from harness.clients.remoting import (
+    GET_MAX_OFFSET,
+    HEART_BEAT,
+    PULL_MESSAGE,
+    SEND_MESSAGE,
+    SUCCESS,
+    Answer,
+    Remoting,
+    pull_fields,
+    send_fields,
+)
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.recorder import EventLog
 
 PERIOD_S = 0.02
+DELIVERY_POLL_S = 0.001
 ANSWER_S_MAX = 5.0
 GROUP = "mqlab-probes"
 NO_ANSWER = -1
 
 SEND_TOPIC = "mqlab-probes"
 
-SEND_MESSAGE, PULL_MESSAGE, HEART_BEAT, GET_MAX_OFFSET = 10, 11, 34, 30
-_PULL_WITH_SUBSCRIPTION = 4
-"""FLAG_SUBSCRIPTION of PullSysFlag: the request brings its own filter, and does not wait for messages."""
-
 Request = Callable[[Remoting, str], Answer]
 
 
 def _pull(connection: Remoting, topic: str) -> Answer:
-    return connection.ask(
-        PULL_MESSAGE,
-        {
-            "consumerGroup": GROUP,
-            "topic": topic,
-            "queueId": 0,
-            "queueOffset": 0,
-            "maxMsgNums": 1,
-            "sysFlag": _PULL_WITH_SUBSCRIPTION,
-            "commitOffset": 0,
-            "suspendTimeoutMillis": 0,
-            "subscription": "*",
-            "subVersion": 0,
-            "expressionType": "TAG",
-        },
-    )
+    return connection.ask(PULL_MESSAGE, pull_fields(GROUP, topic, 0, 0))
 
 
 def _admin(connection: Remoting, topic: str) -> Answer:
@@ -59,29 +51,32 @@ def _heartbeat(connection: Remoting, topic: str) -> Answer:
 
 
 def _send(connection: Remoting, topic: str) -> Answer:
-    return connection.ask(
-        SEND_MESSAGE,
-        {
-            "producerGroup": GROUP,
-            "topic": SEND_TOPIC,
-            "defaultTopic": "TBW102",
-            "defaultTopicQueueNums": 1,
-            "queueId": 0,
-            "sysFlag": 0,
-            "bornTimestamp": time.time_ns() // 1_000_000,
-            "flag": 0,
-            "properties": "",
-            "reconsumeTimes": 0,
-            "unitMode": "false",
-            "batch": "false",
-        },
-        b"probe",
-    )
+    return connection.ask(SEND_MESSAGE, send_fields(SEND_TOPIC, 0), b"probe")
 
 
-REQUESTS: Mapping[str, Request] = {"pull": _pull, "admin": _admin, "heartbeat": _heartbeat, "send": _send}
-"""Each has a thread pool of its own in org.apache.rocketmq.broker.BrokerController. The sends go to a topic of their own,
-so that a broker which has no part in the load still has appends."""
+def _delivery(connection: Remoting, topic: str) -> Answer:
+    """Raises ClientError when no pull gets the message in time."""
+    stored = _send(connection, topic)
+    if stored.code != SUCCESS:
+        return stored
+    deadline = time.monotonic() + ANSWER_S_MAX
+    while time.monotonic() < deadline:
+        found = connection.ask(PULL_MESSAGE, pull_fields(GROUP, SEND_TOPIC, 0, int(stored.fields["queueOffset"])))
+        if found.code == SUCCESS:
+            return found
+        time.sleep(DELIVERY_POLL_S)
+    raise ClientError(f"what was sent could not be pulled within {ANSWER_S_MAX:.0f} s")
+
+
+REQUESTS: Mapping[str, Request] = {
+    "pull": _pull,
+    "admin": _admin,
+    "heartbeat": _heartbeat,
+    "send": _send,
+    "delivery": _delivery,
+}
+"""Each but the last has a thread pool of its own in org.apache.rocketmq.broker.BrokerController. Sends go to a topic of
+their own, so that a broker which has no part in the load still has appends."""
 
 
 class Probes:
@@ -92,7 +87,7 @@ class Probes:
         self._broker = broker
         self._topic = topic
         self._stop = threading.Event()
-        if "send" in kinds:
+        if {"send", "delivery"} & set(kinds):
             with ask(broker) as connection:
                 connection.create_topic(SEND_TOPIC, read_queues=1, write_queues=1)
         self._threads = [

@@ -24,6 +24,19 @@ def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
     assert len(counts) == 2 * sum(len(arm.cells) for arm in STALL.arms)
 
 
+def test_an_arm_that_needs_more_trials_has_them_in_a_full_run_alone() -> None:
+    two = scenarios.find("busy-broker-of-two")
+    full = Wish(scenarios=[two], releases=["4.6.0"])
+    for wish, more in (
+        (full, two.arm("incident").trials_more),
+        (dataclasses.replace(full, effort="quick"), 0),
+        (dataclasses.replace(full, trials=2), 0),
+    ):
+        counts = Counter(t.arm.name for _, t in make_plan(wish, TWO_CORES).trials())
+        assert counts["incident"] == counts["baseline"] + more
+    assert two.arm("incident").trials_more == 3
+
+
 def test_trials_are_spread_over_the_deployments() -> None:
     plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
     incident = [d.id for d, t in plan.trials() if t.arm.name == "incident"]

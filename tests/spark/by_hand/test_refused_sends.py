@@ -23,6 +23,7 @@ MEASURES = (
     "lost_lone_count",
     "ok_after_ms",
     "probe_count",
+    "probe_median_ms",
     "probe_unanswered_count",
     "probe_worst_ms",
     "refused_count",
@@ -173,5 +174,6 @@ def test_the_lone_message_is_counted_apart(seen: Analysis) -> None:
 def test_only_requests_under_way_during_the_stall_count(seen: Analysis) -> None:
     assert seen.one("probe_count", "pulls", kind="pull") == 2
     assert seen.one("probe_worst_ms", "pulls", kind="pull") == pytest.approx(40)
+    assert seen.one("probe_median_ms", "pulls", kind="pull") == pytest.approx(21.5)
     assert seen.one("probe_unanswered_count", "pulls", kind="pull") == 0
     assert seen.one("probe_unanswered_count", "one_pull_unanswered", kind="pull") == 1
