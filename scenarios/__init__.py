@@ -18,6 +18,7 @@ from scenarios import (
     page_cache_stress,
     pool_exhausted,
     pool_loss,
+    pool_loss_slave,
     queue_number_mismatch,
     retry_topic_flood,
     send_queue_full,
@@ -39,6 +40,7 @@ ALL: tuple[Scenario, ...] = (
     send_queue_full.SCENARIO,
     pool_exhausted.SCENARIO,
     pool_loss.SCENARIO,
+    pool_loss_slave.SCENARIO,
     page_cache_stress.SCENARIO,
 )
 """Every incident, in the order in which ``mqlab list`` shows them."""

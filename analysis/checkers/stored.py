@@ -1,7 +1,8 @@
 """Stored: what became of sends in the broker's own store, for loads without consumers.
 
 ``lost_count`` are messages that were acknowledged and lie at or above the largest offset that the queue has at the end:
-acknowledged and absent. ``refused_for_good_count`` are sends that ended with a refusal; ``refused_stored_count`` is how
+acknowledged and absent; ``lost_on_slave_count`` is the same by what a slave had while its master was down.
+``refused_for_good_count`` are sends that ended with a refusal; ``refused_stored_count`` is how
 many messages more the queues took than were acknowledged, up to that number, so that a refused send is never taken for a
 stored one on its word alone. Judged where the trial's drain was complete and the store was read before and after.
 """
@@ -14,7 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
 from analysis.checkers.busy import keyword_of
 
-MEASURES: tuple[str, ...] = ("lost_count", "lost_lone_count", "refused_for_good_count", "refused_stored_count")
+MEASURES: tuple[str, ...] = (
+    "lost_count",
+    "lost_lone_count",
+    "lost_on_slave_count",
+    "refused_for_good_count",
+    "refused_stored_count",
+)
 
 LONE_SEQ = 1_000_000_000
 """harness/load/open_loop.py: the message that is sent alone."""
@@ -33,6 +40,7 @@ def observe(inputs: Inputs) -> DataFrame:
             F.max_by("max_offset", "n").alias("last_max"),
             F.max("n").alias("store_line"),
             F.count("*").alias("reads"),
+            F.max(F.when(F.col("moment") == "held", F.col("max_offset"))).alias("slave_max"),
         )
     )
     trials = inputs.trials.where("NOT grouped AND sends > 0 AND drained").select("trial", "deployment")
@@ -43,17 +51,20 @@ def observe(inputs: Inputs) -> DataFrame:
             F.sum(F.col("last_max") - F.col("first_max")).alias("grown"),
             F.min("reads").alias("reads"),
             F.max("store_line").alias("store_line"),
+            F.max("slave_max").isNotNull().alias("has_slave"),
         )
     )
     sends = inputs.records.sends.select(*_QUEUE, "seq", "offset", "outcome", "remark", "file", "n")
     lost = (
         sends.where("outcome = 'ok' AND offset IS NOT NULL")
         .join(F.broadcast(ends), list(_QUEUE))
-        .where("offset >= last_max")
+        .where("offset >= last_max OR offset >= slave_max")
+        .withColumn("absent_seq", F.when(F.col("offset") >= F.col("last_max"), F.col("seq")))
     )
     absent = lost.groupBy("trial").agg(
-        F.count(F.when(F.col("seq") < LONE_SEQ, 1)).alias("lost"),
-        F.count(F.when(F.col("seq") >= LONE_SEQ, 1)).alias("lost_lone"),
+        F.count(F.when(F.col("absent_seq") < LONE_SEQ, 1)).alias("lost"),
+        F.count(F.when(F.col("absent_seq") >= LONE_SEQ, 1)).alias("lost_lone"),
+        F.count(F.when(F.col("offset") >= F.col("slave_max"), 1)).alias("lost_on_slave"),
         F.min_by("file", "offset").alias("lost_file"),
         F.min_by("n", "offset").alias("lost_line"),
     )
@@ -92,6 +103,12 @@ def _observed(table: DataFrame) -> DataFrame:
         trial_unit(),
         Value(measure="lost_count", value=lost, params={}, **absent_shown),
         Value(measure="lost_lone_count", value=F.when(F.col("lone") == "ok", lost_lone), params={}, **absent_shown),
+        Value(
+            measure="lost_on_slave_count",
+            value=F.when(F.col("has_slave"), F.coalesce("lost_on_slave", F.lit(0))),
+            params={},
+            **absent_shown,
+        ),
         Value(measure="refused_for_good_count", value=F.col("failed"), params={}, **failed_shown),
         Value(measure="refused_stored_count", value=F.when(judged, stored), params={}, **failed_shown),
     )

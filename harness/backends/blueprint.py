@@ -128,7 +128,7 @@ class Blueprint:
     def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
         name = broker_name if broker_id == 0 else f"{broker_name}-s{broker_id}"
         home = self._home(name)
-        role = "ASYNC_MASTER" if broker_id == 0 else "SLAVE"
+        role = self.spec.settings.conf.get("brokerRole", "ASYNC_MASTER") if broker_id == 0 else "SLAVE"
         own = {
             "brokerName": broker_name,
             "brokerId": str(broker_id),

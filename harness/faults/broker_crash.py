@@ -25,6 +25,7 @@ from harness.wait import NotYet, wait_until
 
 REST_S = 1.0
 """Before a lone message: longer than every default interval of committing to the page cache (200 ms)."""
+SLAVE_S = 1.0
 UNMOUNT_S_MAX = 20.0
 
 
@@ -69,11 +70,17 @@ class CrashBroker:
         fault = trial.arm.fault
         assert isinstance(fault, BrokerCrash)
         broker = masters(trial.cluster)[0]
+        assert isinstance(load, OpenLoopSession)
         trial.events.fault("broker-crash", "healing", target=broker.name)
+        if slaves := [
+            node for node in trial.cluster.nodes if node.broker_name == broker.broker_name and node.broker_id
+        ]:
+            # What it was sent it dispatches to its queues within milliseconds.
+            trial.stay(SLAVE_S)
+            load.record_ends("held", on=slaves)
         if fault.power and broker.store is not None:
             restore_power(broker.store)
         trial.cluster.restart_node(broker.name)
-        assert isinstance(load, OpenLoopSession)
         load.restore_topic()
         trial.events.fault("broker-crash", "healed", target=broker.name)
 

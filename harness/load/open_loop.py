@@ -108,7 +108,7 @@ class OpenLoopSession:
 
     def up(self) -> None:
         """Open the trial's history, read the queues' ends and start the schedule."""
-        self._record_ends("begin")
+        self.record_ends("begin")
         phases, params = self._trial.phases, self._trial.params
         fault_s = max(float(params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
         # Twice the planned time bounds the schedule; the drain ends it long before.
@@ -219,10 +219,11 @@ class OpenLoopSession:
     def collect(self) -> None:
         """Close the trial's history and read the queues' ends from the brokers."""
         self._client.close_history()
-        self._record_ends("end")
+        self.record_ends("end")
 
-    def _record_ends(self, moment: Moment) -> None:
-        on = masters_of(self._trial.cluster, self._load)
+    def record_ends(self, moment: Moment, on: Sequence[Node] = ()) -> None:
+        """Read the queues' ends, from the masters that have the topic unless other brokers are named."""
+        on = on or masters_of(self._trial.cluster, self._load)
         topic, queues = self._trial.record.topic, self._load.queues
         record_queue_ends(self._trial.cluster, self._trial.events, topic, queues, on=on, moment=moment)
 

@@ -21,6 +21,7 @@ MEASURES = (
     "failed_share",
     "lost_count",
     "lost_lone_count",
+    "lost_on_slave_count",
     "ok_after_ms",
     "probe_count",
     "probe_median_ms",
@@ -51,7 +52,7 @@ def of_two(run: Run, name: str, **attributes: object) -> Trial:
     return trial
 
 
-def stored(run: Run, name: str, *, first: int, last: int, lone: bool = False) -> Trial:
+def stored(run: Run, name: str, *, first: int, last: int, lone: bool = False, on_slave: int | None = None) -> Trial:
     """Ten acknowledged messages from offset 0 on and two refused ones; the queue's end before and after them."""
     trial = run.trial(name, "pool-loss", "incident-killed-pool", params={"flush": "async"}, fault="kill-broker")
     trial.store_max(first, moment="before")
@@ -61,6 +62,8 @@ def stored(run: Run, name: str, *, first: int, last: int, lone: bool = False) ->
         trial.refused(seq, "PC_SYNCHRONIZED", due_ms=-100)
     if lone:
         trial.send(LONE_SEQ, due_ms=-10, offset=10)
+    if on_slave is not None:
+        trial.store_max(on_slave, moment="held")
     trial.store_max(last, moment="end")
     return trial
 
@@ -103,6 +106,8 @@ def seen(new_run, analysed) -> Analysis:
     stored(run, "one_refused_is_stored", first=0, last=11)
     stored(run, "lone_lost", first=0, last=10, lone=True)
     stored(run, "lone_kept", first=0, last=11, lone=True)
+    stored(run, "slave_misses_three", first=0, last=9, on_slave=7)
+    stored(run, "slave_has_all", first=0, last=10, on_slave=10)
 
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
@@ -169,6 +174,15 @@ def test_the_lone_message_is_counted_apart(seen: Analysis) -> None:
     assert seen.values("lost_lone_count", "all_stored") == []
     assert (seen.one("lost_count", "lone_lost"), seen.one("lost_lone_count", "lone_lost")) == (0, 1)
     assert (seen.one("lost_count", "lone_kept"), seen.one("lost_lone_count", "lone_kept")) == (0, 0)
+
+
+def test_what_a_slave_does_not_have_is_counted_apart_from_what_its_master_lost(seen: Analysis) -> None:
+    assert (seen.one("lost_count", "slave_misses_three"), seen.one("lost_on_slave_count", "slave_misses_three")) == (
+        1,
+        3,
+    )
+    assert (seen.one("lost_count", "slave_has_all"), seen.one("lost_on_slave_count", "slave_has_all")) == (0, 0)
+    assert seen.values("lost_on_slave_count", "all_stored") == []
 
 
 def test_only_requests_under_way_during_the_stall_count(seen: Analysis) -> None:

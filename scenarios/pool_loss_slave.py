@@ -1,0 +1,45 @@
+"""A1, A2: what a dead master takes with it when the cluster has a slave, which is the articles' advice to grow it.
+
+The pool of ``pool-loss`` at its defaults and its kill -9 of the master under load. A slave gets what the pool has committed,
+so that an asynchronous slave misses what the master loses; a synchronous master acknowledges what its slave has, and the
+load then waits for the commit as well. ``lost_count`` is judged by the master's store when it is up again, and
+``lost_on_slave_count`` by the slave's while the master is down. A control: no claim is judged by it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from harness.model import Arm, BrokerCrash, BrokerSettings, Effort, NoFault, Scenario, Topology
+from scenarios import pool_loss
+
+
+def _arm(name: str, what: str, fault: NoFault | BrokerCrash, role: str) -> Arm:
+    return Arm(
+        name=name,
+        what=what,
+        fault=fault,
+        load=pool_loss.LOAD,
+        broker=BrokerSettings(conf={**pool_loss.POOL, "brokerRole": role}),
+        live_conf=pool_loss.DEFAULTS,
+        cells=pool_loss.CELLS,
+    )
+
+
+SCENARIO: Scenario = dataclasses.replace(
+    pool_loss.SCENARIO,
+    name="pool-loss-slave",
+    title="What a dead master takes with it when it has a slave",
+    summary="A master with the transient store pool is killed under load; acknowledged messages that it and its slave do not "
+    "have, with asynchronous and with synchronous replication.",
+    topology=Topology(name="with-slave", slaves_per_master=1),
+    arms=(
+        _arm("baseline", "No death, an asynchronous slave.", NoFault(), "ASYNC_MASTER"),
+        _arm("incident-killed-pool", "Kill -9 of a master whose slave is asynchronous.", BrokerCrash(), "ASYNC_MASTER"),
+        _arm("fix-sync-master", "The same with brokerRole=SYNC_MASTER.", BrokerCrash(), "SYNC_MASTER"),
+    ),
+    claims=(),
+    effort=Effort(trials=5, deployments=1),
+    quick_cells={},
+    shown=("lost_count", "lost_on_slave_count", "latency_p50_ms", "latency_p99_ms"),
+)
