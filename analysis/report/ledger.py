@@ -1,7 +1,7 @@
 """The ledger: one entry for each claim, release, backend and way of injection, with its verdict, numbers and evidence.
 
 A run has its own ledger.json; the committed record ``scenarios/ledger.json`` collects the newest full run of every
-entry. ``LEDGER.md`` and the README's table are made from it. The format is schema 1 of the design's contract; beyond
+entry. ``LEDGER.md``, its page a claim and the README's table are made from it. The format is schema 1 of the design's contract; beyond
 it an entry may have keys that a reader can leave alone: ``claims`` (texts), ``censored`` and ``operation``.
 """
 
@@ -191,7 +191,11 @@ def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) 
         runs=[*before.runs, *(_run(data.manifest) for data in runs)], claims=claims, findings={**old, **new}.values()
     )
     write_atomically(target_json, ledger_json(ledger))
-    write_atomically(target_md, markdown.ledger_document(ledger))
+    write_atomically(target_md, markdown.ledger_index(ledger))
+    pages = target_md.parent / markdown.PAGES
+    pages.mkdir(exist_ok=True)
+    for name, text in markdown.ledger_pages(ledger).items():
+        write_atomically(pages / name, text)
     cells = [finding.cell() for finding in ledger.findings]
     return LedgerUpdate(
         ledger=ledger,
@@ -202,18 +206,14 @@ def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) 
     )
 
 
-def ledger_table(ledger: Ledger, *, every: bool = False) -> str:
-    """The README's table in Markdown; see :func:`analysis.report.markdown.ledger_table`."""
-    return markdown.ledger_table(ledger, every=every)
-
-
 def rewrite_readme(readme: Path, ledger: Ledger) -> bool:
     """Put the ledger's table between the README's markers; True when that changed the file. Raises LedgerError."""
     try:
         before = readme.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise LedgerError(f"{readme} cannot be read: {error}") from error
-    after = markdown.between_markers(before, ledger_table(ledger), str(readme))
+    table = markdown.ledger_table(ledger, pages=f"scenarios/{markdown.PAGES}")
+    after = markdown.between_markers(before, table, str(readme))
     if after == before:
         return False
     write_atomically(readme, after)

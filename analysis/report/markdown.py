@@ -1,4 +1,4 @@
-"""The ledger for people: ``LEDGER.md`` and the table in the README."""
+"""The ledger for people: a run's own ``ledger.md``, the record's ``LEDGER.md`` with a page a claim, the README's table."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ if TYPE_CHECKING:
 
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
+PAGES = "ledger"
+"""The folder of the claims' pages, beside ``LEDGER.md``."""
 
 
-def ledger_table(ledger: Ledger, *, every: bool = False) -> str:
+def ledger_table(ledger: Ledger, *, every: bool = False, pages: str = "") -> str:
     """Claim, what the article says (shortened), verdict of each release in words, the truth; one row a claim.
 
     Of several backends and ways of injection the row is that of the defaults (local processes, appends stalled in the
-    JVM), and what the others gave is in a column of its own; with ``every`` each has a row instead. A verdict that
-    differs from the committed expectation says so.
+    JVM), with the newest release's sentence, and what the others gave is in a column of its own; with ``every`` each has
+    a row instead, with all sentences. A verdict that differs from the committed expectation says so. ``pages`` is the
+    folder of the claims' pages, to which their names link.
     """
     releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
     if not releases:
@@ -44,7 +47,10 @@ def ledger_table(ledger: Ledger, *, every: bool = False) -> str:
         says = shortened(ledger.claims[claim].says) if claim in ledger.claims else ""
         verdicts = [_verdict(main[release]) if release in main else "not run" for release in releases]
         elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
-        rows.append(_row([_text(name), _text(says), *verdicts, _truths(list(main.values())), *elsewhere]))
+        newest = main[max(main, key=natural_key)]
+        told = [entry for entry in main.values() if every or entry.truth == newest.truth]
+        linked = f"[{_text(name)}]({pages}/{claim}.md)" if pages else _text(name)
+        rows.append(_row([linked, _text(says), *verdicts, _truths(told, len(main)), *elsewhere]))
     return "\n".join(rows)
 
 
@@ -63,8 +69,29 @@ def _compared(main: Entries, name: str, other: Entries) -> str:
 
 
 def ledger_document(ledger: Ledger) -> str:
-    """``LEDGER.md``: the table, then each claim with its expectation, numbers and evidence by release."""
-    parts = [
+    """A run's ``ledger.md``: the table, then each claim with its expectation, numbers and evidence by release."""
+    parts = _overview(ledger)
+    for (name, claim), entries in _by_claim(ledger).items():
+        parts += _claim(ledger, name, claim, entries)
+    return _document(parts)
+
+
+def ledger_index(ledger: Ledger) -> str:
+    """The record's ``LEDGER.md``: the table alone, whose claims link to their pages."""
+    return _document(_overview(ledger, pages=PAGES))
+
+
+def ledger_pages(ledger: Ledger) -> dict[str, str]:
+    """A page for each claim, by its file's name: expectation, numbers and evidence by release."""
+    parts: dict[str, list[str]] = {}
+    for (name, claim), entries in _by_claim(ledger).items():
+        page = parts.setdefault(f"{claim}.md", [f"# {_text(claim)}", "", "[All claims](../LEDGER.md)", ""])
+        page += _claim(ledger, name, claim, entries)
+    return {name: _document(page) for name, page in parts.items()}
+
+
+def _overview(ledger: Ledger, pages: str = "") -> list[str]:
+    return [
         "# Ledger",
         "",
         "What was measured for each claim, release by release. Written by `mqlab ledger --update RUN_DIR...` from "
@@ -73,12 +100,13 @@ def ledger_document(ledger: Ledger) -> str:
         "A verdict holds for its release, on the host, the settings and the way of injection that stand beside it. "
         "*Undecided* is never a pass.",
         "",
-        ledger_table(ledger, every=True),
+        ledger_table(ledger, every=True, pages=pages),
         "",
         *_runs(ledger),
     ]
-    for (name, claim), entries in _by_claim(ledger).items():
-        parts += _claim(ledger, name, claim, entries)
+
+
+def _document(parts: Iterable[str]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -117,13 +145,13 @@ def _verdict(entry: LedgerFinding) -> str:
     return words if entry.verdict is entry.expected else f"{words}, expected {entry.expected}"
 
 
-def _truths(entries: Sequence[LedgerFinding]) -> str:
-    """One sentence where the releases share it, else one a release."""
+def _truths(entries: Sequence[LedgerFinding], releases_total: int) -> str:
+    """One sentence where all releases share it, else one with its releases in front."""
     by_truth: dict[str, list[str]] = {}
     for entry in entries:
         if entry.truth:
             by_truth.setdefault(entry.truth, []).append(entry.release)
-    if len(by_truth) == 1 and len(entries) == len(next(iter(by_truth.values()))):
+    if len(by_truth) == 1 and releases_total == len(next(iter(by_truth.values()))):
         return _text(next(iter(by_truth)))
     return "<br>".join(f"{_text(', '.join(releases))}: {_text(truth)}" for truth, releases in by_truth.items())
 

@@ -141,7 +141,8 @@ def tune(options: argparse.Namespace, console: Console) -> int:
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show the committed record, or bring runs into it."""
-    from analysis.report.ledger import ledger_json, ledger_table, load_ledger, rewrite_readme, update_ledger
+    from analysis.report.ledger import ledger_json, load_ledger, rewrite_readme, update_ledger
+    from analysis.report.markdown import ledger_table
 
     folder = Path(scenarios.__file__).parent
     target = folder / "ledger.json"

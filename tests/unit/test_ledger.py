@@ -14,12 +14,11 @@ from analysis.report.ledger import (
     Ledger,
     ledger_json,
     ledger_of,
-    ledger_table,
     load_ledger,
     rewrite_readme,
     update_ledger,
 )
-from analysis.report.markdown import BEGIN, END
+from analysis.report.markdown import BEGIN, END, ledger_table
 from harness.errors import LedgerError
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
@@ -246,8 +245,15 @@ def test_the_table_has_a_row_a_claim_with_words_for_each_release(tmp_path: Path,
     assert rows["ORDER-06"][1:4] == ["confirmed", "confirmed", "**refuted**, expected confirmed"]
     assert rows["ORDER-01"][3] == "undecided (too noisy)"
     assert rows["BUSY-12"][4] == "With 400 ms there were 22 % as many."
-    assert "4.6.0, 4.9.7: " in rows["ORDER-06"][4]
-    assert "<br>5.3.3: " in rows["ORDER-06"][4]
+    assert rows["ORDER-06"][4].startswith("5.3.3: ")
+    assert "<br>" not in rows["ORDER-06"][4]
+
+
+def test_the_table_of_everything_has_every_releases_sentence(tmp_path: Path, document: dict[str, Any]) -> None:
+    table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))), every=True)
+    (row,) = [line for line in table.splitlines() if line.startswith("| ORDER-06 ")]
+    assert "| 4.6.0, 4.9.7: " in row
+    assert "<br>5.3.3: " in row
 
 
 def test_a_release_that_was_not_run_says_so(tmp_path: Path, document: dict[str, Any]) -> None:
@@ -278,7 +284,9 @@ def test_a_fence_in_an_excerpt_does_not_end_the_excerpt(
     for line in document["findings"][0]["evidence"]:
         line["operation"] = ""
     update_ledger(*targets, [make_run(tmp_path / "run", document)])
-    assert "  ````text\n  a\n  ```\n  # not a title\n  ````\n" in targets[1].read_text(encoding="utf-8")
+    page = targets[1].parent / "ledger" / "BUSY-10.md"
+    assert "  ````text\n  a\n  ```\n  # not a title\n  ````\n" in page.read_text(encoding="utf-8")
+    assert "[BUSY-10](ledger/BUSY-10.md)" in targets[1].read_text(encoding="utf-8")
 
 
 def test_an_empty_ledger_has_a_sentence_instead_of_a_table() -> None:
@@ -291,7 +299,7 @@ def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Pat
     ledger = ledger_of(load_report_data(make_run(tmp_path / "run", document)))
     assert rewrite_readme(readme, ledger)
     first = readme.read_text(encoding="utf-8")
-    assert first == f"# Title\n\n{BEGIN}\n{ledger_table(ledger)}\n{END}\n\nafter\n"
+    assert first == f"# Title\n\n{BEGIN}\n{ledger_table(ledger, pages='scenarios/ledger')}\n{END}\n\nafter\n"
     assert not rewrite_readme(readme, ledger)
     assert readme.read_text(encoding="utf-8") == first
 
