@@ -75,7 +75,8 @@ LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY = 8 * 2**20, 5
 """A table of 70,000 topics, and its registration in text and bytes: such a cluster has the machine to itself."""
 OPERATION_BYTES = 360
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
-"""For brokers whose trials mostly wait: the second compiler's work for many fresh brokers is what fills the cores."""
+"""For brokers beside others, which do not measure milliseconds: the second compiler's work for many fresh brokers is what
+fills the cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,7 +318,8 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
                 trials = _trials(scenario, release, mark, arms, arms_of, wish.seed)
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
-                if not scenario.exclusive and not _has_large_table(settings):
+                has_company = not scenario.exclusive or scenario.shares_machine
+                if has_company and not _has_large_table(settings):
                     settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
                 if trials:
                     found.append(
