@@ -1,14 +1,15 @@
 """The child process that holds one of Python's own clients; ``harness.clients.worker`` is its twin for Java.
 
 Same commands, same schedule, same records. What these clients cannot do or do not tell is said in each record or
-refused when the load begins, never guessed: none of them names a send's queue, and a failure of the native library says
-little more than that it failed, so that a failed send is unknown. A send that does not return is given up after its
-timeout and counts as unknown, so that a client that hangs does not hang its load.
+refused when the load begins, never guessed: a send whose queue is not known has none in its record, and a failure of the
+native library says little more than that it failed, so that a failed send is unknown. A send that does not return is
+given up after its timeout and counts as unknown, so that a client that hangs does not hang its load.
 """
 
 from __future__ import annotations
 
 import bisect
+import functools
 import importlib
 import itertools
 import math
@@ -31,6 +32,7 @@ IDLE_S = 0.05
 GIVE_UP_S = 2.0
 """Beyond its timeout; then a send is unknown whatever its client still does."""
 END_S_MAX = 4.0
+KEYS_KEPT = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +169,8 @@ class Load:
         self._flights: list[Flight | None] = [None] * self._sends.threads
         self.issued = self.ended = 0
         self.stopped = False
+        # Every thread asks for every operation's key, at about the same time.
+        self._key = functools.lru_cache(KEYS_KEPT)(self._draw_key)
         self._clients = [self._client(thread) for thread in range(self._sends.threads)]
         self._threads = [threading.Thread(target=self._run, args=(t,), daemon=True) for t in range(self._sends.threads)]
         for one in self._threads:
@@ -218,10 +222,10 @@ class Load:
                 else:
                     time.sleep(IDLE_S)
             return
-        index = thread * self._sends.batch
+        index = 0
         while index < self._operations and not self.stopped:
-            if index < self._skipped_below:
-                index += self._sends.batch * self._sends.threads
+            if index < self._skipped_below or not self._is_of(thread, index):
+                index += self._sends.batch
                 continue
             due_ns = self._line.due_ns(index)
             wait_s = IDLE_S if due_ns is None else (due_ns - mono_ns()) / 1e9
@@ -229,7 +233,12 @@ class Load:
                 time.sleep(min(wait_s, IDLE_S))
             else:
                 self._send(thread, index, due_ns)
-                index += self._sends.batch * self._sends.threads
+                index += self._sends.batch
+
+    def _is_of(self, thread: int, index: int) -> bool:
+        """Whether an operation is one of a thread's: a key that orders stays with one thread, so that its sends do."""
+        by = self._key(index) if self._sends.route == "selector" else index // self._sends.batch
+        return by % self._sends.threads == thread
 
     def _send(self, thread: int, index: int, intended_ns: int | None) -> None:
         sends = self._sends
@@ -256,7 +265,7 @@ class Load:
         self._over(flight, answer, error, [len(message.body) for message in messages])
         self._flights[thread] = None
 
-    def _key(self, index: int) -> int:
+    def _draw_key(self, index: int) -> int:
         sends = self._sends
         if sends.keys <= 1:
             return 0
@@ -321,12 +330,13 @@ class Load:
             values["key"] = flight.key
         problem = ""
         if answer is not None:
-            if answer.queue is not None:
+            if answer.queue is not None and self._worker.only_broker:
                 values |= {"broker": self._worker.only_broker, "queue": answer.queue}
             if answer.offset is not None:
                 values["offset"] = answer.offset + place
             values["msg_id"] = answer.msg_id
-            problem = "" if answer.status == "SEND_OK" else answer.status
+            if answer.status != "SEND_OK":
+                problem = values["remark"] = answer.status
         if error is not None:
             problem = type(error).__name__
             values["remark"] = str(error)[:2000]

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.clients import python_worker
+from harness.clients.body import read_body
+from harness.clients.commands import SendSettings
+from harness.clients.python_worker import Answer, Line, Load, Message, Opening
+from harness.wait import wait_until
+
+OPERATIONS = 240
+
+
+class Worker:
+    """A worker's history, in memory."""
+
+    def __init__(self, only_broker: str = "") -> None:
+        self.only_broker = only_broker
+        self.records: list[dict[str, object]] = []
+
+    def record(self, kind: str, values: dict[str, object]) -> None:
+        self.records.append({"type": kind, **values})
+
+
+class Client:
+    """Notes which thread sent what, in which order."""
+
+    def __init__(self, sent: dict[str, list[tuple[int, int]]], answer: Callable[[], Answer]) -> None:
+        self._sent, self._answer = sent, answer
+
+    def send(self, message: Message) -> Answer:
+        body = read_body(message.body, "run")
+        assert body is not None
+        self._sent[message.key].append((threading.get_ident(), body[0]))
+        return self._answer()
+
+    def send_batch(self, messages: list[Message]) -> Answer:
+        raise AssertionError("nobody asked for batches")
+
+
+def _through(load: Load) -> bool:
+    load.give_up()
+    return load.ended == OPERATIONS
+
+
+@pytest.fixture
+def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[int, int]]]]]]:
+    loads = []
+
+    def start(
+        worker: Worker, answer: Callable[[], Answer], **settings: object
+    ) -> tuple[Worker, dict[str, list[tuple[int, int]]]]:
+        sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        sends = SendSettings(topic="T", mode="sync", run="run", threads=4, keys=8, **settings)  # type: ignore[arg-type]
+        opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
+        line = Line(time.monotonic_ns(), 1e5)
+        loads.append(Load(worker, opening, lambda _: Client(sent, answer), line, OPERATIONS))  # type: ignore[arg-type]
+        wait_until("every operation to end", lambda: _through(loads[-1]), timeout_s=30, poll_s=0.02)
+        return worker, sent
+
+    yield start
+    for load in loads:
+        load.stopped = True
+
+
+@pytest.mark.parametrize("distribution", ["cycle", "uniform", "zipf", "hot"])
+def test_a_key_that_orders_stays_with_one_thread_and_in_order(run, distribution: str) -> None:
+    skew = 0.5 if distribution == "hot" else 1.0
+    worker, sent = run(Worker(), Answer, route="selector", key_distribution=distribution, key_skew=skew)
+    assert sorted(record["seq"] for record in worker.records) == list(range(OPERATIONS))
+    for sends in sent.values():
+        assert len({thread for thread, _ in sends}) == 1
+        assert [seq for _, seq in sends] == sorted(seq for _, seq in sends)
+    assert len({sends[0][0] for sends in sent.values()}) > 1
+
+
+@pytest.mark.parametrize(("only_broker", "place"), [("broker-a", {"broker": "broker-a", "queue": 5}), ("", {})])
+def test_a_queue_is_recorded_only_where_its_broker_is_known(run, only_broker: str, place: dict[str, object]) -> None:
+    worker, _ = run(Worker(only_broker), lambda: Answer(queue=5, offset=7), route="selector")
+    first = worker.records[0]
+    assert {name: first[name] for name in ("broker", "queue") if name in first} == place
+    assert (first["outcome"], first["offset"]) == ("ok", 7)
+
+
+def test_an_answer_that_is_no_success_is_unknown_and_says_which(run) -> None:
+    worker, _ = run(Worker(), lambda: Answer(status="FLUSH_DISK_TIMEOUT"))
+    first = worker.records[0]
+    assert (first["outcome"], first["error"], first["remark"]) == ("unknown", *["FLUSH_DISK_TIMEOUT"] * 2)
+
+
+def test_a_send_that_does_not_return_is_given_up_and_unknown(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_worker, "GIVE_UP_S", 0.1)
+    hanging = threading.Event()
+    calls: list[int] = []
+
+    def answer() -> Answer:
+        calls.append(1)
+        if len(calls) == 1:
+            hanging.wait(1.0)
+        return Answer()
+
+    worker, _ = run(Worker(), answer, timeout_ms=100)
+    hanging.set()
+    given_up = [record for record in worker.records if record["outcome"] == "unknown"]
+    assert [record["remark"] for record in given_up] == ["the client did not return"]
+    assert sorted(record["seq"] for record in worker.records) == list(range(OPERATIONS))
