@@ -6,18 +6,19 @@ as it is. Nothing here is an estimate, so nothing has an interval.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers import duplicates, exclusivity, loss, order
 from analysis.checkers.base import Checker, Inputs
-from analysis.checkers.keys import moved_keys
+from analysis.checkers.keys import queues_of_keys
 from analysis.consumption import fold_consumption
 from analysis.evidence import ANALYSIS_FOLDER, Records, load_records
 from analysis.logs.tables import load_logs
@@ -50,12 +51,16 @@ class Property:
 class Figures:
     """Numbers of a load. Latencies are of sends that were accepted, lateness is of every start; both from the intended
     time. A closed loop has no intended times, and no lateness. ``asked_per_s`` is None where the rate was to change.
+    ``unknown_arrived`` are the unknown sends that were consumed all the same, ``unplaced`` the accepted ones of which the
+    client did not tell queue and offset.
     """
 
     sends: int
     ok: int
     failed: int
     unknown: int
+    unknown_arrived: int
+    unplaced: int
     consumptions: int
     seconds: float
     asked_per_s: float | None
@@ -69,13 +74,16 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedLoad:
-    """Everything that is said of a load. ``locust`` are Locust's own counts of requests and failures."""
+    """Everything that is said of a load. ``locust`` are Locust's own counts of requests and failures, ``notes`` what a
+    reader has to know of it: weaknesses of its client, what went wrong.
+    """
 
     client: str
     release: str
     params: Mapping[str, int | float | str]
     figures: Figures
     properties: tuple[Property, ...]
+    notes: tuple[str, ...]
     locust_requests: int | None
     locust_failures: int | None
 
@@ -100,8 +108,13 @@ class JudgedLoad:
             )
             probe = "" if f.hiccup_ms_max is None else f"; the machine's own worst hiccup {f.hiccup_ms_max:.1f} ms"
             lines.append(f"starts late by {late}{probe}")
+        if f.unknown:
+            lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
+        if f.unplaced:
+            lines.append(f"of the {f.ok:,} accepted sends the client did not tell queue and offset of {f.unplaced:,}")
         width = max(len(item.name) for item in self.properties)
-        return lines + [f"{item.name:{width}}  {item.holds:9}  {item.words}" for item in self.properties]
+        lines += [f"{item.name:{width}}  {item.holds:9}  {item.words}" for item in self.properties]
+        return lines + [f"note: {note}" for note in self.notes]
 
 
 def _asked(figures: Figures) -> str:
@@ -139,18 +152,24 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
         params=facts.trial.params,
         figures=figures,
         properties=(
-            *_consumed(inputs, facts),
+            *_consumed(inputs, facts, figures),
             _bodies(records, facts.trial),
-            _stored_once(records, facts),
+            _stores_agree(records, facts, figures),
             _keys(spark, run, facts.trial),
             _locust_agrees(requests, failures, figures, _locust_failures(records)),
             _whole(facts),
         ),
+        notes=_notes(run),
         locust_requests=requests,
         locust_failures=failures,
     )
     (folder / "load.json").write_text(json.dumps(asdict(judged), indent=1) + "\n")
     return judged
+
+
+def _notes(run: RunDirectory) -> tuple[str, ...]:
+    notes = run.manifest.document.get("notes")
+    return (*map(str, notes if isinstance(notes, list) else ()), *run.problems)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -168,6 +187,7 @@ def _figures(records: Records, facts: TrialFacts) -> Figures:
     row = sends.agg(
         F.count("*").alias("sends"),
         *[F.count(F.when(outcome == name, 1)).alias(name) for name in ("ok", "failed", "unknown")],
+        F.count(F.when((outcome == "ok") & _unplaced(), 1)).alias("unplaced"),
         F.count(F.when(within, 1)).alias("started"),
         F.count(F.when((outcome == "ok") & F.col("finished_ns").between(from_ns, last), 1)).alias("accepted"),
         F.percentile(late, quantiles).alias("late"),
@@ -182,6 +202,8 @@ def _figures(records: Records, facts: TrialFacts) -> Figures:
         ok=row["ok"],
         failed=row["failed"],
         unknown=row["unknown"],
+        unknown_arrived=_unknown_arrived(records) if row["unknown"] else 0,
+        unplaced=row["unplaced"],
         consumptions=facts.records - facts.sends,
         seconds=seconds,
         asked_per_s=float(asked) if asked is not None and params.get("shape") == "constant" else None,
@@ -194,6 +216,15 @@ def _figures(records: Records, facts: TrialFacts) -> Figures:
     )
 
 
+def _unplaced() -> Column:
+    return F.col("broker").isNull() | F.col("queue").isNull() | F.col("offset").isNull()
+
+
+def _unknown_arrived(records: Records) -> int:
+    consumed = records.consumptions.where("outcome = 'ok'").select("seq")
+    return int(records.sends.where("outcome = 'unknown'").join(consumed, "seq", "left_semi").count())
+
+
 def _ms(nanoseconds: list[float] | None) -> tuple[float, ...]:
     return tuple(value / 1e6 for value in nanoseconds) if nanoseconds else (0.0,) * len(_QUANTILES)
 
@@ -201,23 +232,27 @@ def _ms(nanoseconds: list[float] | None) -> tuple[float, ...]:
 # --- properties -------------------------------------------------------------------------------------------------------
 
 
-def _consumed(inputs: Inputs, facts: TrialFacts) -> list[Property]:
+def _consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Property]:
     trial = facts.trial
     if not trial.groups:
         return [Property(name="nothing lost", holds="undecided", words="nobody consumed")]
     found = []
     if not facts.drained:
         why = f"the drain did not finish: {facts.remaining} messages were left"
-        names = ("all arrived", "nothing lost", "nothing twice")
+        names = ("all arrived", "nothing lost", "nothing twice", "stored once")
         found += [Property(name=name, holds="undecided", words=why) for name in names]
     else:
-        found.append(_arrived(inputs.records))
-        if inputs.records.sends.where("outcome = 'ok' AND queue IS NOT NULL AND offset IS NOT NULL").isEmpty():
-            words = "no acknowledgement named its queue and offset"
+        arrived = _arrived(inputs.records)
+        found.append(arrived)
+        if not figures.ok:
+            words = "nothing was acknowledged"
             found.append(Property(name="nothing lost", holds="undecided", words=words))
+        elif figures.unplaced:
+            found.append(_lost_by_number(inputs, arrived))
         else:
             found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset"))
         found.append(_counted(inputs, duplicates, "nothing twice", "consumptions beyond the first"))
+        found.append(_stored_once(inputs.records, trial))
     if trial.params.get("ordered") == "yes":
         found.append(_counted(inputs, order, "in order", "first consumptions out of order"))
         found.append(_counted(inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"))
@@ -238,6 +273,46 @@ def _arrived(records: Records) -> Property:
         count=row["count"],
         file=row["file"] or "",
         line=row["n"] or 0,
+    )
+
+
+def _lost_by_number(inputs: Inputs, arrived: Property) -> Property:
+    """Where the client did not tell where a message went: what the stores hold was consumed, or it was not."""
+    stored = (
+        inputs.records.events.where("type = 'store_max'")
+        .groupBy("topic", "broker", "queue")
+        .agg((F.max("max_offset") - F.max("min_offset")).alias("count"))
+        .agg(F.sum("count").alias("stored"))
+    )
+    consumed = inputs.consumption.queues.agg(F.sum("different_offsets").alias("consumed"))
+    row = stored.crossJoin(consumed).collect()[0]
+    words = (
+        f"{arrived.count} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "
+        f"of {row['stored'] or 0:,} messages in the stores {row['consumed'] or 0:,} were consumed"
+    )
+    return dataclasses.replace(arrived, name="nothing lost", words=words)
+
+
+def _stored_once(records: Records, trial: Trial) -> Property:
+    """A message that lies at two places was sent again, by its client or by whoever asked it to."""
+    place = F.struct("broker", "queue", "offset")
+    again = (
+        records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
+        .groupBy("seq")
+        .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.max_by("file", place).alias("file"),
+             F.max_by("n", place).alias("n"))
+        .where("least != most")
+    )  # fmt: skip
+    row = again.agg(
+        F.count("*").alias("count"), F.min_by("file", "n").alias("file"), F.min("n").alias("line")
+    ).collect()[0]
+    return Property(
+        name="stored once",
+        holds="violated" if row["count"] else "holds",
+        words=f"{row['count']} sequence numbers lie in more than one place of the stores: sent again",
+        count=row["count"],
+        file=row["file"] or "",
+        line=row["line"] or 0,
     )
 
 
@@ -287,7 +362,7 @@ def _bodies(records: Records, trial: Trial) -> Property:
     )
 
 
-def _stored_once(records: Records, facts: TrialFacts) -> Property:
+def _stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Property:
     """The broker's own account: what it holds is what it acknowledged, and at most what may have reached it besides."""
     name = "store agrees"
     queue = ("topic", "broker", "queue")
@@ -298,7 +373,7 @@ def _stored_once(records: Records, facts: TrialFacts) -> Property:
         .agg(F.max("min_offset").alias("min_offset"), F.max("max_offset").alias("max_offset"))
     )
     sends = (
-        records.sends.where("outcome = 'ok' AND offset IS NOT NULL")
+        records.sends.where((F.col("outcome") == "ok") & ~_unplaced())
         .groupBy(*queue)
         .agg(
             F.count("*").alias("ok"),
@@ -311,6 +386,7 @@ def _stored_once(records: Records, facts: TrialFacts) -> Property:
         .agg(
             F.count("*").alias("queues"),
             F.sum(F.col("max_offset") - F.col("min_offset")).alias("stored"),
+            F.sum("max_offset").alias("ever"),
             F.sum("ok").alias("ok"),
             F.sum(F.col("ok") - F.col("different")).alias("shared"),
             F.sum(F.when(F.col("offset_max") >= F.col("max_offset"), 1).otherwise(0)).alias("beyond"),
@@ -319,28 +395,43 @@ def _stored_once(records: Records, facts: TrialFacts) -> Property:
     )
     if not row["queues"]:
         return Property(name=name, holds="undecided", words="the brokers were not asked for their queues' ends")
-    if not row["ok"]:
-        return Property(name=name, holds="undecided", words="no acknowledgement carried an offset")
-    bad = (row["shared"] or 0) + (row["beyond"] or 0)
-    return Property(
-        name=name,
-        holds="violated" if bad else "holds",
-        words=f"{row['stored']:,} messages in {row['queues']} queues, {row['ok']:,} acknowledged with an offset; "
-        f"{row['shared']} offsets acknowledged twice, {row['beyond']} queues shorter than was acknowledged",
-        count=bad,
-    )
+    if not figures.ok:
+        return Property(name=name, holds="undecided", words="nothing was acknowledged")
+    placed, shared = row["ok"] or 0, row["shared"] or 0
+    absent = max(0, figures.ok - row["ever"])
+    bad = shared + row["beyond"] + absent
+    words = f"{row['stored']:,} messages in {row['queues']} queues, {figures.ok:,} acknowledged"
+    if placed:
+        words += f", {placed:,} of them with queue and offset; {shared} offsets acknowledged twice, "
+        words += f"{row['beyond']} queues shorter than was acknowledged"
+    else:
+        words += ", none of them with queue and offset"
+    return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
 
 
 def _keys(spark: SparkSession, run: RunDirectory, trial: Trial) -> Property:
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):
         return Property(name=name, holds="holds", words="not promised: sends went where the client chose", count=0)
-    moved = moved_keys(spark, run).orderBy("key").collect()
-    if not moved:
-        return Property(name=name, holds="holds", words="every key stayed in one queue", count=0)
-    first = moved[0]
-    words = f"{len(moved)} keys moved; {first['key']} was in {', '.join(first['queues'])}"
-    return Property(name=name, holds="violated", words=words, count=len(moved), file=first["file"], line=first["line"])
+    moved = F.size("queues") > 1
+    row = (
+        queues_of_keys(spark, run, trial.topic)
+        .agg(
+            F.count("*").alias("keys"),
+            F.count(F.when(moved, 1)).alias("moved"),
+            F.min_by(F.struct("key", "queues", "file", "line"), F.when(moved, F.col("key"))).alias("first"),
+        )
+        .collect()[0]
+    )
+    if not row["keys"]:
+        return Property(name=name, holds="undecided", words="nothing told in which queues keys lie")
+    if not row["moved"]:
+        return Property(name=name, holds="holds", words=f"each of {row['keys']} keys stayed in one queue", count=0)
+    first = row["first"]
+    words = f"{row['moved']} of {row['keys']} keys moved; {first['key']} was in {', '.join(first['queues'])}"
+    return Property(
+        name=name, holds="violated", words=words, count=row["moved"], file=first["file"], line=first["line"]
+    )
 
 
 def _locust_counts(run: RunDirectory) -> tuple[int | None, int | None]:

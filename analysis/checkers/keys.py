@@ -1,7 +1,8 @@
 """Keys: every key's messages lie in one queue, without which nothing orders them.
 
-Judged for loads that send by key. A key that moved was sent while the route was another one: a selector counts the
-queues that it sees, and sees fewer once a broker is gone.
+Judged for loads that send by key, where their messages were sent to as clients tell it, and where consumers found them:
+some clients name no queue. A key that moved was sent while the route was another one: a selector counts the queues that
+it sees, and sees fewer once a broker is gone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from analysis.run_directory import RunDirectory
 
-_SENDS = StructType(
+_RECORDS = StructType(
     [
         StructField("type", StringType()),
         StructField("n", LongType()),
@@ -25,31 +26,32 @@ _SENDS = StructType(
 )
 
 
-def moved_keys(spark: SparkSession, run: RunDirectory) -> DataFrame:
-    """One row for each key with more than one queue: ``key``, ``queues``, and where the first send is that left the
-    key's first queue (``file`` relative to the run directory, ``line``).
+def queues_of_keys(spark: SparkSession, run: RunDirectory, topic: str) -> DataFrame:
+    """One row for each key of which a queue is known: ``key``, ``queues`` in the order in which they came, and where the
+    first record is that left the key's first queue (``file`` relative to the run directory, ``line``), null for a key
+    that stayed in one.
 
     The keys are read from the histories themselves: no other table of the analysis carries them.
     """
-    read = spark.read.schema(_SENDS).json([str(file) for file in run.history_files()])
+    read = spark.read.schema(_RECORDS).json([str(file) for file in run.history_files()])
     path = F.substring_index(F.col("_metadata.file_path"), "/", -4)
-    sends = read.where("type = 'send' AND key IS NOT NULL AND queue IS NOT NULL").select(
-        "topic", "key", F.concat_ws(":", "broker", "queue").alias("queue"), "started_ns", "n", path.alias("file")
+    told = F.col("type").isin("send", "consume") & F.col("key").isNotNull() & F.col("queue").isNotNull()
+    placed = read.where(told & (F.col("topic") == topic)).select(
+        "key", F.concat_ws(":", "broker", "queue").alias("queue"), "started_ns", "n", path.alias("file")
     )
-    first = sends.groupBy("topic", "key", "queue").agg(
+    first = placed.groupBy("key", "queue").agg(
         F.min("started_ns").alias("started_ns"),
         F.min_by("n", "started_ns").alias("line"),
         F.min_by("file", "started_ns").alias("file"),
     )
     listed = F.array_sort(F.collect_list(F.struct("started_ns", "queue", "file", "line"))).alias("queues")
     return (
-        first.groupBy("topic", "key")
+        first.groupBy("key")
         .agg(listed)
-        .where(F.size("queues") > 1)
         .select(
             "key",
             F.expr("transform(queues, item -> item.queue)").alias("queues"),
-            F.expr("queues[1].file").alias("file"),
-            F.expr("queues[1].line").alias("line"),
+            F.expr("get(queues, 1).file").alias("file"),
+            F.expr("get(queues, 1).line").alias("line"),
         )
     )

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import ReleaseError
@@ -22,6 +23,18 @@ NAMES = {
     "python2": "native rocketmq-client-python 2.0.0",
 }
 """How each is called in every figure."""
+
+_OF_THE_LIBRARY = (
+    "it hides the broker's answer: a send that fails is unknown, and why is at best in its own log, clients/*/*.log*",
+    "it tries a plain send again by itself, so that a message may be stored twice",
+    "it names no queue: on several brokers loss is judged by the numbers in bodies",
+    "its shutdown may hang: nothing is shut down, its process leaves",
+)
+LIMITS: Mapping[str, tuple[str, ...]] = {
+    "native": _OF_THE_LIBRARY,
+    "python2": (*_OF_THE_LIBRARY, "its library has no ordered send by key: that is made of the one with a selector"),
+}
+"""What of each a reader of its figures has to know."""
 
 INSTALL_S_MAX = 300
 _LIBRARY = "librocketmq.so"

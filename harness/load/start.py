@@ -19,6 +19,7 @@ from harness.backends.base import Cluster, ClusterSpec, namesrv_addresses
 from harness.backends.local import start_local
 from harness.backends.logback import LAB_ZONE
 from harness.clients.java import LOAD_JVM_OPTIONS
+from harness.clients.python_clients import LIMITS, NAMES
 from harness.errors import UsageError
 from harness.lease_healing import clean
 from harness.lease_store import state_home
@@ -78,6 +79,8 @@ def load(options: argparse.Namespace, console: Console) -> Path:
         client_release = options.client_release or release
         driver = _driver(options, client_release, java, target)
         record = _trial(wish, release, str(driver.first_line["client"]), options)
+        for limit in LIMITS.get(options.client, ()):
+            run.add_note(f"{NAMES[options.client]}: {limit}")
         if options.namesrv:
             run.make_deployment(_given(target, release))
         run.set_trials((LOAD,))
