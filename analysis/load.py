@@ -248,7 +248,7 @@ def _consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Prope
             words = "nothing was acknowledged"
             found.append(Property(name="nothing lost", holds="undecided", words=words))
         elif figures.unplaced:
-            found.append(_lost_by_number(inputs, arrived))
+            found.append(_lost_by_number(inputs, trial, arrived))
         else:
             found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset"))
         found.append(_counted(inputs, duplicates, "nothing twice", "consumptions beyond the first"))
@@ -276,7 +276,7 @@ def _arrived(records: Records) -> Property:
     )
 
 
-def _lost_by_number(inputs: Inputs, arrived: Property) -> Property:
+def _lost_by_number(inputs: Inputs, trial: Trial, arrived: Property) -> Property:
     """Where the client did not tell where a message went: what the stores hold was consumed, or it was not."""
     stored = (
         inputs.records.events.where("type = 'store_max'")
@@ -284,7 +284,8 @@ def _lost_by_number(inputs: Inputs, arrived: Property) -> Property:
         .agg((F.max("max_offset") - F.max("min_offset")).alias("count"))
         .agg(F.sum("count").alias("stored"))
     )
-    consumed = inputs.consumption.queues.agg(F.sum("different_offsets").alias("consumed"))
+    queues = inputs.consumption.queues.where(F.col("topic") == trial.topic)
+    consumed = queues.agg(F.sum("different_offsets").alias("consumed"))
     row = stored.crossJoin(consumed).collect()[0]
     words = (
         f"{arrived.count} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "

@@ -261,7 +261,7 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
         assert (figures["unplaced"], judged["notes"]) == (0, [])
     else:
         assert len(sends) == len(accepted) + len(unknown)
-        assert all(send["remark"] for send in unknown)
+        assert all(send["error"] for send in unknown)
         assert figures["unplaced"] == len(accepted)
         for weakness in ("hides the broker's answer", "again by itself", "names no queue", "may hang"):
             assert any(note.startswith(judged["client"]) and weakness in note for note in judged["notes"])
