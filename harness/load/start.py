@@ -81,6 +81,8 @@ def load(options: argparse.Namespace, console: Console) -> Path:
         record = _trial(wish, release, str(driver.first_line["client"]), options)
         for limit in LIMITS.get(options.client, ()):
             run.add_note(f"{NAMES[options.client]}: {limit}")
+        if options.consumers and options.client != "java":
+            run.add_note(f"consumptions are those of the client java {release}")
         if options.namesrv:
             run.make_deployment(_given(target, release))
         run.set_trials((LOAD,))

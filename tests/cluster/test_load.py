@@ -265,6 +265,7 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
         assert figures["unplaced"] == len(accepted)
         for weakness in ("hides the broker's answer", "again by itself", "names no queue", "may hang"):
             assert any(note.startswith(judged["client"]) and weakness in note for note in judged["notes"])
+        assert "consumptions are those of the client java 4.6.0" in judged["notes"]
 
 
 def test_a_load_goes_nowhere_that_is_not_allowed(tmp_path: Path) -> None:
