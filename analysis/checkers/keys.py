@@ -18,6 +18,7 @@ _RECORDS = StructType(
         StructField("type", StringType()),
         StructField("n", LongType()),
         StructField("topic", StringType()),
+        StructField("outcome", StringType()),
         StructField("key", StringType()),
         StructField("broker", StringType()),
         StructField("queue", IntegerType()),
@@ -35,8 +36,10 @@ def queues_of_keys(spark: SparkSession, run: RunDirectory, topic: str) -> DataFr
     """
     read = spark.read.schema(_RECORDS).json([str(file) for file in run.history_files()])
     path = F.substring_index(F.col("_metadata.file_path"), "/", -4)
-    told = F.col("type").isin("send", "consume") & F.col("key").isNotNull() & F.col("queue").isNotNull()
-    placed = read.where(told & (F.col("topic") == topic)).select(
+    # What consumers met of another run has failed, and may have the same keys.
+    told = (F.col("type") == "send") | ((F.col("type") == "consume") & (F.col("outcome") == "ok"))
+    known = F.col("key").isNotNull() & F.col("queue").isNotNull() & (F.col("topic") == topic)
+    placed = read.where(told & known).select(
         "key", F.concat_ws(":", "broker", "queue").alias("queue"), "started_ns", "n", path.alias("file")
     )
     first = placed.groupBy("key", "queue").agg(

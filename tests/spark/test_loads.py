@@ -95,6 +95,8 @@ def test_a_key_that_moved_is_found_where_consumers_met_it(load, judged) -> None:
     _tell_no_place(load)
     moved = load.consumptions(group="g0", queue=1)[3]
     moved["key"] = "k0"
+    of_another_run = load.consumptions(group="g0", queue=0)[3]
+    of_another_run |= {"key": "k1", "outcome": "failed"}
     _, properties = judged(load)
     assert properties["a key, a queue"].count == 1
     assert "1 of 2 keys moved; k0 was in broker-a:0, broker-a:1" in properties["a key, a queue"].words
