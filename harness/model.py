@@ -340,6 +340,7 @@ class CrossFrameLimit:
     """New consumer groups come with live heartbeats until the first broker's registration is refused.
 
     ``beyond`` are further groups after the first that is too many; ``stop_at_share`` ends the flood below the limit.
+    ``last_name_bytes`` is how long the names of the groups are that come close to the limit; 0: as long as the others.
     ``fix`` is what heals it: the frame limit raised on one name server after the other and then on the brokers, or the
     retry topics of offline groups deleted.
     """
@@ -348,6 +349,7 @@ class CrossFrameLimit:
     frame_bytes: int
     stop_at_share: float = 2.0
     beyond: int = 10
+    last_name_bytes: int = 0
     fix: FloodFix = "none"
     raised_bytes: int = 0
 
