@@ -152,7 +152,7 @@ class _Flood:
                 connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
         deadline = time.monotonic() + EFFECT_S
         while time.monotonic() < deadline:
-            if any(not self._lists(server, self.broker) for server in self.servers):
+            if any(self._listed(server, self.broker) is False for server in self.servers):
                 return True
             self.trial.stay(0.1)
         return False
@@ -284,11 +284,16 @@ class _Flood:
         self.trial.events.probe("broker_back_s", time.monotonic() - started, of=server.name)
 
     def _lists(self, server: Node, node: Node) -> bool:
+        return self._listed(server, node) is True
+
+    @staticmethod
+    def _listed(server: Node, node: Node) -> bool | None:
+        """None while the name server does not answer: one that is busy with 16 MiB has not lost the broker by that."""
         try:
             with ask(server) as connection:
                 return node.broker_id in connection.cluster_brokers().get(node.broker_name, {})
         except ClientError:
-            return False
+            return None
 
     def _table(self) -> TopicTable:
         with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
