@@ -185,7 +185,7 @@ class SteadyClients:
 
     ``first_servers`` are the name servers, by index, that the producers and the first consumer are bound to, those of
     the second consumer are ``second_servers``; empty stands for all. Several producers share the rate; each has a route
-    timer of its own, whose phase is drawn.
+    timer of its own, whose phase is drawn within its own part of the timer's period.
     """
 
     rate_hz: float = 20.0

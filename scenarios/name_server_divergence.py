@@ -105,7 +105,7 @@ NAMES_01 = Claim(
         "only registrations of brokers write the tables; a name server has no client to any other",
         f"{ROUTES}.registerBroker, org.apache.rocketmq.namesrv.NamesrvController",
     ),
-    truth="The views differed for {views that differ} s, until the brokers registered a changed table.",
+    truth="The views differed for {views that differ} s, until the brokers told the topic anew.",
 )
 
 NAMES_02 = Claim(

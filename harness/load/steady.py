@@ -11,7 +11,7 @@ from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.session import TrialContext
-from harness.model import SteadyClients
+from harness.model import CrossFrameLimit, SteadyClients
 from harness.routewatch import RouteWatch
 from harness.wait import NotYet, wait_until
 
@@ -84,10 +84,14 @@ class SteadySession:
         return ";".join(all_of_them[index] for index in servers) if servers else ";".join(all_of_them)
 
     def _start_producers(self) -> None:
-        """Each has a client and so a route timer of its own, whose phase is drawn."""
+        """Each has a client and so a route timer of its own, whose phase is drawn within its own part of the period.
+
+        Phases that are drawn from all of the period lie close together now and then, and tell nothing of the others.
+        """
         load, client = self._load, self._clients["producer"]
         draw = random.Random(self._trial.record.seed)
-        starts = sorted(draw.uniform(0, load.poll_route_ms / 1000) for _ in range(load.producers))
+        part_s = load.poll_route_ms / 1000 / load.producers
+        starts = [(index + draw.random()) * part_s for index in range(load.producers)]
         queues = load.queues * len(masters(self._trial.cluster))
         began = time.monotonic()
         for index, at_s in enumerate(starts):
@@ -142,6 +146,10 @@ class SteadySession:
     def recover(self) -> None:
         """Until all name servers agree again, within the phase's time, and a little longer for the clients."""
         assert self._watch is not None
+        fault = self._trial.arm.fault
+        if isinstance(fault, CrossFrameLimit) and fault.fix == "none":
+            # The broker is refused until its cluster goes down.
+            return
         deadline = time.monotonic() + self._trial.phases.recover_s
         while time.monotonic() < deadline and not self._watch.agree():
             self._trial.stay(POLL_S)
