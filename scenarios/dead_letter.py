@@ -423,6 +423,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(fail_every=0),
             broker=SCALED,
+            trial_s=50.0,
         ),
         Arm(
             name="incident",
@@ -430,6 +431,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(),
             broker=SCALED,
+            trial_s=125.0,
         ),
         Arm(
             name="incident-unscaled",
@@ -448,6 +450,7 @@ SCENARIO = Scenario(
             what="requests that may make a retry topic, and the deletion of one in each of its states",
             fault=TopicMoments(),
             load=FailingMessages(fail_every=0),
+            trial_s=85.0,
         ),
         Arm(
             name="fix-bounded-attempts",
