@@ -190,11 +190,18 @@ class Worker:
         java_set = jpype.JClass("java.util.HashSet")
         retry = [str(topic) for topic in admin.fetchAllTopicList().getTopicList() if str(topic).startswith("%RETRY%")]
         offline = [topic for topic in retry if not self._is_online(admin, topic.removeprefix("%RETRY%"))]
-        brokers = admin.examineBrokerClusterInfo().getBrokerAddrTable().values()
+        cluster = admin.examineBrokerClusterInfo()
+        brokers = cluster.getBrokerAddrTable().values()
         masters = java_set([broker.getBrokerAddrs().get(jpype.JLong(0)) for broker in brokers])
+        servers = java_set(namesrv.split(";"))
         for topic in offline:
             admin.deleteTopicInBroker(masters, topic)
-            admin.deleteTopicInNameServer(java_set(namesrv.split(";")), topic)
+            try:
+                admin.deleteTopicInNameServer(servers, topic)
+            except TypeError:
+                # 4.9.7 has only the one that asks for the cluster as well, after the topic.
+                for name in cluster.getClusterAddrTable().keySet():
+                    admin.deleteTopicInNameServer(servers, topic, name)
         admin.shutdown()
         return offline
 
