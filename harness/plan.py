@@ -454,4 +454,14 @@ def _has_room(wave: Sequence[PlannedDeployment], deployment: PlannedDeployment, 
         sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
         and sum(one.cores for one in candidate) <= CORES_SHARE * host.cores
         and not any(one.scenario.name == deployment.scenario.name and one.index != deployment.index for one in wave)
+        and not (any(map(_keeps_cores_busy, candidate)) and any(map(_is_judged_by_seconds, candidate)))
     )
+
+
+def _keeps_cores_busy(deployment: PlannedDeployment) -> bool:
+    return _has_large_table(deployment.settings)
+
+
+def _is_judged_by_seconds(deployment: PlannedDeployment) -> bool:
+    """Retries that come three seconds late count as late."""
+    return any(isinstance(trial.arm.load, FailingMessages) for trial in deployment.trials)

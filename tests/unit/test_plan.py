@@ -8,7 +8,7 @@ import pytest
 import scenarios
 from harness.abilities import Abilities
 from harness.model import Scenario
-from harness.plan import Host, Wish, make_plan
+from harness.plan import Host, Plan, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 STALL = scenarios.find("append-stall")
@@ -182,3 +182,25 @@ def test_brokers_of_a_large_table_are_compiled_by_both_compilers() -> None:
     }
     assert quick_only.pop("incident-full-size") is False
     assert all(quick_only.values())
+
+
+def test_topics_and_name_servers_fit_into_three_quarters_of_an_hour() -> None:
+    for memory_mb in (21_000, 23_500):
+        assert _family(memory_mb).seconds <= 44 * 60
+
+
+def test_a_growing_table_of_70000_topics_shares_its_wave_neither_with_another_nor_with_retries() -> None:
+    floods = 0
+    for wave in _family(23_500).waves:
+        arms = [(one.scenario.name, trial.arm.name) for one in wave.deployments for trial in one.trials]
+        if large := arms.count(("retry-topic-flood", "incident-full-size")):
+            assert large == 1
+            assert "dead-letter" not in {incident for incident, _ in arms}
+        floods += large
+    assert floods == 3
+
+
+def _family(memory_mb: int) -> Plan:
+    names = ("retry-topic-flood", "name-server-divergence", "dead-letter")
+    wish = Wish(scenarios=[scenarios.find(name) for name in names], releases=["4.6.0", "4.9.7", "5.3.3"])
+    return make_plan(wish, Host(cores=2, memory_mb=memory_mb))
