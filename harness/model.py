@@ -245,7 +245,8 @@ class KeyedSends:
     kinds: tuple[str, ...]
     queues_per_broker: int = 8
     keys: int = 97
-    """No multiple of the number of queues: round robin would then put every key where it was before."""
+    """Neither they nor the share of one thread a multiple of the number of queues: round robin would then put every key
+    where it was before."""
     rate_hz: float = 97.0
     body_bytes: int = 128
 

@@ -2,7 +2,8 @@
 
 All is counted up to the end of the hold, before the numbers are mended, except where ``moment`` says "end". A stranded
 message lies in a queue that no member is given: its number is not below the read queues of the topic at that moment,
-and the group has not committed it. A backlog in a queue that is consumed is none.
+and the group has not committed it. A backlog in a queue that is consumed is none. At the end, when the numbers have been
+mended and nothing is sent any more, what counts is what is left in the queues that nobody read before.
 """
 
 from __future__ import annotations
@@ -140,12 +141,17 @@ def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
 
 
 def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
+    """By group and moment. Mended numbers alone would leave no queue in which anything could be stranded at the end."""
     left = F.col("max_offset") - F.coalesce("consumer_offset", "min_offset")
-    beyond = F.col("queue") >= F.col("read_queues")
+    beyond = F.col("queue") >= F.least("read_queues", F.coalesce("read_queues_held", "read_queues"))
+    held = shapes.where("moment = 'held'").select(
+        "trial", "topic", "broker", F.col("read_queues").alias("read_queues_held")
+    )
     groups = (
         _ends(inputs)
         .where("group IS NOT NULL")
         .join(shapes.drop("folders"), _SHAPE_KEY)
+        .join(held, ["trial", "topic", "broker"], "left")
         .groupBy("trial", "deployment", "group", "moment")
         .agg(F.sum(F.when(beyond, left).otherwise(0)).alias("stranded"), F.min("n").alias("line"))
     )

@@ -108,8 +108,11 @@ def renewing(run: Run, name: str, *, rounds_ms: Sequence[float], rebalanced_ms: 
     return trial
 
 
-def shrunk(run: Run, name: str, *, committed: int) -> Trial:
-    """8 write and 4 read queues: ten messages in queue 0, which is read, and ten in queue 5, which is not."""
+def shrunk(run: Run, name: str, *, committed: int, committed_at_end: int = 10) -> Trial:
+    """8 write and 4 read queues: ten messages in queue 0, which is read, and ten in queue 5, which is not.
+
+    At the end all eight are read again.
+    """
     trial = run.trial(
         name,
         "queue-number-mismatch",
@@ -130,7 +133,7 @@ def shrunk(run: Run, name: str, *, committed: int) -> Trial:
             trial.send(10 * queue + offset, due_ms=36_000 + 100 * offset, queue=queue, offset=offset)
         told = {"group": trial.group, "queue": queue}
         trial.store_max(10, **told, consumer_offset=4 if queue == 0 else committed, moment="held")
-        trial.store_max(10, **told, consumer_offset=10, moment="end")
+        trial.store_max(10, **told, consumer_offset=4 if queue == 0 else committed_at_end, moment="end")
     for offset in range(4):
         trial.consume(offset, at_ms=36_000 + 100 * offset, process="first")
     return trial
@@ -233,6 +236,7 @@ def seen(new_run, analysed, log_time) -> Analysis:
     paused(run, "taken_afterwards", taken_ms=9_050)
     shrunk(run, "stranded", committed=0)
     shrunk(run, "nothing_stranded", committed=10)
+    shrunk(run, "never_drained", committed=0, committed_at_end=3)
     return analysed(
         run,
         ordered_lock_handover.SCENARIO,
@@ -285,6 +289,10 @@ def test_stranded_messages_lie_where_nobody_reads_and_a_backlog_is_none(seen: An
     assert seen.one("stranded_count", "stranded", moment="held") == 10
     assert seen.one("stranded_count", "stranded", moment="end") == 0
     assert seen.one("stranded_count", "nothing_stranded", moment="held") == 0
+
+
+def test_what_is_left_in_such_queues_when_all_are_read_again_is_stranded_still(seen: Analysis) -> None:
+    assert seen.one("stranded_count", "never_drained", moment="end") == 7
 
 
 def test_queues_are_counted_where_messages_go_and_where_members_read(seen: Analysis) -> None:
