@@ -157,8 +157,10 @@ class PlannedDeployment:
 
 
 def _clients_of(load: Load) -> int:
-    """Client processes of a trial: two consumers apart from the producer, or two processes for everything."""
-    return 3 if isinstance(load, SteadyClients) else 2
+    """Client processes of a trial: two consumers apart from the producer, one for everything, or two."""
+    if isinstance(load, SteadyClients):
+        return 3
+    return 1 if isinstance(load, QueueNumbers | KeyedSends) else 2
 
 
 def _fault_s(trial: PlannedTrial) -> float:

@@ -44,7 +44,7 @@ that it came from RebalanceImpl.lockAll, which the lock thread alone calls."""
 
 _RETRY = "%RETRY%"
 _SECOND_NS = 1_000_000_000
-_CHANGED_QUEUE = ("trial", "group", "lock_queue")
+LOCKED_QUEUE = ("trial", "group", "lock_queue")
 _LOCK_LOG = "lock.log"
 
 
@@ -74,13 +74,14 @@ def _changed_queues(inputs: Inputs) -> DataFrame:
         .where(owned_at_fault())
         .withColumn("lock_queue", queue_name())
     )
-    return queues.join(_requests(inputs, trials), list(_CHANGED_QUEUE), "left").join(
+    return queues.join(requests_of_queues(inputs, trials), list(LOCKED_QUEUE), "left").join(
         _client_ids(inputs), ["trial", "group"], "left"
     )
 
 
-def _requests(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """For each queue: the owner's last renewal before the fault and its unlocking after it, the successor's requests.
+def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """For each queue (``LOCKED_QUEUE``): the owner's last renewal before the fault and its unlocking after it, the
+    successor's requests.
 
     The successor's refused requests after its first granted one are none of the waiting, so the times of all of them
     are kept and counted below it. A request without an answer was neither granted nor refused.
@@ -101,7 +102,7 @@ def _requests(inputs: Inputs, trials: DataFrame) -> DataFrame:
     granted_ns = F.when(locks & by_successor & after & granted & _of_one_queue(), started)
     refused_ns = F.when(locks & by_successor & after & ~granted, started)
     unlock_ns = F.when(~locks & by_owner & after, started)
-    folded = each.groupBy(*_CHANGED_QUEUE).agg(
+    folded = each.groupBy(*LOCKED_QUEUE).agg(
         F.max(F.when(locks & by_owner & ~after & granted, started)).alias("renewed_ns"),
         F.min(granted_ns).alias("granted_ns"),
         F.min_by("file", granted_ns).alias("granted_file"),
@@ -275,7 +276,7 @@ def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
     wall_us = F.col("wall_us")
     exact_us = F.when(F.col("resolution_us") <= 1_000, wall_us)
     queues = changed.select(
-        *_CHANGED_QUEUE,
+        *LOCKED_QUEUE,
         "deployment",
         "topic",
         "broker",
@@ -290,7 +291,7 @@ def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
     return (
         queues.join(lines, ["deployment", "group", "topic", "broker", "queue"])
         .where(_not_before_fault() & (waiting | unlocked))
-        .groupBy(*_CHANGED_QUEUE, "name", "happened")
+        .groupBy(*LOCKED_QUEUE, "name", "happened")
         .agg(
             F.count("*").alias("lines"),
             F.min(exact_us).alias("first_us"),
@@ -305,14 +306,14 @@ def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
 def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
     """One row a queue, with what lock.log says of its waiting, and any file of its unlocking."""
     waiting = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") == _LOCK_LOG)).select(
-        *_CHANGED_QUEUE,
+        *LOCKED_QUEUE,
         F.col("lines").alias("waiting_lines"),
         F.col("last_file").alias("waiting_file"),
         F.col("last_line").alias("waiting_line"),
     )
     unlocks = (
         lines.where(F.col("happened") == lock.UNLOCKED)
-        .groupBy(*_CHANGED_QUEUE)
+        .groupBy(*LOCKED_QUEUE)
         .agg(
             F.sum("lines").alias("unlock_lines"),
             F.min("first_us").alias("unlocked_us"),
@@ -320,7 +321,7 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
             F.min_by("first_line", "first_file").alias("unlocked_line"),
         )
     )
-    queues = changed.join(waiting, list(_CHANGED_QUEUE), "left").join(unlocks, list(_CHANGED_QUEUE), "left")
+    queues = changed.join(waiting, list(LOCKED_QUEUE), "left").join(unlocks, list(LOCKED_QUEUE), "left")
     return observations(
         queues,
         owner_unit(),
@@ -337,7 +338,7 @@ def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
         "deployment", "group", "topic", "broker", "queue", "file", "line", "happened", "client", "holder"
     )
     queues = changed.select(
-        *_CHANGED_QUEUE,
+        *LOCKED_QUEUE,
         *("deployment", "topic", "broker", "queue", "owner_client", "successor_client", "owned_file", "owned_line"),
     )
     taken = (
@@ -347,7 +348,7 @@ def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
     )
     counted = (
         queues.join(lines, ["deployment", "group", "topic", "broker", "queue"], "left")
-        .groupBy(*_CHANGED_QUEUE, "deployment", "broker", "queue", "owned_file", "owned_line")
+        .groupBy(*LOCKED_QUEUE, "deployment", "broker", "queue", "owned_file", "owned_line")
         .agg(
             F.count(F.when(happened == lock.FIRST, 1)).alias("first_lines"),
             F.count(F.when(taken, 1)).alias("taken_lines"),
@@ -423,13 +424,13 @@ def _waiting_value(name: Column) -> Value:
 
 def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
     elsewhere = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") != _LOCK_LOG)).select(
-        *_CHANGED_QUEUE,
+        *LOCKED_QUEUE,
         "name",
         F.col("lines").alias("waiting_lines"),
         F.col("last_file").alias("waiting_file"),
         F.col("last_line").alias("waiting_line"),
     )
-    return observations(changed.join(elsewhere, list(_CHANGED_QUEUE)), owner_unit(), _waiting_value(F.col("name")))
+    return observations(changed.join(elsewhere, list(LOCKED_QUEUE)), owner_unit(), _waiting_value(F.col("name")))
 
 
 def _unlock_values() -> list[Value]:

@@ -14,6 +14,7 @@ from harness.load.session import TrialContext
 from harness.model import KeyedSends
 from harness.wait import NotYet, wait_until
 
+PROCESS = "clients"
 ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal"}
 MEMBERS = ("first", "second")
 SENDER_THREADS = 5
@@ -25,14 +26,19 @@ POLL_S = 0.5
 
 
 class KeyedSession:
-    """One producer process and one of consumers."""
+    """One process, in which every producer and every member is a client of its own."""
 
     def __init__(self, trial: TrialContext, load: KeyedSends) -> None:
         self._trial = trial
         self._load = load
         self._groups = dict(zip(load.kinds, trial.record.groups, strict=True))
         self._queues = load.queues_per_broker * len(masters(trial.cluster))
-        self._clients: dict[str, JavaClient] = {}
+        self._started: JavaClient | None = None
+
+    @property
+    def _client(self) -> JavaClient:
+        assert self._started is not None
+        return self._started
 
     def _topic(self, kind: str) -> str:
         return f"{self._trial.record.topic}-{kind}"
@@ -45,11 +51,9 @@ class KeyedSession:
             if kind == "strict":
                 self._make_strict(kind)
         with self._trial.boots:
-            for name in ("producer", "members"):
-                self._clients[name] = self._trial.client(name)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(self._trial.directory.history_path(name))
+            self._started = self._trial.client(PROCESS)
+            self._client.wait_started()
+            self._client.open_history(self._trial.directory.history_path(PROCESS))
         for member in MEMBERS:
             for kind, group in self._groups.items():
                 self._start_member(member, kind, group)
@@ -74,11 +78,11 @@ class KeyedSession:
             run=self._trial.record.trial,
             settings={"consumeThreadMin": 4, "consumeThreadMax": 4},
         )
-        start_member(self._trial, self._clients["members"], spec)
+        start_member(self._trial, self._client, spec)
 
     def _wait_settled(self) -> None:
         def settled() -> bool:
-            held = self._clients["members"].assigned_queues()
+            held = self._client.assigned_queues()
             counts = {instance: len(queues) for instance, queues in held.items()}
             if any(count != self._queues // 2 for count in counts.values()):
                 raise NotYet(f"members hold {counts}")
@@ -93,7 +97,7 @@ class KeyedSession:
         )
 
     def _start_sends(self, kind: str) -> None:
-        producer, instance = self._clients["producer"], f"producer-{kind}"
+        producer, instance = self._client, f"producer-{kind}"
         producer.start_producer(instance, f"{self._topic(kind)}-producers", namesrv_addresses(self._trial.cluster))
         producer.wait_for_route(instance, self._topic(kind), self._queues)
         producer.start_schedule(
@@ -119,7 +123,7 @@ class KeyedSession:
         """A window in which every key gets several messages."""
         self._trial.stay(self._trial.phases.steady_s)
         for kind in self._load.kinds:
-            if not self._clients["producer"].schedule_state(kind).sending:
+            if not self._client.schedule_state(kind).sending:
                 raise ClientError(f"the producer of {kind} sends stopped by itself")
 
     def owners(self) -> JavaClient | None:
@@ -136,7 +140,7 @@ class KeyedSession:
 
     def drain(self) -> None:
         """Stop sending, and wait until the groups have committed every message."""
-        producer = self._clients["producer"]
+        producer = self._client
         for kind in self._load.kinds:
             producer.stop_schedule(kind)
         deadline = time.monotonic() + self._trial.phases.drain_s_max
@@ -151,11 +155,10 @@ class KeyedSession:
         return unconsumed(self._trial.cluster, self._topic(kind), self._load.queues_per_broker, [group])
 
     def collect(self) -> None:
-        """Close the histories. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
-        for client in self._clients.values():
-            client.close_history()
+        """Close the history. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
+        self._client.close_history()
 
     def down(self) -> None:
-        """End the processes."""
-        for client in self._clients.values():
-            client.stop()
+        """End the process."""
+        if self._started is not None:
+            self._started.stop()

@@ -19,6 +19,7 @@ from harness.model import QueueNumbers
 from harness.recorder import Moment
 
 SCHEDULE = "load"
+PROCESS = "clients"
 MEMBERS = ("first", "second")
 QUEUES_MAX = 8
 """Queues that are read at the end, whatever the numbers are by then."""
@@ -27,7 +28,10 @@ POLL_S = 0.5
 
 
 class QueueNumbersSession:
-    """One producer process and one of consumers; the topic lies on the first brokers of the cluster."""
+    """One process, in which the producer and each member are clients of their own; the topic lies on the first brokers.
+
+    Nobody is killed here, and the start of a process costs more than all that its clients do.
+    """
 
     def __init__(self, trial: TrialContext, load: QueueNumbers) -> None:
         self._trial = trial
@@ -36,17 +40,20 @@ class QueueNumbersSession:
         self._groups = trial.record.groups
         self._on: list[Node] = masters(trial.cluster)[: int(trial.params["brokers"])]
         self._numbers = (load.write_queues, load.read_queues)
-        self._clients: dict[str, JavaClient] = {}
+        self._started: JavaClient | None = None
+
+    @property
+    def _client(self) -> JavaClient:
+        assert self._started is not None
+        return self._started
 
     def up(self) -> None:
         """Create the topic, start the clients, and send into every write queue."""
         self.resize(*self._numbers)
         with self._trial.boots:
-            for name in ("producer", "members"):
-                self._clients[name] = self._trial.client(name)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(self._trial.directory.history_path(name))
+            self._started = self._trial.client(PROCESS)
+            self._client.wait_started()
+            self._client.open_history(self._trial.directory.history_path(PROCESS))
         for member in MEMBERS:
             for group in self._groups:
                 spec = ConsumerSpec(
@@ -57,8 +64,8 @@ class QueueNumbersSession:
                     run=self._trial.record.trial,
                     settings={"consumeThreadMin": 2, "consumeThreadMax": 2},
                 )
-                start_member(self._trial, self._clients["members"], spec)
-        producer = self._clients["producer"]
+                start_member(self._trial, self._client, spec)
+        producer = self._client
         producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
         producer.wait_for_route("producer", self._topic, self._numbers[0] * len(self._on))
         rate_hz = self._load.rate_per_queue_hz * self._numbers[0] * len(self._on)
@@ -85,7 +92,7 @@ class QueueNumbersSession:
     def steady(self) -> None:
         """Let every member have its queues, and every queue some messages."""
         self._trial.stay(self._trial.phases.steady_s)
-        if not self._clients["producer"].schedule_state(SCHEDULE).sending:
+        if not self._client.schedule_state(SCHEDULE).sending:
             raise ClientError("the producer stopped sending by itself")
 
     def owners(self) -> JavaClient | None:
@@ -103,7 +110,7 @@ class QueueNumbersSession:
 
     def drain(self) -> None:
         """Stop sending, and wait until the groups have committed every message that is in a queue."""
-        producer = self._clients["producer"]
+        producer = self._client
         producer.stop_schedule(SCHEDULE)
         deadline = time.monotonic() + self._trial.phases.drain_s_max
         left = -1
@@ -114,10 +121,9 @@ class QueueNumbersSession:
         self._trial.events.drain(complete=left == 0, remaining=left)
 
     def collect(self) -> None:
-        """Close the histories and read the brokers."""
+        """Read the brokers and close the history."""
         self._record("end")
-        for client in self._clients.values():
-            client.close_history()
+        self._client.close_history()
 
     def _record(self, moment: Moment) -> None:
         """The offsets, the numbers, and the folders of the consume queue, which is where a queue's files are."""
@@ -142,6 +148,6 @@ class QueueNumbersSession:
             )
 
     def down(self) -> None:
-        """End the processes."""
-        for client in self._clients.values():
-            client.stop()
+        """End the process."""
+        if self._started is not None:
+            self._started.stop()

@@ -76,8 +76,8 @@ def marked_late(trial: Trial) -> None:
     stamped(trial, locked_ms=70_002, pulled_ms=73_002)
 
 
-def paused(run: Run, name: str, *, taken_ms: float | None) -> Trial:
-    """An owner that stands still for 9 s from its last consumption on; a member that may consume meanwhile."""
+def paused(run: Run, name: str, *, taken_ms: float | None = None, granted_ms: float | None = None) -> Trial:
+    """An owner that stands still for 9 s from its last consumption on; a member that may get its queue meanwhile."""
     attributes = {"fault": "pause-owners", "asked_ms": 9_000.0, "achieved_ms": 9_000.0, "hold_ms": 9_000.0}
     trial = run.trial(
         name,
@@ -91,6 +91,10 @@ def paused(run: Run, name: str, *, taken_ms: float | None) -> Trial:
         trial.consume(offset, at_ms=-300 + 100 * offset)
     if taken_ms is not None:
         trial.consume(3, at_ms=taken_ms, process=SUCCESSOR)
+    trial.lock(SUCCESSOR, at_ms=2_000, granted=False)
+    trial.lock(SUCCESSOR, at_ms=3_000, granted=True, topic=f"%RETRY%{trial.group}")
+    if granted_ms is not None:
+        trial.lock(SUCCESSOR, at_ms=granted_ms, granted=True)
     trial.consume(4, at_ms=9_100)
     return trial
 
@@ -231,7 +235,9 @@ def seen(new_run, analysed, log_time) -> Analysis:
     renewing(run, "timer_first", rounds_ms=(1_020, 21_020, 41_020))
     renewing(run, "rebalance_first", rebalanced_ms=2_230, rounds_ms=(21_020, 41_030))
     renewing(run, "one_round", rebalanced_ms=300, rounds_ms=(1_020,))
-    paused(run, "kept", taken_ms=None)
+    paused(run, "kept")
+    paused(run, "granted", granted_ms=8_900)
+    paused(run, "granted_afterwards", granted_ms=9_020)
     paused(run, "taken", taken_ms=6_000)
     paused(run, "taken_afterwards", taken_ms=9_050)
     shrunk(run, "stranded", committed=0)
@@ -282,7 +288,13 @@ def test_a_queue_is_lost_in_a_pause_only_before_its_end(seen: Analysis) -> None:
     assert seen.one("taken_while_paused", "kept") == 0
     assert seen.one("taken_while_paused", "taken") == 1
     assert seen.one("taken_while_paused", "taken_afterwards") == 0
+    assert seen.one("taken_while_paused", "granted_afterwards") == 0
     assert seen.shown_record("taken_while_paused", "taken")["process"] == SUCCESSOR
+
+
+def test_a_queue_is_lost_when_its_lock_is_granted_although_nobody_consumes_it_yet(seen: Analysis) -> None:
+    assert seen.one("taken_while_paused", "granted") == 1
+    assert seen.shown_record("taken_while_paused", "granted")["type"] == "rpc"
 
 
 def test_stranded_messages_lie_where_nobody_reads_and_a_backlog_is_none(seen: Analysis) -> None:
