@@ -322,6 +322,22 @@ class BrokerAway:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RestartBroker:
+    """SIGKILL of the first broker, which is started again at once; as soon as it listens, a stranger asks it for the lock
+    of one queue of each group's owner. The owners stay."""
+
+    kind: Literal["restart-broker"] = "restart-broker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KillOwnersRestartBroker:
+    """SIGKILL of the client process that holds every group's owner, and of the first broker, which is started again at
+    once."""
+
+    kind: Literal["kill-owners-restart-broker"] = "kill-owners-restart-broker"
+
+
+@dataclass(frozen=True, kw_only=True)
 class AppendStall:
     """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock.
 
@@ -509,6 +525,8 @@ Fault = (
     | CutOffOwners
     | ResizeTopic
     | BrokerAway
+    | RestartBroker
+    | KillOwnersRestartBroker
     | AppendStall
     | AppendWatch
     | CommitStall

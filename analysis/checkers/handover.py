@@ -21,7 +21,7 @@ MEASURES: tuple[str, ...] = (
     "delayed_in_10s_count",
 )
 
-OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners", "cut-off-owners")
+OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners", "cut-off-owners", "kill-owners-restart-broker")
 """The faults that make queues change hands."""
 
 _SECOND_NS = 1_000_000_000

@@ -227,12 +227,20 @@ def _first_requests(inputs: Inputs) -> DataFrame:
 
 def _probes(inputs: Inputs) -> DataFrame:
     probes = inputs.records.events.where("type = 'lock_probe'").select(
-        "trial", "n", "group", "as_group", "queue", "asked_broker", F.col("granted").cast("int").alias("granted")
+        "trial",
+        "n",
+        "at_ns",
+        "group",
+        "as_group",
+        "queue",
+        "asked_broker",
+        F.col("granted").cast("int").alias("granted"),
     )
     own = F.substring_index("queue", ":", 1) == F.col("asked_broker")
     of_others = F.coalesce(F.col("as_group") != F.col("group"), F.lit(False))
     return observations(
-        probes.join(inputs.trials.select("trial", "deployment"), "trial"),
+        # What is asked of a broker that was restarted is judged apart (``restarts.py``).
+        probes.join(inputs.trials.select("trial", "deployment", "fault_ns"), "trial").where("at_ns < fault_ns"),
         owner_unit(),
         Value(
             measure="foreign_lock_granted",

@@ -126,7 +126,7 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
     elif kind == "resize-topic":
         if "injected" not in facts.states or "healed" not in facts.states:
             yield _not_exercised("the topic's numbers of queues were not changed, or not mended")
-    elif kind == "broker-away":
+    elif kind in ("broker-away", "restart-broker"):
         yield from _broker_away(facts)
     elif kind in ("commit-stall", "store-freeze"):
         yield from _achieved(facts, "the stall lasted")
@@ -136,6 +136,8 @@ def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield from _crashed(facts)
     elif kind in OWNERS_END:
         yield from _owners_ended(facts, kind)
+        if kind == "kill-owners-restart-broker":
+            yield from _broker_away(facts)
 
 
 def _stalled(facts: TrialFacts) -> Iterator[Doubt]:

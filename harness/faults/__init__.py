@@ -10,6 +10,7 @@ from harness.faults.append_watch import WatchAppends
 from harness.faults.base import Injection
 from harness.faults.broker_away import KillBrokerAndRestart
 from harness.faults.broker_crash import CrashBroker
+from harness.faults.broker_restart import KillOwnersRestartBrokerBySignal, RestartBrokerBySignal
 from harness.faults.commit_stall import StallCommitByByteman
 from harness.faults.dirty_pages import DirtyByNeighbour
 from harness.faults.disk_full import FillByBalloon
@@ -46,6 +47,7 @@ from harness.model import (
     Fault,
     ForgottenTopic,
     KillOwners,
+    KillOwnersRestartBroker,
     MoreQueues,
     NetworkCut,
     NetworkDelay,
@@ -54,6 +56,7 @@ from harness.model import (
     PauseNode,
     PauseOwners,
     ResizeTopic,
+    RestartBroker,
     RestartNameServer,
     Scenario,
     ShutDownOwners,
@@ -78,6 +81,8 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     SilenceOwners: (SilenceOwnersBySignal(),),
     CutOffOwners: (CutOffOwnersByFirewall(),),
     BrokerAway: (KillBrokerAndRestart(),),
+    RestartBroker: (RestartBrokerBySignal(),),
+    KillOwnersRestartBroker: (KillOwnersRestartBrokerBySignal(),),
     ResizeTopic: (ResizeByAdmin(),),
     AppendStall: (StallByByteman(), StallByFreeze()),
     NetworkCut: (CutByFirewall(),),

@@ -26,6 +26,8 @@ CONSUME_THREADS = 4
 LONGEST_S = 600.0
 """Bounds the schedule whatever happens to the trial."""
 POLL_S = 0.5
+STRANGER = "127.0.0.1@stranger"
+"""A client id that no member has."""
 
 CELL_PROPERTIES: Mapping[str, str] = {
     "lock_interval_ms": "rocketmq.client.rebalance.lockInterval",
@@ -183,7 +185,7 @@ class OrderedSession:
                 as_groups = (group, f"{group}-other") if master.broker_name == broker_name else (group,)
                 with ask(master) as connection:
                     for as_group in as_groups:
-                        granted = bool(connection.lock(as_group, "127.0.0.1@stranger", [wanted]))
+                        granted = bool(connection.lock(as_group, STRANGER, [wanted]))
                         self._trial.events.lock_probe(
                             group=group,
                             as_group=as_group,
@@ -191,6 +193,17 @@ class OrderedSession:
                             asked_broker=master.broker_name,
                             granted=granted,
                         )
+
+    def ask_for_locks_of(self, broker_name: str) -> None:
+        """Ask this broker, as a stranger, for the lock of one of its queues that each group's owner has."""
+        held = self._clients["owner"].assigned_queues()
+        master = next(one for one in masters(self._trial.cluster) if one.broker_name == broker_name)
+        with ask(master) as connection:
+            for group in self._groups:
+                queue = next(name for name in held[f"{group}-owner"] if name.startswith(f"{broker_name}:"))
+                wanted = (self._topic, broker_name, int(queue.partition(":")[2]))
+                granted = bool(connection.lock(group, STRANGER, [wanted]))
+                self._trial.events.lock_probe(group=group, queue=queue, asked_broker=broker_name, granted=granted)
 
     def owners(self) -> JavaClient | None:
         """The process that the fault is about."""

@@ -1,0 +1,93 @@
+"""A broker restarts while ordered consumers hold its locks: who gets them?
+
+Locks are in the broker's memory. No article says what a restart does to them; what its code leads one to expect is that
+the table is empty afterwards, so that whoever asks first is granted a lock for its whole life, whether or not a member
+consumes by it (``mqLockTable`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager). An owner asks again
+when its timer says so, within 20 s. Read here, for the restarted broker and for the one that stays: which locks a
+stranger is granted as soon as the broker listens (expected: those that their owners have not renewed by then), for how
+long the queues that it was granted stand still (the life of a lock and up to a renewal: 60 to 80 s), and how soon the
+successors of killed owners have the queues (the restarted broker's at their next request, the others' after 60 s).
+"""
+
+from __future__ import annotations
+
+from harness.model import (
+    Arm,
+    BrokerSettings,
+    Effort,
+    KillOwnersRestartBroker,
+    NoFault,
+    OrderedGroups,
+    Phases,
+    RestartBroker,
+    Scenario,
+    Topology,
+)
+from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, SHORT
+
+GROUPS = 20
+
+
+def _load(properties: dict[str, str] | None = None, *, replaced: bool = False) -> OrderedGroups:
+    return OrderedGroups(
+        groups=GROUPS,
+        queues_per_broker=QUEUES_PER_BROKER,
+        rate_per_queue_hz=1.5,
+        owner_age_s_min=25.0,
+        successor_joins="after" if replaced else "before",
+        owner_properties=properties or {},
+        successor_properties=properties or {},
+    )
+
+
+SCENARIO = Scenario(
+    name="ordered-lock-restart",
+    title="A broker restarts, and its locks of ordered queues are gone",
+    article="A3",
+    summary="One of two brokers is killed and started again at once, with owners that live on and a stranger that asks "
+    "first, and with owners that are killed at the same moment.",
+    topology=Topology(name="two-masters", masters=2),
+    arms=(
+        Arm(name="baseline", what="Nothing is restarted.", fault=NoFault(), load=_load()),
+        Arm(
+            name="incident",
+            what="The broker restarts, and a stranger is the first to ask for a lock of each owner.",
+            fault=RestartBroker(),
+            load=_load(),
+        ),
+        Arm(
+            name="incident-owners-killed",
+            what="Owners that have every queue are killed, the broker restarts, and replacements join: its locks are gone "
+            "with it, the other's are not.",
+            fault=KillOwnersRestartBroker(),
+            load=_load(replaced=True),
+        ),
+        Arm(
+            name="fix-short-lock",
+            what="The article's second fix: owners that renew every 5 s leave a stranger less time, and what it is granted "
+            "lives 15 s.",
+            fault=RestartBroker(),
+            load=_load(SHORT),
+            broker=BrokerSettings(properties={LOCK_LIFE: "15000"}),
+        ),
+    ),
+    phases=Phases(steady_s=6.0, hold_s_min=10.0, hold_s_max=95.0, recover_s=3.0),
+    claims=(),
+    effort=Effort(trials=2, deployments=2),
+    quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
+    quick_cells={"fix-short-lock": ()},
+    exclusive=False,
+    schedule="side by side",
+    hiccup_ms_max=1000.0,
+    trial_s=185.0,
+    cluster_per_trial=True,
+    shown=(
+        "granted_after_restart",
+        "restart_handover_s",
+        "restart_delay_max_s",
+        "overlap_ms",
+        "out_of_order_count",
+        "lost_count",
+    ),
+)
+"""What a restart does to a lock lasts seconds to a minute; a hiccup of a second is the resolution at which it is shown."""
