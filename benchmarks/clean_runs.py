@@ -106,7 +106,7 @@ def _beside(record: Record, number: int) -> Record:
     }
 
 
-def _queue(record: Mapping[str, object]) -> tuple[object, object]:
+def _queue(record: Record) -> tuple[object, object]:
     return record["broker"], record["queue"]
 
 
