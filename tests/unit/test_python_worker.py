@@ -31,13 +31,13 @@ class Worker:
 class Client:
     """Notes which thread sent what, in which order."""
 
-    def __init__(self, sent: dict[str, list[tuple[int, int]]], answer: Callable[[], Answer]) -> None:
+    def __init__(self, sent: dict[str, list[tuple[str, int]]], answer: Callable[[], Answer]) -> None:
         self._sent, self._answer = sent, answer
 
     def send(self, message: Message) -> Answer:
         body = read_body(message.body, "run")
         assert body is not None
-        self._sent[message.key].append((threading.get_ident(), body[0]))
+        self._sent[message.key].append((threading.current_thread().name, body[0]))
         return self._answer()
 
     def send_batch(self, messages: list[Message]) -> Answer:
@@ -50,13 +50,13 @@ def _through(load: Load) -> bool:
 
 
 @pytest.fixture
-def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[int, int]]]]]]:
+def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[str, int]]]]]]:
     loads = []
 
     def start(
         worker: Worker, answer: Callable[[], Answer], **settings: object
-    ) -> tuple[Worker, dict[str, list[tuple[int, int]]]]:
-        sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    ) -> tuple[Worker, dict[str, list[tuple[str, int]]]]:
+        sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
         sends = SendSettings(topic="T", mode="sync", run="run", threads=4, keys=8, **settings)  # type: ignore[arg-type]
         opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
         line = Line(time.monotonic_ns(), 1e5)
