@@ -18,7 +18,7 @@ from harness.wait import NotYet, wait_until
 POLL_S = 0.5
 LONGEST_S = 1200.0
 THREADS = 4
-ROUTE_S_MAX = 60.0
+ROUTE_S_MAX = 120.0
 TOPIC_S_MAX = 180.0
 
 
