@@ -41,8 +41,8 @@ ARTICLE_NAME_BYTES = 54
 
 LONG_NAME_BYTES = 127
 """Of the groups that come live at full size, where each topic takes a second: 220 fill what 360 usual ones would. It is the
-longest topic that 5.x lets its clients have (TopicValidator). The last groups have usual names, since by how much the line is
-crossed decides whether the slave can still copy its master's table."""
+longest topic that clients of 4.9.7 and 5.3.3 may have (Validators.TOPIC_MAX_LENGTH). The last groups have usual names, since
+by how much the line is crossed decides whether the slave can still copy its master's table."""
 
 
 DECODER = "org.apache.rocketmq.remoting.netty.NettyDecoder"
