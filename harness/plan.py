@@ -56,6 +56,8 @@ INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNei
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 MEMORY_SHARE_4X = 0.65
 """Nodes and clients of 4.x hold so much of what those of 5.x do."""
+MEMORY_SHARE = 0.65
+"""Of the host's memory, what a wave may take; the rest is for page cache, and for nodes that take a tenth more than others did."""
 CORES_SHARE = 1.0
 """Of the cores, what the trials of a wave may need on average if all of them ran at once. They do not: they find their queues a
 few at a time (``CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
@@ -453,7 +455,7 @@ def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
 def _has_room(wave: Sequence[PlannedDeployment], deployment: PlannedDeployment, host: Host) -> bool:
     candidate = [*wave, deployment]
     return (
-        sum(one.memory_mb for one in candidate) <= 0.6 * host.memory_mb
+        sum(one.memory_mb for one in candidate) <= MEMORY_SHARE * host.memory_mb
         and sum(one.cores for one in candidate) <= CORES_SHARE * host.cores
         and not any(one.scenario.name == deployment.scenario.name and one.index != deployment.index for one in wave)
         and not (any(map(_keeps_cores_busy, candidate)) and any(map(_is_judged_by_seconds, candidate)))
