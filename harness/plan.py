@@ -44,7 +44,7 @@ ORDERED_TRIAL_S = 165.0
 TRIAL_OVERHEAD_S = 0.25
 ANALYSIS_S = 25.0
 
-CRASH_S, REST_S = 5.0, 1.0
+CRASH_S, REST_S = 7.0, 1.0
 """Kill, start on the old store, and be registered again; a second of rest before a lone message."""
 
 SHARING_AT_ONCE_PER_CORE = 2
