@@ -223,7 +223,8 @@ class FailingMessages:
 class QueueNumbers:
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.
 
-    The topic lies on as many brokers as the cell's parameter ``brokers`` says.
+    The topic lies on as many brokers as the cell's parameter ``brokers`` says. ``rate_per_queue_hz`` is that of a topic on
+    one of them; a topic on several gets as many messages in all.
     """
 
     groups: int
@@ -231,6 +232,11 @@ class QueueNumbers:
     read_queues: int = 8
     rate_per_queue_hz: float = 2.0
     body_bytes: int = 128
+
+    @property
+    def rate_hz(self) -> float:
+        """Messages a second, on however many brokers."""
+        return self.rate_per_queue_hz * self.write_queues
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -66,6 +66,8 @@ CLIENT_BOOTS_PER_CORE = 3
 40 s: heartbeats that come too late make members leave their groups, and each that leaves or comes back makes all rebalance."""
 UP_AT_ONCE, UP_S = 2 * CLIENT_BOOTS_PER_CORE, 8.0
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
+PROCESS_UP_S = 3.5
+"""The same for a trial that lets the next one come up as soon as its process has started."""
 BROKER_CORES, GROUP_CORES = 0.03, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
@@ -116,18 +118,20 @@ class PlannedDeployment:
         """What its nodes and clients need on average, in cores."""
         topology = self.scenario.topology
         brokers = topology.masters * (1 + topology.slaves_per_master)
-        needed = BROKER_CORES * brokers + sum(self._cores_of(trial.arm.load) for trial in self.trials)
+        needed = BROKER_CORES * brokers + sum(map(self._cores_of, self.trials))
         table = LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0
         return table + (needed * CORES_5X if is_5x(self.release) else needed)
 
-    def _cores_of(self, load: Load) -> float:
-        if isinstance(load, QueueNumbers):
-            return load.groups * GROUP_CORES
+    def _cores_of(self, trial: PlannedTrial) -> float:
+        load = trial.arm.load
         if isinstance(load, KeyedSends):
             return len(load.kinds) * BUSY_GROUP_CORES
-        if not isinstance(load, OrderedGroups):
+        if isinstance(load, QueueNumbers):
+            rate_hz = load.rate_hz
+        elif isinstance(load, OrderedGroups):
+            rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
+        else:
             return 0.0
-        rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
         return load.groups * (GROUP_CORES + BUSY_GROUP_CORES * float((rate_hz / BUSY_GROUP_HZ) ** BATCHING))
 
     @property
@@ -178,8 +182,7 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
         queues = load.queues_per_broker * deployment.scenario.topology.masters
         return queues * load.rate_per_queue_hz * (1 + load.groups) * ORDERED_TRIAL_S
     if isinstance(load, QueueNumbers):
-        queues = load.write_queues * int(trial.params["brokers"])
-        return queues * load.rate_per_queue_hz * (1 + load.groups) * deployment.seconds
+        return load.rate_hz * (1 + load.groups) * deployment.seconds
     if isinstance(load, KeyedSends):
         return load.rate_hz * 2 * len(load.kinds) * deployment.seconds
     if isinstance(load, SteadyClients):
@@ -200,8 +203,10 @@ class Wave:
     @property
     def seconds(self) -> float:
         """How long it takes; what starts at once shares the cores while it boots."""
-        side_by_side = sum(len(one.trials) for one in self.deployments if not one.scenario.exclusive)
-        waits_s = UP_S * max(0, side_by_side - UP_AT_ONCE)
+        loads = [trial.arm.load for one in self.deployments if not one.scenario.exclusive for trial in one.trials]
+        quick = sum(isinstance(load, QueueNumbers | KeyedSends) for load in loads)
+        # Those that are through sooner come up beside the others.
+        waits_s = UP_S * max(0, len(loads) - quick - UP_AT_ONCE) + PROCESS_UP_S * max(0, quick - UP_AT_ONCE)
         return max(one.seconds for one in self.deployments) + 4.0 * (len(self.deployments) - 1) + waits_s
 
 

@@ -68,7 +68,7 @@ class QueueNumbersSession:
         producer = self._client
         producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
         producer.wait_for_route("producer", self._topic, self._numbers[0] * len(self._on))
-        rate_hz = self._load.rate_per_queue_hz * self._numbers[0] * len(self._on)
+        rate_hz = self._load.rate_hz
         sends = SendSettings(
             topic=self._topic, run=self._trial.record.trial, keys=0, body_bytes=(self._load.body_bytes,)
         )
