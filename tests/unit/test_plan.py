@@ -8,13 +8,14 @@ import pytest
 import scenarios
 from harness.abilities import Abilities
 from harness.model import Scenario
-from harness.plan import Host, Plan, Wish, make_plan
+from harness.plan import PROCESS_UP_S, UP_AT_ONCE, UP_S, Host, Plan, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 STALL = scenarios.find("append-stall")
 HANDOVER = scenarios.find("ordered-lock-handover")
 RATIO = scenarios.find("ordered-lock-ratio")
 KEYS = scenarios.find("broker-leaves-keys-move")
+NUMBERS = scenarios.find("queue-number-mismatch")
 
 
 def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
@@ -77,6 +78,28 @@ def test_what_waits_runs_side_by_side_within_memory_and_cores() -> None:
         Wish(scenarios=[HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick"), Host(cores=2, memory_mb=4000)
     )
     assert len(small.waves) > 1
+
+
+def test_a_topic_on_three_brokers_costs_what_it_costs_on_one() -> None:
+    plan = make_plan(Wish(scenarios=[NUMBERS], releases=["4.6.0"], trials=1), TWO_CORES)
+    ((deployment,),) = [wave.deployments for wave in plan.waves]
+    by_brokers = [
+        dataclasses.replace(deployment, trials=tuple(t for t in deployment.trials if t.params["brokers"] == brokers))
+        for brokers in (1, 3)
+    ]
+    assert by_brokers[0].cores == pytest.approx(by_brokers[1].cores)
+    # Messages are most of it: 120 groups that get none need 0.45.
+    assert 0.9 < deployment.cores < 1.3
+
+
+def test_trials_that_wait_for_their_queues_make_a_wave_longer_than_those_that_only_start_a_process() -> None:
+    def beyond_the_longest(scenario: Scenario) -> float:
+        (wave,) = make_plan(Wish(scenarios=[scenario], releases=["4.6.0"], trials=1), TWO_CORES).waves
+        trials = sum(len(deployment.trials) for deployment in wave.deployments)
+        return (wave.seconds - max(deployment.seconds for deployment in wave.deployments)) / (trials - UP_AT_ONCE)
+
+    assert beyond_the_longest(RATIO) == UP_S
+    assert beyond_the_longest(NUMBERS) == PROCESS_UP_S
 
 
 def test_the_order_of_trials_is_drawn_from_the_seed() -> None:
