@@ -39,7 +39,8 @@ POOL = {"transientStorePoolEnable": "true"}
 ONE_MB = {"mappedFileSizeCommitLog": str(1024 * 1024)}
 ROLLS = OpenLoopSends(body_bytes=4000)
 """Two megabytes a second. A client compresses bodies from 4096 bytes on, and these compress well."""
-CALM: Parameters = {"watch_ms": 1000, "rate_hz": RATE_HZ}
+CALM: Parameters = {"watch_ms": 3000, "rate_hz": RATE_HZ}
+"""Pages are written back, and are written to for the first time after it, in bursts: a second may have none."""
 FROZEN: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (1200,))
 ROLLS_STALL_MS = 2500
 NEIGHBOURS: tuple[Parameters, ...] = tuple(
