@@ -581,9 +581,9 @@ class Arm:
     releases: tuple[str, ...] = ()
     trial_s: float = 0.0
     """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
-    trials_more: int = 0
-    """Trials of a cell of it in a full run beyond those of the scenario's effort: an event that never came in five trials
-    may still have come in half of them."""
+    trials: int = 0
+    """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
+    never came in five trials may still come in half of all; what is shown and not judged needs fewer."""
 
     @property
     def role(self) -> ArmRole:

@@ -315,13 +315,13 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
     effort = scenario.quick_effort if wish.effort == "quick" else scenario.effort
     trials_total = wish.trials or effort.trials
     deployments_total = min(effort.deployments, trials_total)
-    has_more = wish.effort == "full" and wish.trials is None
-    most = trials_total + (max(arm.trials_more for arm in scenario.arms) if has_more else 0)
+    by_arm = wish.effort == "full" and wish.trials is None
+    trials_of = {arm.name: (by_arm and arm.trials) or trials_total for arm in scenario.arms}
     found = []
     for index in range(1, deployments_total + 1):
         arms_of = {
-            repetition: {arm.name for arm in scenario.arms if repetition <= trials_total + arm.trials_more}
-            for repetition in range(index, most + 1, deployments_total)
+            repetition: {name for name, trials in trials_of.items() if repetition <= trials}
+            for repetition in range(index, max(trials_of.values()) + 1, deployments_total)
         }
         for release, way in itertools.product(wish.releases, _ways(scenario, wish)):
             mark = "" if way == DEFAULT_WAY else way

@@ -225,7 +225,7 @@ SCENARIO = Scenario(
             fault=AppendStall(),
             load=SYNC,
             cells=(STALL,),
-            trials_more=3,  # A share that is zero in each of eight trials lies below half with 95 %.
+            trials=8,  # A share that is zero in each of eight trials lies below half with 95 %.
         ),
         Arm(
             name="incident-async",

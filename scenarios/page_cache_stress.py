@@ -46,6 +46,8 @@ ROLLS_STALL_MS = 2500
 NEIGHBOURS: tuple[Parameters, ...] = tuple(
     {"neighbour_mb": neighbour_mb, "watch_ms": 2000, "rate_hz": RATE_HZ} for neighbour_mb in (128, 1024)
 )
+CURVE_TRIALS = 3
+"""The longest append beside a neighbour is shown; no claim is judged by it."""
 
 NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
 
@@ -275,6 +277,7 @@ SCENARIO = Scenario(
             broker=_own_disk(),
             live_conf=NO_AGE_LIMIT,
             cells=NEIGHBOURS,
+            trials=CURVE_TRIALS,
         ),
         Arm(
             name="fix-pool",
@@ -302,6 +305,7 @@ SCENARIO = Scenario(
             broker=_own_disk(**POOL),
             live_conf=NO_AGE_LIMIT,
             cells=NEIGHBOURS[-1:],
+            trials=CURVE_TRIALS,
         ),
         Arm(
             name="incident-pool-rolls",

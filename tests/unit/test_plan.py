@@ -21,21 +21,22 @@ NUMBERS = scenarios.find("queue-number-mismatch")
 def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
     plan = make_plan(Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
     counts = Counter((d.release, t.arm.name, tuple(t.params.items())) for d, t in plan.trials())
-    assert set(counts.values()) == {STALL.effort.trials}
+    assert all(count == (STALL.arm(arm).trials or STALL.effort.trials) for (_, arm, _), count in counts.items())
     assert len(counts) == 2 * sum(len(arm.cells) for arm in STALL.arms)
 
 
-def test_an_arm_that_needs_more_trials_has_them_in_a_full_run_alone() -> None:
+def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
     two = scenarios.find("busy-broker-of-two")
+    own = two.arm("incident").trials
+    assert own > two.effort.trials
     full = Wish(scenarios=[two], releases=["4.6.0"])
-    for wish, more in (
-        (full, two.arm("incident").trials_more),
-        (dataclasses.replace(full, effort="quick"), 0),
-        (dataclasses.replace(full, trials=2), 0),
+    for wish, usual, incident in (
+        (full, two.effort.trials, own),
+        (dataclasses.replace(full, effort="quick"), two.quick_effort.trials, two.quick_effort.trials),
+        (dataclasses.replace(full, trials=2), 2, 2),
     ):
         counts = Counter(t.arm.name for _, t in make_plan(wish, TWO_CORES).trials())
-        assert counts["incident"] == counts["baseline"] + more
-    assert two.arm("incident").trials_more == 3
+        assert (counts["baseline"], counts["incident"]) == (usual, incident)
 
 
 def test_trials_are_spread_over_the_deployments() -> None:
