@@ -25,7 +25,7 @@ NAMES = {
 """How each is called in every figure."""
 
 _OF_THE_LIBRARY = (
-    "it hides the broker's answer: a send that fails is unknown, and why is at best in its own log, clients/*/*.log*",
+    "it hides the broker's answer: a send that fails is unknown, and why is at best in clients/*/logs/rocketmq-cpp",
     "it tries a plain send again by itself, so that a message may be stored twice",
     "it names no queue: on several brokers loss is judged by the numbers in bodies",
     "its shutdown may hang: nothing is shut down, its process leaves",
