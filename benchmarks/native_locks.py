@@ -11,6 +11,7 @@ timer's, one for a single queue a rebalance's. A Java client renews every 20 s (
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import re
 import socket
@@ -38,6 +39,8 @@ SAME_S = 1.0
 """Requests of one member that come so close together are one renewal."""
 ETH_P_IP, PACKET_OUTGOING = 0x0800, 4
 """linux/if_ether.h, linux/if_packet.h: on loopback each packet is seen going out and coming in."""
+SO_ATTACH_FILTER = 26
+"""asm-generic/socket.h; the filter's codes are those of linux/bpf_common.h."""
 
 _LOCKING = re.compile(rb'"code"\s*:\s*%d\b' % LOCK_BATCH_MQ)
 _GROUP = re.compile(rb'"consumerGroup"\s*:\s*"([^"]+)"')
@@ -60,6 +63,7 @@ class Arrivals:
         self._port = port
         self._stopped = False
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+        _only_to(self._socket, port)
         self._socket.bind(("lo", ETH_P_IP))
         self._socket.settimeout(0.2)
         self.requests: list[Request] = []
@@ -85,6 +89,17 @@ class Arrivals:
         if _LOCKING.search(payload) and (group := _GROUP.search(payload)):
             queues = len(_QUEUE.findall(payload))
             self.requests.append(Request(at_s=time.monotonic(), group=group[1].decode(), queues=queues))
+
+
+def _only_to(packets: socket.socket, port: int) -> None:
+    """Let the kernel drop what is not TCP to ``port``: all of loopback would be more than can be read here."""
+    load_byte, load_half_at, load_header_bytes, equals, done = 0x30, 0x48, 0xB1, 0x15, 0x06
+    program = (
+        (load_byte, 0, 0, 9), (equals, 0, 4, socket.IPPROTO_TCP), (load_header_bytes, 0, 0, 0),
+        (load_half_at, 0, 0, 2), (equals, 0, 1, port), (done, 0, 0, 1 << 18), (done, 0, 0, 0),
+    )  # fmt: skip
+    words = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in program))
+    packets.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HP", len(program), ctypes.addressof(words)))
 
 
 def _payload(packet: bytes, port: int) -> bytes:
