@@ -24,13 +24,17 @@ class RestartBrokerBySignal(NeedsNothing):
         if not isinstance(load, OrderedSession):
             raise ClientError("this load has no owners", advice="Use a fault that goes with the arm's load.")
         kind, broker = RestartBroker().kind, masters(trial.cluster)[0]
+        # A client that finds its broker gone may let its queues go.
+        held = load.held_on(broker.broker_name)
+        if not held:
+            raise ClientError(f"no owner has a queue of {broker.broker_name}, so that nobody could ask for its lock")
         trial.events.fault(kind, "asked", target=broker.broker_name)
         before_ns, gone_ns = trial.cluster.kill_node(broker.name)
         trial.events.fault(kind, "injecting", target=broker.broker_name, at_ns=before_ns)
         trial.events.fault(kind, "injected", target=broker.broker_name, at_ns=gone_ns)
         trial.events.fault(kind, "healing", target=broker.broker_name)
         trial.cluster.start_node(broker.name)
-        load.ask_for_locks_of(broker.broker_name)
+        load.ask_for_locks(broker.broker_name, held)
         wait_registered(trial.cluster)
         trial.events.fault(kind, "healed", target=broker.broker_name)
 

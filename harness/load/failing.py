@@ -38,7 +38,7 @@ class FailingSession:
             for name, client in self._clients.items():
                 client.wait_started()
                 client.open_history(trial.directory.history_path(name))
-        self._clients["consumer"].start_consumer(
+        self._clients["consumer"].wait_consumer_started(
             ConsumerSpec(
                 instance="consumer",
                 group=self._group,
@@ -48,6 +48,7 @@ class FailingSession:
                 settings={"maxReconsumeTimes": load.attempts_max},
             ),
             namesrv_addresses(trial.cluster),
+            cancel=trial.cancel,
         )
         self._clients["producer"].start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))
         self._clients["producer"].wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
@@ -194,16 +194,21 @@ class OrderedSession:
                             granted=granted,
                         )
 
-    def ask_for_locks_of(self, broker_name: str) -> None:
-        """Ask this broker, as a stranger, for the lock of one of its queues that each group's owner has."""
-        held = self._clients["owner"].assigned_queues()
+    def held_on(self, broker_name: str) -> dict[str, int]:
+        """One of this broker's queues for each group whose owner has any of them."""
+        assigned = self._clients["owner"].assigned_queues()
+        held = {group: min(_on(broker_name, assigned.get(f"{group}-owner", ())), default=-1) for group in self._groups}
+        return {group: queue for group, queue in held.items() if queue >= 0}
+
+    def ask_for_locks(self, broker_name: str, held: Mapping[str, int]) -> None:
+        """Ask this broker, as a stranger, for the lock of the queue of each group."""
         master = next(one for one in masters(self._trial.cluster) if one.broker_name == broker_name)
         with ask(master) as connection:
-            for group in self._groups:
-                queue = next(name for name in held[f"{group}-owner"] if name.startswith(f"{broker_name}:"))
-                wanted = (self._topic, broker_name, int(queue.partition(":")[2]))
-                granted = bool(connection.lock(group, STRANGER, [wanted]))
-                self._trial.events.lock_probe(group=group, queue=queue, asked_broker=broker_name, granted=granted)
+            for group, queue in held.items():
+                granted = bool(connection.lock(group, STRANGER, [(self._topic, broker_name, queue)]))
+                self._trial.events.lock_probe(
+                    group=group, queue=f"{broker_name}:{queue}", asked_broker=broker_name, granted=granted
+                )
 
     def owners(self) -> JavaClient | None:
         """The process that the fault is about."""
@@ -266,3 +271,7 @@ class OrderedSession:
 def start_member(trial: TrialContext, client: JavaClient, spec: ConsumerSpec) -> None:
     """Start one member of a group."""
     client.wait_consumer_started(spec, namesrv_addresses(trial.cluster), cancel=trial.cancel)
+
+
+def _on(broker_name: str, queues: Iterable[str]) -> list[int]:
+    return [int(queue.partition(":")[2]) for queue in queues if queue.startswith(f"{broker_name}:")]

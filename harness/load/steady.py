@@ -52,11 +52,7 @@ class SteadySession:
                 ordered=False,
                 settings={"pollNameServerInterval": load.poll_route_ms},
             )
-            wait_until(
-                f"{name} to start",
-                lambda name=name, spec=spec, servers=servers: self._start_consumer(name, spec, servers),  # type: ignore[misc]
-                timeout_s=ROUTE_S_MAX,
-            )
+            self._clients[name].wait_consumer_started(spec, self._addresses(servers), cancel=trial.cancel)
         self._watch = RouteWatch(trial.cluster, trial.events, self._topic)
         wait_until("every broker on every name server", self._watch.agree, timeout_s=ROUTE_S_MAX, poll_s=POLL_S)
 
@@ -69,15 +65,6 @@ class SteadySession:
         except ClientError as error:
             raise NotYet(str(error)) from error
         return True
-
-    def _start_consumer(self, name: str, spec: ConsumerSpec, servers: tuple[int, ...]) -> str:
-        try:
-            return self._clients[name].start_consumer(spec, self._addresses(servers))
-        except ClientError as error:
-            # A start asks a broker whether it accepts the group, which a busy one may not answer in time.
-            if "Timeout" in str(error) or "SendRequest" in str(error):
-                raise NotYet(str(error)) from error
-            raise
 
     def _addresses(self, servers: tuple[int, ...]) -> str:
         all_of_them = [node.address for node in self._trial.cluster.nodes if node.kind == "namesrv"]
