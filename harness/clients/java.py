@@ -104,7 +104,11 @@ class JavaClient(CommandedClient):
     ) -> JavaClient:
         """Start the process and its JVM; logs go to ``folder``. ``properties`` become ``-D`` options."""
         folder.mkdir(parents=True, exist_ok=True)
-        options = [*jvm_options, *(f"-D{key}={value}" for key, value in (properties or {}).items())]
+        options = [
+            *jvm_options,
+            *(f"-D{key}={value}" for key, value in (properties or {}).items()),
+            *client_logging_options(release, folder),
+        ]
         spec = worker_spec(name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed)
         with (folder / "stderr.log").open("ab") as stderr:
             process = host.spawn(
@@ -242,7 +246,10 @@ def worker_spec(
     jvm_options: Sequence[str],
     allowed: Sequence[Network] = LOOPBACK,
 ) -> dict[str, object]:
-    """What ``harness.clients.worker`` is told first: how its JVM starts and which addresses it may ask."""
+    """What ``harness.clients.worker`` is told first: how its JVM starts and which addresses it may ask.
+
+    ``folder`` need not be there yet; where the client's own log goes (``client_logging_options``) is left to who makes it.
+    """
     jars = ensure_jars(release)
     classes = compiled_classes(RECORDER_SOURCES, jars, java)
     return {
@@ -254,7 +261,6 @@ def worker_spec(
             *jvm_options,
             *MODULE_FLAGS,
             gc_log_option(folder / "gc.log"),
-            *client_logging_options(release, folder),
         ],
         "allowed": [str(network) for network in allowed],
     }

@@ -108,6 +108,7 @@ def java_driver(
         namesrv=target.namesrv_list,
         queues=sum(target.queues.values()),
         settings={"retryTimesWhenSendFailed": 0, "retryTimesWhenSendAsyncFailed": 0},
+        java_release=release,
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.backends.logback import client_logging_options
 from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
 from harness.errors import ClientError
@@ -88,6 +89,10 @@ class Driver:
             )
         client = CommandedClient(process, self._name, folder)
         first = {name: _filled(value, str(folder)) for name, value in driver.first_line.items()}
+        if driver.java_release:
+            options = first["jvm_options"]
+            assert isinstance(options, list)
+            first["jvm_options"] = [*options, *client_logging_options(driver.java_release, folder)]
         client.write({**first, "process": self._name})
         return client
 

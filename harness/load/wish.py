@@ -53,6 +53,8 @@ class DriverSpec:
     """Of the topic; the load begins when the client's own route has as many. 0: it is not asked."""
     settings: Mapping[str, bool | int | str] = field(default_factory=dict)
     """Of the client's producer, by its own names."""
+    java_release: str = ""
+    """Of a Java client: its log is set up where the worker's folder is known. Empty for others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -276,3 +276,19 @@ def test_a_load_goes_nowhere_that_is_not_allowed(tmp_path: Path) -> None:
     )  # fmt: skip
     assert run.returncode == 3
     assert "192.0.2.1:9876 is not an allowed target" in run.stderr
+
+
+def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness.cli", "load", "--release", "5.3.3", "--rate", "200", "--duration", "4",
+         "--consumers", "1", "--json", "--out", str(tmp_path / "run")],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    history = read_records(tmp_path / "run" / "trials" / "load" / "history" / "producer-0.jsonl").records
+    sends = [record for record in history if record["type"] == "send"]
+    assert {record["client"] for record in sends} == {"java 5.3.3"}
+    assert sum(record["outcome"] == "ok" for record in sends) > 400
+    logs = tmp_path / "run" / "trials" / "load" / "clients" / "producer-0"
+    assert any(file.name == "rocketmq_client.log" for file in logs.rglob("*.log"))
