@@ -28,6 +28,8 @@ LATER_WARM_UP_S = 0.5
 LEAD_NS = 50_000_000
 """Between asking for a schedule and its first send, so that the first is not late."""
 ONE_SEND_S_MAX = 20.0
+COMMITTED_S = 0.5
+"""Longer than the default interval of the pool's commit (200 ms)."""
 
 
 def topic_of(incident: str, load: OpenLoopSends) -> str:
@@ -219,6 +221,10 @@ class OpenLoopSession:
     def collect(self) -> None:
         """Close the trial's history and read the queues' ends from the brokers."""
         self._client.close_history()
+        spec = self._trial.cluster.spec
+        if {**spec.user_conf, **spec.settings.conf}.get("transientStorePoolEnable") == "true":
+            # What is acknowledged comes to its queue with the pool's next commit.
+            self._trial.stay(COMMITTED_S)
         self.record_ends("end")
 
     def record_ends(self, moment: Moment, on: Sequence[Node] = ()) -> None:
