@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers import duplicates, exclusivity, loss, order
@@ -263,16 +263,27 @@ def _arrived(records: Records) -> Property:
     """By the sequence numbers that bodies carry, whatever the client told of queues and offsets."""
     accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
     missing = accepted.join(records.consumptions.where("outcome = 'ok'").select("seq"), "seq", "left_anti")
-    row = missing.agg(
-        F.count("*").alias("count"), F.min_by("file", "n").alias("file"), F.min("n").alias("n")
-    ).collect()[0]
+    row = _counted_rows(missing)
+    return _none_of(
+        "all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed"
+    )
+
+
+def _counted_rows(table: DataFrame) -> Row:
+    """How many rows there are, and where the first of them stands."""
+    first = (F.min_by("file", "n").alias("file"), F.min("n").alias("line"))
+    return table.agg(F.count("*").alias("count"), *first).collect()[0]
+
+
+def _none_of(name: str, row: Row, words: str) -> Property:
+    """It holds when the row's ``count`` is zero; its ``file`` and ``line`` are a place where it does not."""
     return Property(
-        name="all arrived",
+        name=name,
         holds="violated" if row["count"] else "holds",
-        words=f"{row['count']} of the accepted messages' sequence numbers were never consumed",
-        count=row["count"],
+        words=words,
+        count=round(row["count"]),
         file=row["file"] or "",
-        line=row["n"] or 0,
+        line=row["line"] or 0,
     )
 
 
@@ -304,16 +315,9 @@ def _stored_once(records: Records, trial: Trial) -> Property:
              F.max_by("n", place).alias("n"))
         .where("least != most")
     )  # fmt: skip
-    row = again.agg(
-        F.count("*").alias("count"), F.min_by("file", "n").alias("file"), F.min("n").alias("line")
-    ).collect()[0]
-    return Property(
-        name="stored once",
-        holds="violated" if row["count"] else "holds",
-        words=f"{row['count']} sequence numbers lie in more than one place of the stores: sent again",
-        count=row["count"],
-        file=row["file"] or "",
-        line=row["line"] or 0,
+    row = _counted_rows(again)
+    return _none_of(
+        "stored once", row, f"{row['count']} sequence numbers lie in more than one place of the stores: sent again"
     )
 
 
@@ -331,15 +335,7 @@ def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property
     )
     if not row["queues"]:
         return Property(name=name, holds="undecided", words="no queue was consumed from")
-    count = round(row["count"])
-    return Property(
-        name=name,
-        holds="violated" if row["count"] else "holds",
-        words=f"{count} {what}, in {row['queues']} queues",
-        count=count,
-        file=row["file"] or "",
-        line=row["line"] or 0,
-    )
+    return _none_of(name, row, f"{round(row['count'])} {what}, in {row['queues']} queues")
 
 
 def _bodies(records: Records, trial: Trial) -> Property:

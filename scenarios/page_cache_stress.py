@@ -324,6 +324,6 @@ SCENARIO = Scenario(
     quick_cells={"incident-neighbour": (), "fix-pool-neighbour": ()},
     exclusive=True,
     hiccup_ms_max=40.0,
-    shown=("append_longest_ms", "append_mean_ms", "append_short_share"),
+    shown=("append_longest_ms", "append_mean_ms", "append_short_share", "append_over_500_count"),
 )
 """A hiccup of 40 ms moves a count at 500 sends a second by 20 requests, less than the smallest effect that is judged."""

@@ -48,21 +48,17 @@ def _granted(asked: DataFrame) -> DataFrame:
 
 
 def _of_queues(inputs: Inputs, trials: DataFrame, asked: DataFrame) -> DataFrame:
-    restarted = (
-        inputs.records.events.where("type = 'fault' AND state = 'injecting'")
-        .select("trial", F.col("target").alias("restarted"))
-        .distinct()
-    )
     given = asked.where("granted").select("trial", "group", "lock_queue", F.lit(True).alias("given"))
     queues = (
         inputs.consumption.queues.join(trials, ["trial", "topic"])
         .where(owned_at_fault())
         .withColumn("lock_queue", queue_name())
-        .join(restarted, "trial")
         .join(given, ["trial", "group", "lock_queue"], "left")
     )
     kind = (
-        F.when(F.col("given"), "given away").when(F.col("broker") == F.col("restarted"), "restarted").otherwise("other")
+        F.when(F.col("given"), "given away")
+        .when(F.col("broker") == F.col("fault_target"), "restarted")
+        .otherwise("other")
     )
     killed = F.col("fault") == OWNERS_KILLED
     return observations(

@@ -327,11 +327,8 @@ def _service(launch: Launch, labels: Mapping[str, str]) -> Mapping[str, object]:
         "JVM_HEAP": " ".join(launch.heap),
         "CLASSES": os.pathsep.join(map(str, launch.classes)),
     }
-    limit = launch.memlock_kb and launch.memlock_kb * 1024
-    # Containers have no privilege to lock more, unless it is given to them.
-    limits = {"ulimits": {"memlock": {"soft": limit, "hard": limit}}} if limit else {}
     return {
-        **limits,
+        **_limits(launch.memlock_kb),
         # What the node writes into the run directory is the caller's.
         "user": f"{os.getuid()}:{os.getgid()}",
         "labels": labels,
@@ -339,6 +336,14 @@ def _service(launch: Launch, labels: Mapping[str, str]) -> Mapping[str, object]:
         "environment": {key: _literal(value) for key, value in environment.items()},
         "volumes": [_bind(launch.home, read_only=False), *(_bind(path, read_only=True) for path in launch.reads)],
     }
+
+
+def _limits(memlock_kb: int | None) -> Mapping[str, object]:
+    """Containers have no privilege to lock more memory than their limit, unless it is given to them."""
+    if memlock_kb is None:
+        return {}
+    limit = memlock_kb * 1024
+    return {"ulimits": {"memlock": {"soft": limit, "hard": limit}}}
 
 
 def _bind(path: Path, *, read_only: bool) -> Mapping[str, object]:

@@ -136,7 +136,7 @@ class LocalCluster:
 
     def _spawn(self, launch: Launch) -> None:
         command = [
-            *limited(launch.memlock_kb),
+            *memlock_prefix(launch.memlock_kb),
             str(self._java.executable),
             *MODULE_FLAGS,
             *launch.heap,
@@ -162,7 +162,7 @@ class LocalCluster:
             )
 
 
-def limited(memlock_kb: int | None) -> list[str]:
+def memlock_prefix(memlock_kb: int | None) -> list[str]:
     """What a command is put behind so that it may lock no more memory than that, as root neither (util-linux)."""
     if memlock_kb is None:
         return []

@@ -197,8 +197,8 @@ class OrderedSession:
     def held_on(self, broker_name: str) -> dict[str, int]:
         """One of this broker's queues for each group whose owner has any of them."""
         assigned = self._clients["owner"].assigned_queues()
-        held = {group: min(_on(broker_name, assigned.get(f"{group}-owner", ())), default=-1) for group in self._groups}
-        return {group: queue for group, queue in held.items() if queue >= 0}
+        held = {group: _on(broker_name, assigned.get(f"{group}-owner", ())) for group in self._groups}
+        return {group: queues[0] for group, queues in held.items() if queues}
 
     def ask_for_locks(self, broker_name: str, held: Mapping[str, int]) -> None:
         """Ask this broker, as a stranger, for the lock of the queue of each group."""

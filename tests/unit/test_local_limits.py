@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from harness.backends.local import limited
+from harness.backends.local import memlock_prefix
 
 IPC_LOCK = 1 << 14
 """CAP_IPC_LOCK of capability.h: it lets a process lock more memory than its limit."""
@@ -11,7 +11,7 @@ IPC_LOCK = 1 << 14
 
 def test_a_process_may_lock_as_much_as_its_setting_says_and_root_no_more() -> None:
     told = subprocess.run(
-        [*limited(64), "sh", "-c", "ulimit -l; ulimit -Hl; grep CapEff /proc/self/status"],
+        [*memlock_prefix(64), "sh", "-c", "ulimit -l; ulimit -Hl; grep CapEff /proc/self/status"],
         capture_output=True, text=True, check=True,
     ).stdout.split()  # fmt: skip
     assert told[:2] == ["64", "64"]
@@ -19,5 +19,5 @@ def test_a_process_may_lock_as_much_as_its_setting_says_and_root_no_more() -> No
 
 
 def test_without_a_setting_nothing_is_put_in_front() -> None:
-    assert limited(None) == []
-    assert (os.geteuid() == 0) == ("setpriv" in limited(64))
+    assert memlock_prefix(None) == []
+    assert (os.geteuid() == 0) == ("setpriv" in memlock_prefix(64))
