@@ -62,18 +62,22 @@ def main() -> None:
             )
         )
         time.sleep(3)
-        own = [psutil.Process(), psutil.Process(probe.process.pid), psutil.Process(leases.healer_pid)]
+        own = {
+            "harness": psutil.Process(),
+            "probe": psutil.Process(probe.process.pid),
+            "healer": psutil.Process(leases.healer_pid),
+        }
         under_test = [psutil.Process(client.pid), *(psutil.Process(cluster.pid(node.name)) for node in cluster.nodes)]
-        before = cpu_s(own), cpu_s(under_test)
+        before = {name: cpu_s([process]) for name, process in own.items()}, cpu_s(under_test)
         threading.Event().wait(options.seconds)
-        used = cpu_s(own) - before[0], cpu_s(under_test) - before[1]
+        used = {name: cpu_s([process]) - before[0][name] for name, process in own.items()}
+        used_by_them = cpu_s(under_test) - before[1]
         probe.stop()
         client.stop()
         cluster.down()
-    share, ratio = used[0] / options.seconds, used[0] / used[1]
-    print(
-        f"harness, probe and healer: {share:.2%} of a core; cluster and client: {used[1] / options.seconds:.2%}; ratio {ratio:.3f}"
-    )
+    shares = ", ".join(f"{name} {seconds / options.seconds:.2%}" for name, seconds in used.items())
+    ratio = sum(used.values()) / used_by_them
+    print(f"of a core: {shares}; cluster and client {used_by_them / options.seconds:.2%}; ratio {ratio:.3f}")
 
 
 if __name__ == "__main__":

@@ -79,6 +79,16 @@ class Topology:
         """``broker-a``, ``broker-b``, ..."""
         return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
 
+    @property
+    def brokers(self) -> int:
+        """Masters and slaves."""
+        return self.masters * (1 + self.slaves_per_master)
+
+    @property
+    def nodes(self) -> int:
+        """Brokers and name servers."""
+        return self.name_servers + self.brokers
+
 
 Store = Literal["folder", "loop-ext4", "loop-xfs"]
 StoreImage = Literal["beside", "memory"]
@@ -501,6 +511,17 @@ class PageCacheNeighbour:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LimitedPageCache:
+    """The same neighbour, while the first broker may have only ``limit_mb`` (of the cell) of memory beyond what it has.
+
+    What a process has when it comes into a control group stays with the group that it comes from, so that the limit is
+    one of the page cache that its store needs from then on, as it would have in a small container.
+    """
+
+    kind: Literal["limited-page-cache"] = "limited-page-cache"
+
+
+@dataclass(frozen=True, kw_only=True)
 class BrokerCrash:
     """The first broker is killed at once under load, which then ends, and is started again on its store.
 
@@ -538,6 +559,7 @@ Fault = (
     | CommitStall
     | StoreFreeze
     | PageCacheNeighbour
+    | LimitedPageCache
     | BrokerCrash
     | HeldFault
 )
@@ -584,6 +606,8 @@ class Arm:
     trials: int = 0
     """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
     never came in five trials may still come in half of all; what is shown and not judged needs fewer."""
+    is_apart: bool = False
+    """Shares its cluster with no other arm, whose clients or topics it might disturb."""
 
     @property
     def role(self) -> ArmRole:

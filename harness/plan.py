@@ -24,6 +24,7 @@ from harness.model import (
     CommitStall,
     FailingMessages,
     KeyedSends,
+    LimitedPageCache,
     Load,
     OrderedGroups,
     PageCacheNeighbour,
@@ -50,7 +51,7 @@ CRASH_S, REST_S = 7.0, 1.0
 SHARING_AT_ONCE_PER_CORE = 2
 """Clusters whose trials wait more than they compute, and are judged by counts that no scheduler moves far."""
 
-INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNeighbour)
+INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNeighbour, LimitedPageCache)
 """Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
@@ -66,6 +67,8 @@ CLIENT_BOOTS_PER_CORE = 3
 40 s: heartbeats that come too late make members leave their groups, and each that leaves or comes back makes all rebalance."""
 UP_AT_ONCE, UP_S = 2 * CLIENT_BOOTS_PER_CORE, 8.0
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
+NODE_UP_S = 1.4
+"""A wave begins when all of its nodes are up, and each makes it longer by so much."""
 PROCESS_UP_S = 3.5
 """The same for a trial that lets the next one come up as soon as its process has started."""
 BROKER_CORES, GROUP_CORES = 0.03, 0.003
@@ -75,9 +78,9 @@ BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 4.6.0 took 0.011."""
 CORES_5X = 1.4
 """How much more nodes and clients of 5.x need."""
-LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.2
-"""A table of 70,000 topics, and its registration in text and bytes. While such a table grows its cluster takes whatever the
-cores have left; two of them on two cores would take twice as long."""
+LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.7
+"""A table of 70,000 topics, and its registration in text and bytes. While such a table comes up and grows its cluster takes
+whatever the cores have left: three small clusters beside it made it no slower, nine doubled its time and theirs."""
 OPERATION_BYTES = 360
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
 """For brokers beside others, which do not measure milliseconds: the second compiler's work for many fresh brokers is what
@@ -116,9 +119,7 @@ class PlannedDeployment:
     @property
     def cores(self) -> float:
         """What its nodes and clients need on average, in cores."""
-        topology = self.scenario.topology
-        brokers = topology.masters * (1 + topology.slaves_per_master)
-        needed = BROKER_CORES * brokers + sum(map(self._cores_of, self.trials))
+        needed = BROKER_CORES * self.scenario.topology.brokers + sum(map(self._cores_of, self.trials))
         table = LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0
         return table + (needed * CORES_5X if is_5x(self.release) else needed)
 
@@ -138,9 +139,8 @@ class PlannedDeployment:
     def memory_mb(self) -> int:
         """Resident memory of nodes and clients, from what runs on real machines used."""
         topology = self.scenario.topology
-        brokers = topology.masters * (1 + topology.slaves_per_master)
         clients = 1 if self.scenario.exclusive else sum(_clients_of(trial.arm.load) for trial in self.trials)
-        nodes = topology.name_servers * NAMESRV_MB + brokers * BROKER_MB
+        nodes = topology.name_servers * NAMESRV_MB + topology.brokers * BROKER_MB
         if _has_large_table(self.settings):
             nodes *= LARGE_FRAME_MEMORY
         needed = nodes + clients * CLIENT_MB
@@ -163,10 +163,8 @@ class PlannedDeployment:
 
 
 def _clients_of(load: Load) -> int:
-    """Client processes of a trial: two consumers apart from the producer, one for everything, or two."""
-    if isinstance(load, SteadyClients):
-        return 3
-    return 1 if isinstance(load, QueueNumbers | KeyedSends) else 2
+    """Client processes of a trial: the owners apart from who takes over, or one for everything."""
+    return 2 if isinstance(load, OrderedGroups) else 1
 
 
 def _fault_s(trial: PlannedTrial) -> float:
@@ -204,10 +202,11 @@ class Wave:
     def seconds(self) -> float:
         """How long it takes; what starts at once shares the cores while it boots."""
         loads = [trial.arm.load for one in self.deployments if not one.scenario.exclusive for trial in one.trials]
-        quick = sum(isinstance(load, QueueNumbers | KeyedSends) for load in loads)
+        quick = sum(not isinstance(load, OrderedGroups) for load in loads)
         # Those that are through sooner come up beside the others.
         waits_s = UP_S * max(0, len(loads) - quick - UP_AT_ONCE) + PROCESS_UP_S * max(0, quick - UP_AT_ONCE)
-        return max(one.seconds for one in self.deployments) + 4.0 * (len(self.deployments) - 1) + waits_s
+        nodes = sum(one.scenario.topology.nodes for one in self.deployments[1:])
+        return max(one.seconds for one in self.deployments) + NODE_UP_S * nodes + waits_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,10 +393,9 @@ def _by_settings(scenario: Scenario, arms: Sequence[Arm]) -> list[tuple[str, Bro
         ]
     groups: list[tuple[str, BrokerSettings, list[Arm]]] = []
     for arm in arms:
-        for _, settings, members in groups:
-            if settings == arm.broker:
-                members.append(arm)
-                break
+        shared = (group for group in groups if group[1] == arm.broker and not group[2][0].is_apart)
+        if not arm.is_apart and (group := next(shared, None)):
+            group[2].append(arm)
         else:
             groups.append((arm.name, arm.broker, [arm]))
     return groups

@@ -16,6 +16,7 @@ from scenarios import (
     ordered_lock_restart,
     ordered_lock_tuning,
     ordered_migration,
+    page_cache_pressure,
     page_cache_stress,
     pool_exhausted,
     pool_loss,
@@ -44,6 +45,7 @@ ALL: tuple[Scenario, ...] = (
     pool_loss.SCENARIO,
     pool_loss_slave.SCENARIO,
     page_cache_stress.SCENARIO,
+    page_cache_pressure.SCENARIO,
 )
 """Every incident, in the order in which ``mqlab list`` shows them."""
 

@@ -449,6 +449,7 @@ SCENARIO = Scenario(
             name="incident-moments",
             what="requests that may make a retry topic, and the deletion of one in each of its states",
             fault=TopicMoments(),
+            is_apart=True,
             load=FailingMessages(fail_every=0),
             trial_s=85.0,
         ),
@@ -478,5 +479,4 @@ SCENARIO = Scenario(
     hiccup_ms_max=60_000.0,
     schedule="side by side",
     trial_s=265.0,
-    cluster_per_trial=True,
 )

@@ -23,12 +23,15 @@ READY_S_MAX = 180.0
 NUDGE_AFTER_S = 0.3
 
 
+NodeKind = Literal["broker", "namesrv"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server."""
 
     name: str
-    kind: Literal["broker", "namesrv"]
+    kind: NodeKind
     address: str
     role: str = ""
     broker_name: str = ""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.backends.base import ClusterSpec, Node, wait_listening, wait_registered
+from harness.backends.base import ClusterSpec, Node, NodeKind, wait_listening, wait_registered
 from harness.backends.blueprint import Blueprint, Launch, last_words
 from harness.clients.java import gc_log_option
 from harness.clock import mono_ns
 from harness.errors import LeaseError, NodeStartError
 from harness.leases import Lease, LeasedProcess, Leases
-from harness.releases import MODULE_FLAGS, Java, ensure_jars
+from harness.releases import MODULE_FLAGS, Java, cache_home, ensure_jars
 
 
 class LocalCluster:
@@ -134,6 +135,11 @@ class LocalCluster:
     def _launch(self, name: str) -> Launch:
         return next(launch for launch in self._blueprint.launches if launch.node.name == name)
 
+    def _archived_classes(self, launch: Launch) -> list[str]:
+        # Java refuses an archive of another class path.
+        archive = class_archive(self.spec.release, launch.node.kind, self._java)
+        return [] if launch.classes or not archive.exists() else [f"-XX:SharedArchiveFile={archive}"]
+
     def _spawn(self, launch: Launch) -> None:
         command = [
             *memlock_prefix(launch.memlock_kb),
@@ -142,6 +148,7 @@ class LocalCluster:
             *launch.heap,
             *launch.options,
             *self._further.get(launch.node.name, ()),
+            *self._archived_classes(launch),
             gc_log_option(launch.gc_log),
             "-cp",
             os.pathsep.join(map(str, (*launch.classes, *self._jars))),
@@ -160,6 +167,13 @@ class LocalCluster:
                 stdout=out,
                 stderr=out,
             )
+
+
+def class_archive(release: str, kind: NodeKind, java: Java) -> Path:
+    """Where ``harness.backends.class_archives`` leaves what such nodes of this Java and these jars start from."""
+    what = [str(java.home), java.version, *MODULE_FLAGS, *map(str, ensure_jars(release))]
+    name = hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
+    return cache_home() / "class-archives" / f"{release}-{kind}-{name}.jsa"
 
 
 def memlock_prefix(memlock_kb: int | None) -> list[str]:

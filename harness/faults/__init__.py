@@ -22,7 +22,7 @@ from harness.faults.none import NothingHappens
 from harness.faults.owners import KillOwnersBySignal, ShutDownOwnersByCall
 from harness.faults.owners_cut import CutOffOwnersByFirewall
 from harness.faults.owners_pause import PauseOwnersBySignal, SilenceOwnersBySignal
-from harness.faults.page_cache_neighbour import FloodPageCache
+from harness.faults.page_cache_neighbour import FloodPageCache, FloodPageCacheUnderLimit
 from harness.faults.page_cache_stall import StallPageCacheByFreeze
 from harness.faults.server_views import (
     ForgetTopicByRequest,
@@ -48,6 +48,7 @@ from harness.model import (
     ForgottenTopic,
     KillOwners,
     KillOwnersRestartBroker,
+    LimitedPageCache,
     MoreQueues,
     NetworkCut,
     NetworkDelay,
@@ -95,6 +96,7 @@ INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {
     CommitStall: (StallCommitByByteman(),),
     StoreFreeze: (StallPageCacheByFreeze(),),
     PageCacheNeighbour: (FloodPageCache(),),
+    LimitedPageCache: (FloodPageCacheUnderLimit(),),
     BrokerCrash: (CrashBroker(),),
 }
 """Who makes each fault happen; the first way is the one that is taken when none is asked for."""

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness import kernel
+from harness.abilities import Abilities
 from harness.errors import LeaseError
 from harness.kernel_leases import CGROUP, CGROUP_PREFIX
 from harness.leases import Lease, Leases
 
-BLKIO_V1 = Path("/sys/fs/cgroup/blkio")
+ROOT_V2 = Path("/sys/fs/cgroup")
+NAMES_V1: Mapping[str, str] = {"io": "blkio"}
+"""Controllers that version 1 has under another name."""
 
 
 def unified_root() -> Path | None:
     """Where control groups of version 2 are mounted, which may be beside those of version 1; None without any."""
     return next((Path(mount.mountpoint) for mount in kernel.mounts() if mount.kind == "cgroup2"), None)
+
+
+def why_no_controller(name: str, host: Abilities) -> str | None:
+    """Why no group can be made for the controller, by its name in version 2; None when one can."""
+    if not host.root:
+        return "control groups need root"
+    if host.cgroup == "v1":
+        root = controller_root(name)
+        return None if (root / "cgroup.procs").exists() else f"there is no {root.name} control group"
+    if host.cgroup == "v2":
+        controllers = (ROOT_V2 / "cgroup.subtree_control").read_text().split()
+        return None if name in controllers else f"the {name} controller is not handed down to control groups"
+    return "there are no control groups"
+
+
+def controller_root(name: str) -> Path:
+    """Where groups of the controller are made: one place for all in version 2, one for each in version 1."""
+    return ROOT_V2 if is_v2() else ROOT_V2 / NAMES_V1.get(name, name)
+
+
+def is_v2() -> bool:
+    """Whether the controllers are those of version 2."""
+    return (ROOT_V2 / "cgroup.controllers").exists()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +89,7 @@ def _group_of(pid: int, root: Path) -> Path:
         raise LeaseError(f"there is no process {pid}") from error
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if (root.name in controllers.split(",")) if root == BLKIO_V1 else not controllers:
+        is_of_v1 = root.parent == ROOT_V2 and not (root / "cgroup.controllers").exists()
+        if (root.name in controllers.split(",")) if is_of_v1 else not controllers:
             return root / path.lstrip("/")
     raise LeaseError(f"process {pid} is in no control group below {root}")

@@ -15,13 +15,12 @@ from harness.abilities import Abilities
 from harness.backends.store import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.cgroups import BLKIO_V1, Group, make_group
+from harness.faults.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
 from harness.leases import Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, ThrottledWrites
 
-_ROOT_V2 = Path("/sys/fs/cgroup")
 _SECTOR_BYTES = 512
 _SECTORS_WRITTEN = 6
 """Field of /sys/dev/block/*/stat, from 0."""
@@ -41,12 +40,7 @@ class ThrottleByCgroup(HeldInjection):
         """It needs a store on a device of its own and a controller of its writes."""
         if (reason := host.why_no_loop_mount()) is not None:
             return reason
-        if host.cgroup == "v1":
-            return None if (BLKIO_V1 / "cgroup.procs").exists() else "there is no blkio control group"
-        if host.cgroup == "v2":
-            controllers = (_ROOT_V2 / "cgroup.subtree_control").read_text().split()
-            return None if "io" in controllers else "the io controller is not handed down to control groups"
-        return "there are no control groups"
+        return why_no_controller("io", host)
 
     def brokers(self, settings: BrokerSettings) -> BrokerSettings:
         """A store on a file system of its own."""
@@ -95,9 +89,8 @@ def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s
     mount = kernel.our_mount(str(store.mountpoint), str(store.image), store.uuid)
     if mount is None:
         raise LeaseError(f"{store.mountpoint} is not mounted")
-    is_v2 = (_ROOT_V2 / "cgroup.controllers").exists()
-    group = make_group(leases, pid, _ROOT_V2 if is_v2 else BLKIO_V1, until_s=until_s)
-    if is_v2:
+    group = make_group(leases, pid, controller_root("io"), until_s=until_s)
+    if is_v2():
         group.set("io.max", f"{mount.device} wbps={rate_bps}")
     else:
         group.set("blkio.throttle.write_bps_device", f"{mount.device} {rate_bps}")

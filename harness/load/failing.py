@@ -6,8 +6,9 @@ import time
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
+from harness.load.one_process import OneProcessSession
 from harness.load.session import TrialContext
 from harness.model import FailingMessages
 from harness.wait import wait_until
@@ -17,28 +18,21 @@ POLL_S = 1.0
 SENT_S_MAX = 60.0
 
 
-class FailingSession:
-    """A producer and a consumer in a process each; the broker is asked what topics of the group it has."""
+class FailingSession(OneProcessSession):
+    """A producer and a consumer; the broker is asked what topics of the group it has."""
 
     def __init__(self, trial: TrialContext, load: FailingMessages) -> None:
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
-        self._topic = trial.record.topic
         self._group = trial.record.groups[0]
-        self._clients: dict[str, JavaClient] = {}
 
     def up(self) -> None:
         """Start the consumer, then the producer."""
         trial, load = self._trial, self._load
         create_topic(trial.cluster, self._topic, read_queues=load.queues, write_queues=load.queues)
         self._probe_topics("before the group")
-        with trial.boots:
-            for name in ("producer", "consumer"):
-                self._clients[name] = trial.client(name)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(trial.directory.history_path(name))
-        self._clients["consumer"].wait_consumer_started(
+        self._start_process()
+        self._client.wait_consumer_started(
             ConsumerSpec(
                 instance="consumer",
                 group=self._group,
@@ -50,21 +44,17 @@ class FailingSession:
             namesrv_addresses(trial.cluster),
             cancel=trial.cancel,
         )
-        self._clients["producer"].start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))
-        self._clients["producer"].wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))
+        self._client.start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))
+        self._client.wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))
 
     def steady(self) -> None:
         """The group is there, and nothing has failed yet."""
         self._trial.stay(self._trial.phases.steady_s)
         self._probe_topics("before a failure")
 
-    def owners(self) -> JavaClient | None:
-        """Nobody owns anything."""
-        return None
-
     def hold(self) -> None:
         """Send, and wait for the dead letters of all that fail, or for the phase's time."""
-        load, producer = self._load, self._clients["producer"]
+        load, producer = self._load, self._client
         started = time.monotonic()
         producer.start_schedule(
             ScheduleSpec(
@@ -121,17 +111,11 @@ class FailingSession:
 
     def drain(self) -> None:
         """Nothing is under way any more but messages that fail."""
-        state = self._clients["producer"].schedule_state(SCHEDULE)
+        state = self._client.schedule_state(SCHEDULE)
         self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
 
     def collect(self) -> None:
-        """Read the queues' ends, end the consumer, which would go on to fail, and close the histories."""
-        self._clients["consumer"].shut_down_consumers()
+        """Read the queues' ends, end the consumer, which would go on to fail, and close the history."""
+        self._client.shut_down_consumers()
         record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
-        for client in self._clients.values():
-            client.close_history()
-
-    def down(self) -> None:
-        """End the processes."""
-        for client in self._clients.values():
-            client.stop()
+        self._client.close_history()

@@ -6,15 +6,15 @@ import time
 
 from harness.backends.base import ask, create_topic, masters, namesrv_addresses, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
 from harness.load.session import TrialContext
 from harness.model import KeyedSends
 from harness.wait import NotYet, wait_until
 
-PROCESS = "clients"
 ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal"}
 MEMBERS = ("first", "second")
 SENDER_THREADS = 5
@@ -25,35 +25,26 @@ LONGEST_S = 600.0
 POLL_S = 0.5
 
 
-class KeyedSession:
-    """One process, in which every producer and every member is a client of its own."""
+class KeyedSession(OneProcessSession):
+    """Every producer and every member is a client of its own, and every kind has a topic of its own."""
 
     def __init__(self, trial: TrialContext, load: KeyedSends) -> None:
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
         self._groups = dict(zip(load.kinds, trial.record.groups, strict=True))
         self._queues = load.queues_per_broker * len(masters(trial.cluster))
-        self._started: JavaClient | None = None
 
-    @property
-    def _client(self) -> JavaClient:
-        assert self._started is not None
-        return self._started
-
-    def _topic(self, kind: str) -> str:
-        return f"{self._trial.record.topic}-{kind}"
+    def _topic_of(self, kind: str) -> str:
+        return f"{self._topic}-{kind}"
 
     def up(self) -> None:
         """Create the topics, start the clients, wait until every member has its queues, and send."""
         for kind in self._load.kinds:
             count = self._load.queues_per_broker
-            create_topic(self._trial.cluster, self._topic(kind), read_queues=count, write_queues=count)
+            create_topic(self._trial.cluster, self._topic_of(kind), read_queues=count, write_queues=count)
             if kind == "strict":
                 self._make_strict(kind)
-        with self._trial.boots:
-            self._started = self._trial.client(PROCESS)
-            self._client.wait_started()
-            self._client.open_history(self._trial.directory.history_path(PROCESS))
+        self._start_process()
         for member in MEMBERS:
             for kind, group in self._groups.items():
                 self._start_member(member, kind, group)
@@ -67,13 +58,13 @@ class KeyedSession:
         for node in self._trial.cluster.nodes:
             if node.kind == "namesrv":
                 with ask(node) as connection:
-                    connection.order_topic(self._topic(kind), queues)
+                    connection.order_topic(self._topic_of(kind), queues)
 
     def _start_member(self, member: str, kind: str, group: str) -> None:
         spec = ConsumerSpec(
             instance=f"{group}-{member}",
             group=group,
-            topic=self._topic(kind),
+            topic=self._topic_of(kind),
             ordered=True,
             run=self._trial.record.trial,
             settings={"consumeThreadMin": 4, "consumeThreadMax": 4},
@@ -98,8 +89,8 @@ class KeyedSession:
 
     def _start_sends(self, kind: str) -> None:
         producer, instance = self._client, f"producer-{kind}"
-        producer.start_producer(instance, f"{self._topic(kind)}-producers", namesrv_addresses(self._trial.cluster))
-        producer.wait_for_route(instance, self._topic(kind), self._queues)
+        producer.start_producer(instance, f"{self._topic_of(kind)}-producers", namesrv_addresses(self._trial.cluster))
+        producer.wait_for_route(instance, self._topic_of(kind), self._queues)
         producer.start_schedule(
             ScheduleSpec(
                 name=kind,
@@ -108,7 +99,7 @@ class KeyedSession:
                 start_ns=mono_ns(),
                 operations=int(LONGEST_S * self._load.rate_hz),
                 sends=SendSettings(
-                    topic=self._topic(kind),
+                    topic=self._topic_of(kind),
                     mode="sync",
                     route=ROUTES[kind],
                     run=self._trial.record.trial,
@@ -125,10 +116,6 @@ class KeyedSession:
         for kind in self._load.kinds:
             if not self._client.schedule_state(kind).sending:
                 raise ClientError(f"the producer of {kind} sends stopped by itself")
-
-    def owners(self) -> JavaClient | None:
-        """There are none."""
-        return None
 
     def hold(self) -> None:
         """Long enough for every client to ask for the route again."""
@@ -152,13 +139,8 @@ class KeyedSession:
         self._trial.events.drain(complete=left == 0, remaining=left)
 
     def _unconsumed(self, kind: str, group: str) -> int:
-        return unconsumed(self._trial.cluster, self._topic(kind), self._load.queues_per_broker, [group])
+        return unconsumed(self._trial.cluster, self._topic_of(kind), self._load.queues_per_broker, [group])
 
     def collect(self) -> None:
         """Close the history. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
         self._client.close_history()
-
-    def down(self) -> None:
-        """End the process."""
-        if self._started is not None:
-            self._started.stop()

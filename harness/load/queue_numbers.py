@@ -10,16 +10,16 @@ import time
 
 from harness.backends.base import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
 from harness.load.session import TrialContext
 from harness.model import QueueNumbers
 from harness.recorder import Moment
 
 SCHEDULE = "load"
-PROCESS = "clients"
 MEMBERS = ("first", "second")
 QUEUES_MAX = 8
 """Queues that are read at the end, whatever the numbers are by then."""
@@ -27,33 +27,20 @@ LONGEST_S = 600.0
 POLL_S = 0.5
 
 
-class QueueNumbersSession:
-    """One process, in which the producer and each member are clients of their own; the topic lies on the first brokers.
-
-    Nobody is killed here, and the start of a process costs more than all that its clients do.
-    """
+class QueueNumbersSession(OneProcessSession):
+    """The producer and each member are clients of their own; the topic lies on the first brokers."""
 
     def __init__(self, trial: TrialContext, load: QueueNumbers) -> None:
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
-        self._topic = trial.record.topic
         self._groups = trial.record.groups
         self._on: list[Node] = masters(trial.cluster)[: int(trial.params["brokers"])]
         self._numbers = (load.write_queues, load.read_queues)
-        self._started: JavaClient | None = None
-
-    @property
-    def _client(self) -> JavaClient:
-        assert self._started is not None
-        return self._started
 
     def up(self) -> None:
         """Create the topic, start the clients, and send into every write queue."""
         self.resize(*self._numbers)
-        with self._trial.boots:
-            self._started = self._trial.client(PROCESS)
-            self._client.wait_started()
-            self._client.open_history(self._trial.directory.history_path(PROCESS))
+        self._start_process()
         for member in MEMBERS:
             for group in self._groups:
                 spec = ConsumerSpec(
@@ -94,10 +81,6 @@ class QueueNumbersSession:
         self._trial.stay(self._trial.phases.steady_s)
         if not self._client.schedule_state(SCHEDULE).sending:
             raise ClientError("the producer stopped sending by itself")
-
-    def owners(self) -> JavaClient | None:
-        """There are none."""
-        return None
 
     def hold(self) -> None:
         """Stay, and then record what the brokers have before anything is mended."""
@@ -146,8 +129,3 @@ class QueueNumbersSession:
                 folders=sum(folder.is_dir() for folder in store.iterdir()) if store.is_dir() else 0,
                 moment=moment,
             )
-
-    def down(self) -> None:
-        """End the process."""
-        if self._started is not None:
-            self._started.stop()

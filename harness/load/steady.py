@@ -7,9 +7,10 @@ import time
 
 from harness.backends.base import create_topic, masters, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.load.one_process import OneProcessSession
 from harness.load.session import TrialContext
 from harness.model import CrossFrameLimit, SteadyClients
 from harness.routewatch import RouteWatch
@@ -22,27 +23,20 @@ ROUTE_S_MAX = 120.0
 TOPIC_S_MAX = 180.0
 
 
-class SteadySession:
-    """Three client processes: producers, and one consumer each of the same group."""
+class SteadySession(OneProcessSession):
+    """Producers, and two consumers of the same group."""
 
     def __init__(self, trial: TrialContext, load: SteadyClients) -> None:
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
-        self._topic = trial.record.topic
         self._group = trial.record.groups[0]
-        self._clients: dict[str, JavaClient] = {}
         self._watch: RouteWatch | None = None
 
     def up(self) -> None:
         """Create the topic, start the clients one after another, and wait until every queue is consumed."""
         trial, load = self._trial, self._load
         wait_until("the topic", self._create_topic, timeout_s=TOPIC_S_MAX, cancel=trial.cancel)
-        with trial.boots:
-            for name in ("producer", "first", "second"):
-                self._clients[name] = trial.client(name)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(trial.directory.history_path(name))
+        self._start_process()
         self._start_producers()
         for name, servers in (("first", load.first_servers), ("second", load.second_servers)):
             spec = ConsumerSpec(
@@ -52,7 +46,7 @@ class SteadySession:
                 ordered=False,
                 settings={"pollNameServerInterval": load.poll_route_ms},
             )
-            self._clients[name].wait_consumer_started(spec, self._addresses(servers), cancel=trial.cancel)
+            self._client.wait_consumer_started(spec, self._addresses(servers), cancel=trial.cancel)
         self._watch = RouteWatch(trial.cluster, trial.events, self._topic)
         wait_until("every broker on every name server", self._watch.agree, timeout_s=ROUTE_S_MAX, poll_s=POLL_S)
 
@@ -75,7 +69,7 @@ class SteadySession:
 
         Phases that are drawn from all of the period lie close together now and then, and tell nothing of the others.
         """
-        load, client = self._load, self._clients["producer"]
+        load, client = self._load, self._client
         draw = random.Random(self._trial.record.seed)
         part_s = load.poll_route_ms / 1000 / load.producers
         starts = [(index + draw.random()) * part_s for index in range(load.producers)]
@@ -116,15 +110,11 @@ class SteadySession:
         """A window of plain load; sends must end."""
         self._trial.on_rate(self._load.rate_hz)
         self._trial.stay(self._trial.phases.steady_s)
-        if not any(self._clients["producer"].schedule_state(name).ended for name in self._schedules()):
+        if not any(self._client.schedule_state(name).ended for name in self._schedules()):
             raise ClientError("no send has ended")
 
     def _schedules(self) -> list[str]:
         return [f"producer-{index}" for index in range(self._load.producers)]
-
-    def owners(self) -> JavaClient | None:
-        """Nobody owns anything."""
-        return None
 
     def hold(self) -> None:
         """The window in which clients live with it."""
@@ -145,7 +135,7 @@ class SteadySession:
 
     def drain(self) -> None:
         """Stop sending; wait until the group has committed every message, by the brokers' own counts."""
-        client = self._clients["producer"]
+        client = self._client
         for name in self._schedules():
             client.stop_schedule(name)
         deadline = time.monotonic() + self._trial.phases.drain_s_max
@@ -161,12 +151,10 @@ class SteadySession:
         if self._watch is not None:
             self._watch.stop()
         record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
-        for client in self._clients.values():
-            client.close_history()
+        self._client.close_history()
 
     def down(self) -> None:
-        """End the processes."""
+        """Stop asking, and end the process."""
         if self._watch is not None:
             self._watch.stop()
-        for client in self._clients.values():
-            client.stop()
+        super().down()
