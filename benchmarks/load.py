@@ -198,7 +198,7 @@ def open_loop(bench: Bench, release: str, rate_hz: float, probe: NoiseProbe) -> 
         users=users, per_user=rate_hz / users, closed=False, duration_s=seconds, shape=((0.0, 1.0),),
         sends=SendSettings(topic=bench.target.topic, mode="async", run="benchmark", keys=0),
     )  # fmt: skip
-    driver = java_driver(release, bench.java, bench.target)
+    driver = java_driver(release, bench.java, bench.target, is_punctual=True)
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
     spec = WheelSpec(role="local", wish=wish, driver=driver, folder=str(folder))
     (folder / "history").mkdir()

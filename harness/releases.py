@@ -31,6 +31,10 @@ BENCHMARK = "benchmark"
 """Name of the lock of RocketMQ's own benchmark; the newest that is published is 4.6.0's, and runs with its jars."""
 BENCHMARK_RELEASE = "4.6.0"
 
+PROXY = "proxy"
+"""Name of the lock of what RocketMQ's proxy, which gRPC clients speak to, has beyond the jars of its release."""
+PROXY_RELEASE = "5.3.3"
+
 JAVA_FEATURE_MIN = 17
 DOWNLOAD_TRIES_MAX = 4
 DOWNLOADS_AT_ONCE = 8

@@ -1,8 +1,9 @@
 """A1, A2: one of two masters is busy. What does the client do with a refusal, and does growing the cluster help?
 
 Two masters, the first one's append stalled for 1200 ms. Sends with the client's own defaults (up to two retries), by kind
-of send: synchronous (64 threads, so that the schedule is kept while some of them wait), asynchronous and one-way, with
-every attempt recorded. Then the same total load, retries off, on one of the masters, on both, and on the other one.
+of send: synchronous (256 threads, more than there are sends in a stall, so that the schedule is kept), asynchronous and
+one-way, with every attempt recorded. Then the same total load, retries off, on one of the masters, on both, and on the
+other one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from harness.model import (
 from scenarios.expectations import expect, on_4x_and_5x
 
 STALL_MS, RATE_HZ = 1200, 200
-SYNC = OpenLoopSends(mode="sync", threads=64, retries=2, send_timeout_ms=3000, attempts=True)
+SYNC = OpenLoopSends(mode="sync", threads=256, retries=2, send_timeout_ms=3000, attempts=True)
 ASYNC = OpenLoopSends(mode="async", retries=2, send_timeout_ms=3000, attempts=True)
 ONE_WAY = OpenLoopSends(mode="oneway", retries=2, send_timeout_ms=3000, attempts=True)
 TOTAL_RATE_HZ = 400

@@ -21,6 +21,7 @@ REQUIREMENTS = Path(__file__).parent / "requirements"
 NAMES = {
     "native": "native rocketmq 0.4.4",
     "python2": "native rocketmq-client-python 2.0.0",
+    "grpc": "grpc rocketmq-python-client 5.1.2",
 }
 """How each is called in every figure."""
 
@@ -33,6 +34,11 @@ _OF_THE_LIBRARY = (
 LIMITS: Mapping[str, tuple[str, ...]] = {
     "native": _OF_THE_LIBRARY,
     "python2": (*_OF_THE_LIBRARY, "its library has no ordered send by key: that is made of the one with a selector"),
+    "grpc": (
+        "the proxy picks each message's queue and does not tell it: loss is judged by the numbers in bodies",
+        "it tries a send again by itself as often as its proxy says (the lab's: once), and may store a message twice",
+        "what it says of a failure is the proxy's word, not the broker's: a send that fails is unknown",
+    ),
 }
 """What of each a reader of its figures has to know."""
 

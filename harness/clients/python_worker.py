@@ -80,6 +80,7 @@ Open = Callable[[Opening], Client]
 CLIENTS = {
     "native": "harness.clients.native",
     "python2": "harness.clients.native",
+    "grpc": "harness.clients.proxied",
 }
 """Where ``open_client`` of each kind is; a process imports one of them, since all own the package ``rocketmq``."""
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from harness.backends.ports import free_port
 from harness.clients.java import (
     JAVA_WORKER,
     LOAD_JVM_OPTIONS,
+    PUNCTUAL_JVM_OPTIONS,
     ConsumerSpec,
     JavaClient,
     worker_environment,
@@ -89,16 +90,17 @@ class LoadRun:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def java_driver(
-    release: str, java: Java, target: Target, *, jvm_options: Sequence[str] = LOAD_JVM_OPTIONS
-) -> DriverSpec:
-    """The official Java client of a release, which does not try again by itself: a second try hides the first."""
+def java_driver(release: str, java: Java, target: Target, *, is_punctual: bool = False) -> DriverSpec:
+    """The official Java client of a release, which does not try again by itself: a second try hides the first.
+
+    ``is_punctual`` is for an open loop.
+    """
     spec = worker_spec(
         name="producer",
         release=release,
         java=java,
         folder=Path("{folder}"),
-        jvm_options=jvm_options,
+        jvm_options=(*LOAD_JVM_OPTIONS, *(PUNCTUAL_JVM_OPTIONS if is_punctual else ())),
         allowed=target.allowed,
     )
     return DriverSpec(
@@ -112,8 +114,11 @@ def java_driver(
     )
 
 
-def python_driver(kind: str, target: Target) -> DriverSpec:
-    """One of Python's own clients. A topic on a single broker lets its ordered sends say which queue they took."""
+def python_driver(kind: str, target: Target, proxy: str = "") -> DriverSpec:
+    """One of Python's own clients. A topic on a single broker lets its ordered sends say which queue they took.
+
+    ``proxy`` is whom it speaks to instead of name servers and brokers.
+    """
     return DriverSpec(
         module=PYTHON_WORKER,
         search_path=(str(ensure_python_client(kind)),),
@@ -123,7 +128,7 @@ def python_driver(kind: str, target: Target) -> DriverSpec:
             "logs": "{folder}",
             "only_broker": next(iter(target.brokers)) if len(target.brokers) == 1 else "",
         },
-        namesrv=target.namesrv_list,
+        namesrv=proxy or target.namesrv_list,
         queues=0,
     )
 

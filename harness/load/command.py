@@ -26,7 +26,7 @@ SYNC_THREADS, PYTHON_THREADS = 32, 8
 """Of an open loop that waits for answers: as many can be on their way at once."""
 WEB_PORT = 8089
 """Locust's own."""
-CLIENTS = ("java", "native", "python2")
+CLIENTS = ("java", "native", "python2", "grpc")
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
@@ -47,6 +47,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CIDR",
         help="a network beside loopback that load may go to",
+    )
+    where.add_argument(
+        "--proxy", default="", metavar="HOST:PORT", help="of that cluster, for --client grpc; ours gets one of its own"
     )
     where.add_argument("--topic", default="mqlab-load", help="default: mqlab-load")
     where.add_argument("--create-topic", action="store_true", help="make the topic on that cluster if it is not there")
@@ -73,7 +76,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="of a body, or how its sizes are spread; default: 128",
     )
     what.add_argument("--timeout-ms", type=int, default=3000, metavar="MS", help="of a send; default: 3000")
-    what.add_argument("--client", choices=CLIENTS, default="java", help="which client sends; default: java")
+    what.add_argument(
+        "--client", choices=CLIENTS, default="java", help="which client sends; grpc is for 5.x; default: java"
+    )
     what.add_argument("--client-release", default="", metavar="R", help="of the Java client; default: the cluster's")
     what.add_argument(
         "--consumers", type=int, default=0, metavar="N", help="consumer processes that verify; default: 0"
@@ -203,6 +208,7 @@ def _check(options: argparse.Namespace) -> None:
 PYTHON_MODES: Mapping[str, tuple[str, ...]] = {
     "native": ("sync", "oneway", "batch"),
     "python2": ("sync", "oneway"),
+    "grpc": ("sync",),
 }
 
 
@@ -215,6 +221,8 @@ def _check_python(options: argparse.Namespace) -> None:
             f"--client {options.client} cannot send {options.mode} to a {options.route} queue",
             advice="Its ordered sends go by --route selector, one message at a time.",
         )
+    if options.client == "grpc" and options.namesrv and not options.proxy:
+        raise UsageError("--client grpc speaks to a proxy", advice="Name that cluster's with --proxy HOST:PORT.")
 
 
 def _amount(options: argparse.Namespace) -> Amount:

@@ -18,7 +18,6 @@ from harness import host
 from harness.backends.base import Cluster, ClusterSpec, namesrv_addresses
 from harness.backends.local import start_local
 from harness.backends.logback import LAB_ZONE
-from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.clients.python_clients import LIMITS, NAMES
 from harness.errors import UsageError
 from harness.lease_healing import clean
@@ -26,6 +25,7 @@ from harness.lease_store import state_home
 from harness.leases import Leases
 from harness.load.alone import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, python_driver, run_load
 from harness.load.command import wish_of
+from harness.load.proxy import proxy_beside
 from harness.load.target import Target, find_target
 from harness.load.wish import DriverSpec, LoadWish
 from harness.recorder import (
@@ -37,9 +37,9 @@ from harness.recorder import (
     new_run_id,
     require_space,
 )
-from harness.releases import Java, find_java, known_releases
+from harness.releases import PROXY_RELEASE, Java, find_java, is_5x, known_releases
 from harness.signals import cancelling
-from harness.targets import parse_networks
+from harness.targets import check_allowed, parse_networks
 from harness.topologies import TOPOLOGIES
 
 RECORD_BYTES = 700
@@ -67,17 +67,20 @@ def load(options: argparse.Namespace, console: Console) -> Path:
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
     release = _release(options)
+    _check_proxy(options, release)
     manifest = _manifest(run_id, options, release, java)
     with (
         RunDirectory.create(path, manifest) as run,
         Leases.open(state_home()) as leases,
         _cluster(options, release, run, leases, java) as namesrv,
+        _proxy(options, namesrv, run, leases, java) as proxy,
     ):
         create = options.queues if not options.namesrv or options.create_topic else None
         target = find_target(namesrv, options.topic, allowed=allowed, create_queues=create)
         release = release or target.release()
+        _check_proxy(options, release)
         client_release = options.client_release or release
-        driver = _driver(options, client_release, java, target)
+        driver = _driver(options, client_release, java, target, proxy)
         record = _trial(wish, release, str(driver.first_line["client"]), options)
         for limit in LIMITS.get(options.client, ()):
             run.add_note(f"{NAMES[options.client]}: {limit}")
@@ -173,10 +176,34 @@ def _given(target: Target, release: str) -> DeploymentRecord:
     return dataclasses.replace(_deployment(release, {"name": "given"}), nodes=tuple(nodes))
 
 
-def _driver(options: argparse.Namespace, client_release: str, java: Java, target: Target) -> DriverSpec:
+def _check_proxy(options: argparse.Namespace, release: str) -> None:
+    """``release`` is empty where the cluster has still to be asked."""
+    if options.client == "grpc" and release and not is_5x(release):
+        raise UsageError(
+            f"--client grpc speaks to the proxy of a 5.x cluster, and this one is {release}",
+            advice=f"Give --release {PROXY_RELEASE}, or another --client.",
+        )
+    if options.proxy:
+        check_allowed([options.proxy], parse_networks(options.allow_target))
+
+
+@contextlib.contextmanager
+def _proxy(
+    options: argparse.Namespace, namesrv: Sequence[str], run: RunDirectory, leases: Leases, java: Java
+) -> Iterator[str]:
+    """Whom a gRPC client speaks to: the given proxy, or one beside our own cluster; empty for every other client."""
+    if options.client != "grpc" or options.proxy:
+        yield options.proxy
+        return
+    home = run.deployment(LOAD).path / "nodes" / "proxy"
+    with proxy_beside(";".join(namesrv), home, leases, java, until_s=DAY_S) as address:
+        yield address
+
+
+def _driver(options: argparse.Namespace, client_release: str, java: Java, target: Target, proxy: str) -> DriverSpec:
     if options.client == "java":
-        return java_driver(client_release, java, target, jvm_options=LOAD_JVM_OPTIONS)
-    return python_driver(options.client, target)
+        return java_driver(client_release, java, target, is_punctual=not options.closed)
+    return python_driver(options.client, target, proxy)
 
 
 def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespace) -> TrialRecord:

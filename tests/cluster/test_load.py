@@ -268,23 +268,40 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
         assert "consumptions are those of the client java 4.6.0" in judged["notes"]
 
 
-def test_a_load_goes_nowhere_that_is_not_allowed(tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "load", "--namesrv", "192.0.2.1:9876", "--out", str(tmp_path / "run")],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True, text=True, check=False, timeout=120,
+def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path: Path) -> None:
+    run = _load(
+        tmp_path, "--release", "5.3.3", "--topology", "two-masters", "--client", "grpc", "--route", "selector",
+        "--rate", "100", "--duration", "5", "--consumers", "1", "--ordered", "--json",
     )  # fmt: skip
+    assert run.returncode == 0, run.stderr[-3000:]
+    judged = json.loads(run.stdout)
+    told = {item["name"]: item["holds"] for item in judged["properties"]}
+    figures = judged["figures"]
+    assert judged["client"] == "grpc rocketmq-python-client 5.1.2"
+    assert figures["ok"] == figures["unplaced"] > 300
+    names = ("all arrived", "nothing lost", "stored once", "in order", "bodies whole", "store agrees", "a key, a queue")
+    assert {told[name] for name in names} == {"holds"}
+    assert any("the proxy picks each message's queue" in note for note in judged["notes"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--namesrv", "192.0.2.1:9876"], "192.0.2.1:9876 is not an allowed target"),
+        (["--client", "grpc", "--release", "4.9.7"], "the proxy of a 5.x cluster, and this one is 4.9.7"),
+        (["--client", "grpc", "--namesrv", "127.0.0.1:1", "--proxy", "192.0.2.1:8081"], "192.0.2.1:8081 is not an"),
+    ],
+)
+def test_a_load_goes_nowhere_that_is_not_allowed_or_not_understood(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    run = _load(tmp_path, *arguments)
     assert run.returncode == 3
-    assert "192.0.2.1:9876 is not an allowed target" in run.stderr
+    assert words in run.stderr
 
 
 def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "harness.cli", "load", "--release", "5.3.3", "--rate", "200", "--duration", "4",
-         "--consumers", "1", "--json", "--out", str(tmp_path / "run")],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    ended = _load(tmp_path, "--release", "5.3.3", "--rate", "200", "--duration", "4", "--consumers", "1", "--json")
     assert ended.returncode == 0, ended.stderr[-2000:]
     history = read_records(tmp_path / "run" / "trials" / "load" / "history" / "producer-0.jsonl").records
     sends = [record for record in history if record["type"] == "send"]
@@ -292,3 +309,11 @@ def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path
     assert sum(record["outcome"] == "ok" for record in sends) > 400
     logs = tmp_path / "run" / "trials" / "load" / "clients" / "producer-0"
     assert any(file.name == "rocketmq_client.log" for file in logs.rglob("*.log"))
+
+
+def _load(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness.cli", "load", "--out", str(tmp_path / "run"), *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip

@@ -47,6 +47,8 @@ def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
         (["--shape", "ramp", "--duration", "0"], "fills a time"),
         (["--client", "native", "--mode", "async"], "no async sends"),
         (["--client", "native", "--route", "fixed"], "cannot send"),
+        (["--client", "grpc", "--mode", "oneway"], "no oneway sends"),
+        (["--client", "grpc", "--namesrv", "127.0.0.1:1"], "--proxy HOST:PORT"),
         (["--namesrv", "127.0.0.1:1", "--release", "4.6.0"], "one names"),
     ],
 )

@@ -34,6 +34,11 @@ public abstract class Load {
 
     abstract void run(int thread);
 
+    /** Of its threads; only a Java that was told to ({@code ThreadPriorityPolicy}) hands it to the kernel. */
+    int priority() {
+        return Thread.NORM_PRIORITY;
+    }
+
     void startThreads() {
         Thread[] made = new Thread[settings.threads];
         for (int t = 0; t < made.length; t++) {
@@ -44,6 +49,7 @@ public abstract class Load {
                 }
             };
             made[t].setDaemon(true);
+            made[t].setPriority(priority());
         }
         threads = made;
         for (int t = 0; t < made.length; t++) {

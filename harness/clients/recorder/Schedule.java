@@ -76,6 +76,10 @@ public final class Schedule extends Load {
         return left;
     }
 
+    int priority() {
+        return Thread.MAX_PRIORITY;
+    }
+
     void run(int thread) {
         Piece piece = first;
         long index = 0;
