@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 
@@ -129,7 +130,7 @@ class OpenLoopSession:
 
     def _sends(self, first: int = 0) -> SendSettings:
         load = self._load
-        return SendSettings(
+        settings = SendSettings(
             topic=self._trial.record.topic,
             run=self._trial.record.trial,
             mode=load.mode,
@@ -138,6 +139,8 @@ class OpenLoopSession:
             timeout_ms=load.send_timeout_ms,
             first=first,
         )
+        # A key stays with its thread: a send of it would wait for those before it while other threads are free.
+        return dataclasses.replace(settings, keys=0) if load.threads > 1 else settings
 
     def steady(self) -> None:
         """Wait until the sends of the steady window have ended."""
