@@ -607,7 +607,7 @@ class Arm:
     """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
     never came in five trials may still come in half of all; what is shown and not judged needs fewer."""
     is_apart: bool = False
-    """Shares its cluster with no other arm, whose clients or topics it might disturb."""
+    """Shares its cluster with no other arm, whose clients, topics or store it might disturb."""
 
     @property
     def role(self) -> ArmRole:

@@ -191,7 +191,17 @@ POOL_07 = Claim(
 
 
 def _crash(name: str, what: str, fault: BrokerCrash, broker: BrokerSettings, live_conf: dict[str, str]) -> Arm:
-    return Arm(name=name, what=what, fault=fault, load=LOAD, broker=broker, live_conf=live_conf, cells=CELLS)
+    return Arm(
+        name=name,
+        what=what,
+        fault=fault,
+        load=LOAD,
+        broker=broker,
+        live_conf=live_conf,
+        cells=CELLS,
+        # A broker that was killed goes through all that it has, and logs a line for each message: a store for each arm.
+        is_apart=True,
+    )
 
 
 KILL, POWER = BrokerCrash(), BrokerCrash(power=True)
