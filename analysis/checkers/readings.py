@@ -26,7 +26,7 @@ _PLAIN = (
 )
 _FAULTS = "write_faults"
 
-MEASURES: tuple[str, ...] = (*_PLAIN, "faults_per_append")
+MEASURES: tuple[str, ...] = (*_PLAIN, "faults_per_append", "append_faults")
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -81,21 +81,15 @@ def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
         .groupBy("trial")
         .agg(F.count("*").alias("appends"))
     )
+    words = F.concat("target", F.lit(": "), "faults", F.lit(" page faults, "), "appends", F.lit(" appends"))
     return observations(
         counted.join(appended, "trial"),
         trial_unit(),
-        Value(
-            measure="faults_per_append",
-            value=F.col("faults") / F.col("appends"),
-            file=events_file(),
-            line=F.col("n"),
-            operation=F.concat(
-                F.col("target"),
-                F.lit(": "),
-                F.col("faults"),
-                F.lit(" page faults, "),
-                F.col("appends"),
-                F.lit(" appends"),
-            ),
-        ),
+        *[
+            Value(measure=measure, value=value, file=events_file(), line=F.col("n"), operation=words)
+            for measure, value in (
+                ("faults_per_append", F.col("faults") / F.col("appends")),
+                ("append_faults", F.col("faults")),
+            )
+        ],
     )
