@@ -423,7 +423,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(fail_every=0),
             broker=SCALED,
-            trial_s=50.0,
+            trial_s=75.0,
         ),
         Arm(
             name="incident",
@@ -431,7 +431,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(),
             broker=SCALED,
-            trial_s=125.0,
+            trial_s=150.0,
         ),
         Arm(
             name="incident-unscaled",
@@ -451,7 +451,7 @@ SCENARIO = Scenario(
             fault=TopicMoments(),
             is_apart=True,
             load=FailingMessages(fail_every=0),
-            trial_s=85.0,
+            trial_s=110.0,
         ),
         Arm(
             name="fix-bounded-attempts",
@@ -478,5 +478,5 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=265.0,
+    trial_s=290.0,
 )

@@ -217,6 +217,12 @@ class JavaClient(CommandedClient):
         assert isinstance(assigned, dict)
         return assigned
 
+    def queue_counts(self, topic: str) -> dict[str, int]:
+        """How many of a topic's queues each consumer instance has been given, locked or not."""
+        counts = self.call("queue_counts", topic=topic)
+        assert isinstance(counts, dict)
+        return counts
+
     def shut_down_consumers(self) -> None:
         """Every consumer's own ``shutdown()``, all at once."""
         self.call("shut_down_consumers")

@@ -228,6 +228,16 @@ class Worker:
             for instance, (_, consumer) in self._consumers.items()
         }
 
+    def queue_counts(self, topic: str) -> dict[str, int]:
+        """How many of a topic's queues each consumer instance has been given, locked or not."""
+        return {
+            instance: sum(
+                str(queue.getTopic()) == topic
+                for queue in consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet()
+            )
+            for instance, (_, consumer) in self._consumers.items()
+        }
+
     def shut_down_consumers(self) -> None:
         """``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""
         consumers, self._consumers = self._consumers, {}

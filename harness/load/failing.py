@@ -48,7 +48,19 @@ class FailingSession(OneProcessSession):
         self._client.wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))
 
     def steady(self) -> None:
-        """The group is there, and nothing has failed yet."""
+        """The group is there and consumes, and nothing has failed yet.
+
+        A new group's consumer learns of its retry topic, which its own first heartbeat makes, when it next asks for routes
+        and shares queues out: until then, up to half a minute, what fails waits in that topic.
+        """
+        queues = {self._topic: self._load.queues * len(masters(self._trial.cluster)), f"%RETRY%{self._group}": 1}
+        wait_until(
+            "the consumer's queues, those of its retry topic among them",
+            lambda: all(self._client.queue_counts(topic)["consumer"] >= count for topic, count in queues.items()),
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
         self._trial.stay(self._trial.phases.steady_s)
         self._probe_topics("before a failure")
 
