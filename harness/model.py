@@ -605,7 +605,7 @@ class Arm:
     """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
     trials: int = 0
     """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
-    never came in five trials may still come in half of all; what is shown and not judged needs fewer."""
+    never came in five trials may still come in half of all."""
     is_apart: bool = False
     """Shares its cluster with no other arm, whose clients, topics or store it might disturb."""
 
@@ -709,11 +709,13 @@ class Claim:
 class Effort:
     """How much of a scenario is run: trials a cell, and over how many deployments they are spread.
 
-    ``load`` are fields of the arms' loads that it changes, for a run that has to be light.
+    ``shown_trials`` are those of arms that no claim is judged by (default: as many). ``load`` are fields of the arms' loads
+    that it changes, for a run that has to be light.
     """
 
     trials: int
     deployments: int
+    shown_trials: int | None = None
     load: Mapping[str, int | float] = field(default_factory=dict)
 
 
@@ -754,6 +756,10 @@ class Scenario:
     def arm(self, name: str) -> Arm:
         """The arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
+
+    def judged_arms(self) -> frozenset[str]:
+        """Names of the arms that a claim is judged by."""
+        return frozenset(quantity.arm for claim in self.claims for quantity in claim.quantities())
 
     def measures(self, arms: Collection[str] | None = None) -> frozenset[str]:
         """What its claims are judged by in ``arms`` (default: in any), and what its report shows beside that."""

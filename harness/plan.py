@@ -43,7 +43,7 @@ BOOT_S = 10.0
 ORDERED_TRIAL_S = 165.0
 """Starts spread over 20 s, settling, a renewal period, the longest hand-over of 4.x, and the drain."""
 TRIAL_OVERHEAD_S = 0.25
-ANALYSIS_S, ANALYSIS_TRIAL_S = 20.0, 0.13
+ANALYSIS_S, ANALYSIS_TRIAL_S = 20.0, 0.11
 """Of a run, and for each of its trials: 933 took 143 s on two cores."""
 
 CRASH_S, REST_S = 7.0, 1.0
@@ -317,7 +317,12 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
     trials_total = wish.trials or effort.trials
     deployments_total = min(effort.deployments, trials_total)
     by_arm = wish.effort == "full" and wish.trials is None
-    trials_of = {arm.name: (by_arm and arm.trials) or trials_total for arm in scenario.arms}
+    judged = scenario.judged_arms()
+    shown_total = effort.shown_trials or trials_total
+    trials_of = {
+        arm.name: (by_arm and arm.trials) or (shown_total if by_arm and arm.name not in judged else trials_total)
+        for arm in scenario.arms
+    }
     found = []
     for index in range(1, deployments_total + 1):
         arms_of = {

@@ -369,7 +369,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_01, BUSY_02, BUSY_13, BUSY_16, BUSY_21),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells={"better-longer-busy-timeout": (), "incident-busy-threads": ()},
     exclusive=True,

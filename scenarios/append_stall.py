@@ -35,8 +35,6 @@ ABOVE_LIMIT_MS = (250, 450, 700)
 LOAD = OpenLoopSends()
 STALLED: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in STALLS_MS)
 LONGER: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (450, 700, 1200))
-LAW_TRIALS = 3
-"""Of cells that only the law is held against (``mqlab law``), by their mean; no claim is judged by them."""
 OTHER_RATES: tuple[Parameters, ...] = tuple({"stall_ms": 450, "rate_hz": rate_hz} for rate_hz in (200, 1000))
 
 DEFAULTS = {"waitTimeMillsInSendQueue": "200", "osPageCacheBusyTimeOutMills": "1000"}
@@ -478,7 +476,6 @@ SCENARIO = Scenario(
             load=LOAD,
             live_conf={**DEFAULTS, "osPageCacheBusyTimeOutMills": "500"},
             cells=(*LONGER, {"stall_ms": 1200, "rate_hz": 200}),
-            trials=LAW_TRIALS,
         ),
         Arm(
             name="incident-wait-100",
@@ -487,7 +484,6 @@ SCENARIO = Scenario(
             load=LOAD,
             live_conf={**DEFAULTS, "waitTimeMillsInSendQueue": "100"},
             cells=({"stall_ms": 250, "rate_hz": RATE_HZ}, {"stall_ms": 1200, "rate_hz": RATE_HZ}),
-            trials=LAW_TRIALS,
         ),
         Arm(
             name="incident-stock-logging",
@@ -500,7 +496,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_07, BUSY_08, BUSY_09, BUSY_10, BUSY_11, BUSY_12, BUSY_14, BUSY_20),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells=FEWER,
     way_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},

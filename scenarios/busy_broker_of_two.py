@@ -266,7 +266,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.5, hold_s_max=0.5, recover_s=0.1),
     claims=(BUSY_03, BUSY_06, BUSY_17, BUSY_19),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells={"incident-async": (), "incident-oneway": ()},
     exclusive=True,

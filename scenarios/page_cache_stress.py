@@ -46,8 +46,6 @@ ROLLS_STALL_MS = 2500
 NEIGHBOURS: tuple[Parameters, ...] = tuple(
     {"neighbour_mb": neighbour_mb, "watch_ms": 2000, "rate_hz": RATE_HZ} for neighbour_mb in (1024,)
 )
-CURVE_TRIALS = 3
-"""The longest append beside a neighbour is shown; no claim is judged by it."""
 
 NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
 
@@ -277,7 +275,6 @@ SCENARIO = Scenario(
             broker=_own_disk(),
             live_conf=NO_AGE_LIMIT,
             cells=NEIGHBOURS,
-            trials=CURVE_TRIALS,
         ),
         Arm(
             name="fix-pool",
@@ -305,7 +302,6 @@ SCENARIO = Scenario(
             broker=_own_disk(**POOL),
             live_conf=NO_AGE_LIMIT,
             cells=NEIGHBOURS[-1:],
-            trials=CURVE_TRIALS,
         ),
         Arm(
             name="incident-pool-rolls",
@@ -319,7 +315,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_04, BUSY_18, BUSY_22, POOL_02, POOL_08),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells={"incident-neighbour": (), "fix-pool-neighbour": ()},
     exclusive=True,

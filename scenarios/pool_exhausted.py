@@ -367,7 +367,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(POOL_01, POOL_03, POOL_09, POOL_10, POOL_11),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells={"incident-pool-3": (), "fix-larger-pool": (), "incident-pool-5-low-memlock": ()},
     exclusive=True,

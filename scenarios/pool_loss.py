@@ -257,7 +257,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=3.0, hold_s_min=0.1, hold_s_max=0.1, recover_s=0.1),
     claims=(BUSY_05, POOL_04, POOL_05, POOL_06, POOL_07),
-    effort=Effort(trials=5, deployments=1),
+    effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),
     quick_cells={"incident-killed-pool-lone": (), "incident-powerless-pool-slow-flush": ()},
     exclusive=True,

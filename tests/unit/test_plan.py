@@ -21,22 +21,29 @@ NUMBERS = scenarios.find("queue-number-mismatch")
 def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
     plan = make_plan(Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
     counts = Counter((d.release, t.arm.name, tuple(t.params.items())) for d, t in plan.trials())
-    assert all(count == (STALL.arm(arm).trials or STALL.effort.trials) for (_, arm, _), count in counts.items())
+    assert {count for (_, arm, _), count in counts.items() if arm in STALL.judged_arms()} == {STALL.effort.trials}
+    assert {count for (_, arm, _), count in counts.items() if arm not in STALL.judged_arms()} == {
+        STALL.effort.shown_trials
+    }
     assert len(counts) == 2 * sum(len(arm.cells) for arm in STALL.arms)
 
 
 def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
     two = scenarios.find("busy-broker-of-two")
-    own = two.arm("incident").trials
-    assert own > two.effort.trials
+    own, shown = two.arm("incident").trials, two.effort.shown_trials
+    assert shown is not None
+    assert own > two.effort.trials > shown
+    assert "fix-two-masters" in two.judged_arms()
+    assert "baseline" not in two.judged_arms()
     full = Wish(scenarios=[two], releases=["4.6.0"])
-    for wish, usual, incident in (
-        (full, two.effort.trials, own),
-        (dataclasses.replace(full, effort="quick"), two.quick_effort.trials, two.quick_effort.trials),
-        (dataclasses.replace(full, trials=2), 2, 2),
+    quick = two.quick_effort.trials
+    for wish, usual, incident, not_judged in (
+        (full, two.effort.trials, own, shown),
+        (dataclasses.replace(full, effort="quick"), quick, quick, quick),
+        (dataclasses.replace(full, trials=2), 2, 2, 2),
     ):
         counts = Counter(t.arm.name for _, t in make_plan(wish, TWO_CORES).trials())
-        assert (counts["baseline"], counts["incident"]) == (usual, incident)
+        assert (counts["fix-two-masters"], counts["incident"], counts["baseline"]) == (usual, incident, not_judged)
 
 
 def test_trials_are_spread_over_the_deployments() -> None:
