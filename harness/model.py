@@ -527,11 +527,15 @@ class BrokerCrash:
 
     ``power``: not only its process ends but its machine's power, so that what had only reached the page cache is gone.
     ``after_lone``: the load rests for a second, one message is sent, and the broker is killed once that is acknowledged.
+    ``spread_s``: the death comes up to so many seconds later, at moments that the repetitions share out evenly. What a timer
+    leaves behind depends on when in its period the death comes, and without this that is always the same moment, since the
+    timer began when the broker was started for the trial.
     """
 
     kind: Literal["broker-crash"] = "broker-crash"
     power: bool = False
     after_lone: bool = False
+    spread_s: float = 0.0
 
 
 HeldFault = NetworkCut | NetworkDelay | PauseNode | DiskFull | ThrottledWrites | DirtyPages

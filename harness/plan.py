@@ -171,7 +171,7 @@ def _clients_of(load: Load) -> int:
 def _fault_s(trial: PlannedTrial) -> float:
     """How long its fault takes by itself."""
     if isinstance(trial.arm.fault, BrokerCrash):
-        return CRASH_S + (REST_S if trial.arm.fault.after_lone else 0.0)
+        return CRASH_S + trial.arm.fault.spread_s / 2 + (REST_S if trial.arm.fault.after_lone else 0.0)
     return max(float(trial.params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
 
 

@@ -36,8 +36,8 @@ FILES = {"mappedFileSizeCommitLog": str(1024 * 1024)}
 says; only the files after that have a buffer. With large files a broker that was killed once would lose nothing more."""
 CELLS = ({"rate_hz": RATE_HZ},)
 DEATHS = 8
-"""Of an arm that loses what lies between a moment that is drawn and the last commit: anything from nothing to a file, whose
-mean five deaths do not tell from a quarter of it."""
+"""Of an arm that loses what lies between its death and the last commit: anything from nothing to a file, whose mean five
+deaths do not tell from a quarter of it."""
 
 DEFAULTS = {
     "commitCommitLogLeastPages": "4",
@@ -201,7 +201,9 @@ def _crash(
     )
 
 
-KILL, POWER = BrokerCrash(), BrokerCrash(power=True)
+PERIOD_S = 3.0
+"""Of the slowest timer that decides a loss, the stretched commit; files are full after little more than half of it."""
+KILL, POWER = BrokerCrash(spread_s=PERIOD_S), BrokerCrash(power=True, spread_s=PERIOD_S)
 
 SCENARIO = Scenario(
     name="pool-loss",
@@ -255,7 +257,8 @@ SCENARIO = Scenario(
             DEFAULTS,
         ),
     ),
-    phases=Phases(steady_s=3.0, hold_s_min=0.1, hold_s_max=0.1, recover_s=0.1),
+    # Longer than a file lasts, so that every death finds one with a buffer.
+    phases=Phases(steady_s=2.0, hold_s_min=0.1, hold_s_max=0.1, recover_s=0.1),
     claims=(BUSY_05, POOL_04, POOL_05, POOL_06, POOL_07),
     effort=Effort(trials=5, deployments=1, shown_trials=3),
     quick_effort=Effort(trials=3, deployments=1),

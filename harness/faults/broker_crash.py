@@ -10,6 +10,7 @@ before could not be told from what is sent after.
 
 from __future__ import annotations
 
+import math
 import os
 
 from harness import kernel
@@ -27,6 +28,7 @@ REST_S = 1.0
 """Before a lone message: longer than every default interval of committing to the page cache (200 ms)."""
 SLAVE_S = 1.0
 UNMOUNT_S_MAX = 20.0
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class CrashBroker:
@@ -50,6 +52,7 @@ class CrashBroker:
         broker = masters(trial.cluster)[0]
         if fault.power and broker.store is None:
             raise LeaseError(f"{broker.name} has no store on a file system of its own whose power could fail")
+        trial.stay(fault.spread_s * evenly(trial.record.repetition))
         if fault.after_lone:
             load.stop_sending()
             trial.stay(REST_S)
@@ -83,6 +86,11 @@ class CrashBroker:
         trial.cluster.restart_node(broker.name)
         load.restore_topic()
         trial.events.fault("broker-crash", "healed", target=broker.name)
+
+
+def evenly(number: int) -> float:
+    """The place between 0 and 1 of the 1st, 2nd, ... of any number of moments: each falls into the widest gap there is."""
+    return number * GOLDEN % 1.0
 
 
 def cut_power(store: StoreMount) -> None:
