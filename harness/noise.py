@@ -125,7 +125,7 @@ class NoiseProbe:
         )
         return cls(process, path)
 
-    def hiccups(self, from_ns: int, to_ns: int, *, timeout_s: float = 3.0) -> list[Hiccup]:
+    def hiccups(self, from_ns: int, to_ns: int, *, timeout_s: float = 30.0) -> list[Hiccup]:
         """The windows that overlap the time, once the probe has written past ``to_ns``.
 
         Raises WaitTimeout when it does not, DiskFullError or LabError when the probe has ended. Nothing is said to be

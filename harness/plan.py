@@ -77,9 +77,12 @@ BROKER_CORES, GROUP_CORES = 0.03, 0.003
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 """A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
 4.6.0 took 0.011."""
+STEADY_CORES = 0.08
+"""Clients of a trial, the questions to its name servers, and its share of what the start of ever further clusters takes. Twenty
+at once on two cores took thirteen minutes for what ten do in five, and heartbeats of both sides were late."""
 CORES_5X = 1.4
 """How much more nodes and clients of 5.x need."""
-LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.7
+LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.4
 """A table of 70,000 topics, and its registration in text and bytes. While such a table comes up and grows its cluster takes
 whatever the cores have left: three small clusters beside it made it no slower, nine doubled its time and theirs."""
 OPERATION_BYTES = 360
@@ -126,6 +129,8 @@ class PlannedDeployment:
 
     def _cores_of(self, trial: PlannedTrial) -> float:
         load = trial.arm.load
+        if isinstance(load, SteadyClients):
+            return STEADY_CORES
         if isinstance(load, KeyedSends):
             return len(load.kinds) * BUSY_GROUP_CORES
         if isinstance(load, QueueNumbers):
