@@ -234,3 +234,14 @@ def _family(memory_mb: int) -> Plan:
     names = ("retry-topic-flood", "name-server-divergence", "dead-letter")
     wish = Wish(scenarios=[scenarios.find(name) for name in names], releases=["4.6.0", "4.9.7", "5.3.3"])
     return make_plan(wish, Host(cores=2, memory_mb=memory_mb))
+
+
+def test_brokers_of_5x_beside_others_compare_their_timer_wheel_rarely_unless_the_user_said_how_often() -> None:
+    def intervals(**wish: object) -> set[str | None]:
+        plan = make_plan(Wish(effort="quick", **wish), TWO_CORES)  # type: ignore[arg-type]
+        return {one.settings.conf.get("timerFlushIntervalMs") for wave in plan.waves for one in wave.deployments}
+
+    assert intervals(scenarios=[HANDOVER], releases=["5.3.3"]) == {"60000"}
+    assert intervals(scenarios=[HANDOVER], releases=["4.9.7"]) == {None}
+    assert intervals(scenarios=[STALL], releases=["5.3.3"]) == {None}
+    assert intervals(scenarios=[HANDOVER], releases=["5.3.3"], user_conf={"timerFlushIntervalMs": "500"}) == {None}
