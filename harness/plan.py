@@ -77,9 +77,10 @@ BROKER_CORES, GROUP_CORES = 0.03, 0.003
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 """A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
 4.6.0 took 0.011."""
-STEADY_CORES = 0.06
-"""Clients of a trial, the questions to its name servers, and its share of what the start of ever further clusters takes. Twenty
-at once on two cores took thirteen minutes instead of eight, and clients could not start in time."""
+STEADY_CORES = 0.2
+"""What a trial adds to its idle brokers: its clients 0.09, three name servers that are asked 0.04, what brokers do for them, and
+its share of the start of ever further clusters. Of ten clusters of four brokers, or twenty of two, that were up at once on two
+cores, sends fell behind for minutes, and trials failed."""
 CORES_5X = 1.4
 """How much more nodes and clients of 5.x need."""
 LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.4
