@@ -89,6 +89,7 @@ class Deployment:
     properties: Mapping[str, str]
     store: str = "folder"
     jvm: tuple[str, ...] = ()
+    timer_slack_ms: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +206,12 @@ class _Source:
             raise RunDirectoryError(f"{self.file}: {name!r} is {value!r}, not a whole number")
         return value
 
+    def number(self, name: str, default: float) -> float:
+        value = self.values.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise RunDirectoryError(f"{self.file}: {name!r} is {value!r}, not a number")
+        return float(value)
+
     def words(self, name: str) -> tuple[str, ...]:
         value = self._need(name)
         if not isinstance(value, list):
@@ -286,4 +293,5 @@ def _deployment(source: _Source) -> Deployment:
         properties=_strings(settings.mapping("properties")),
         store=source.text("store", "folder"),
         jvm=source.words("jvm") if "jvm" in source.values else (),
+        timer_slack_ms=source.number("timer_slack_ms", 0.0),
     )

@@ -452,6 +452,7 @@ def _settings_words(deployment: Deployment) -> str:
     words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
     words += [f"its store on a file system of its own ({deployment.store})"] if deployment.store != "folder" else []
     words += [f"JVM options {' '.join(deployment.jvm)}"] if deployment.jvm else []
+    words += [f"timers up to {deployment.timer_slack_ms:g} ms late"] if deployment.timer_slack_ms else []
     return "broker with " + ", ".join(words)
 
 

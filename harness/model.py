@@ -131,6 +131,8 @@ class BrokerSettings:
     name_server_jvm: tuple[str, ...] = ()
     """Further options of the name servers' JVMs."""
     topics_ahead: TopicsAhead | None = None
+    timer_slack_ms: float = 0.0
+    """How late timers of all nodes may fire; 0: as Linux does by itself. Local processes alone, containers have no such setting."""
 
 
 # --- load and faults: what is asked; harness/load and harness/faults do it ----------------------------------------------
@@ -198,7 +200,7 @@ class SteadyClients:
     timer of its own, whose phase is drawn within its own part of the timer's period.
     """
 
-    rate_hz: float = 20.0
+    rate_hz: float = 10.0
     producers: int = 1
     retries: int = 2
     queues: int = 4
@@ -612,6 +614,9 @@ class Arm:
     never came in five trials may still come in half of all."""
     is_apart: bool = False
     """Shares its cluster with no other arm, whose clients, topics or store it might disturb."""
+    phases: Phases | None = None
+    topology: Topology | None = None
+    """Its own phases and topology where they differ from the scenario's; one with a topology needs a cluster of its own."""
 
     @property
     def role(self) -> ArmRole:
@@ -760,6 +765,10 @@ class Scenario:
     def arm(self, name: str) -> Arm:
         """The arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
+
+    def phases_of(self, arm: Arm) -> Phases:
+        """How long its trials stay in each phase."""
+        return arm.phases or self.phases
 
     def judged_arms(self) -> frozenset[str]:
         """Names of the arms that a claim is judged by."""

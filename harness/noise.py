@@ -135,9 +135,10 @@ class NoiseProbe:
         from harness.wait import NotYet, wait_until
 
         def written_past() -> list[Hiccup] | None:
-            found = hiccups_between(self.path, from_ns, to_ns)
+            found = hiccups_since(self.path, from_ns)
+            # The end may lie between two windows, where the probe writes, so that none that overlaps reaches it.
             if found and found[-1].at_ns >= to_ns:
-                return found
+                return [hiccup for hiccup in found if hiccup.from_ns <= to_ns]
             self._require_running()
             raise NotYet(f"windows written up to {found[-1].at_ns if found else 'nowhere'}, wanted {to_ns}")
 
@@ -172,8 +173,8 @@ class NoiseProbe:
         raise LabError(f"the hiccup probe ended with code {code}: {said[-500:] or 'it said nothing'}")
 
 
-def hiccups_between(path: Path, from_ns: int, to_ns: int) -> list[Hiccup]:
-    """The windows of a hiccups.jsonl that overlap the time, in order; a truncated last line is left out.
+def hiccups_since(path: Path, from_ns: int) -> list[Hiccup]:
+    """The windows of a hiccups.jsonl that end at that time or later, in order; a truncated last line is left out.
 
     The file is read from its end, since a trial asks for the last minutes of a file that may hold hours. Windows from
     before a restart of the machine, whose clock began anew, are left out. No file: no windows.
@@ -188,7 +189,7 @@ def hiccups_between(path: Path, from_ns: int, to_ns: int) -> list[Hiccup]:
         if hiccups and hiccup.at_ns < hiccups[-1].at_ns:
             hiccups.clear()
         hiccups.append(hiccup)
-    return [hiccup for hiccup in hiccups if hiccup.at_ns >= from_ns and hiccup.from_ns <= to_ns]
+    return [hiccup for hiccup in hiccups if hiccup.at_ns >= from_ns]
 
 
 def worst_ms(hiccups: Sequence[Hiccup]) -> float | None:

@@ -33,6 +33,7 @@ from harness.model import (
     Scenario,
     SteadyClients,
     StoreFreeze,
+    Topology,
 )
 from harness.releases import is_5x
 
@@ -72,17 +73,15 @@ NODE_UP_S = 1.4
 """A wave begins when all of its nodes are up, and each makes it longer by so much."""
 PROCESS_UP_S = 3.5
 """The same for a trial that lets the next one come up as soon as its process has started."""
-BROKER_CORES, GROUP_CORES = 0.03, 0.003
+BROKER_CORES, GROUP_CORES = 0.025, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 """A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
 4.6.0 took 0.011."""
-STEADY_CORES = 0.2
-"""What a trial adds to its idle brokers: its clients 0.09, three name servers that are asked 0.04, what brokers do for them, and
-its share of the start of ever further clusters. Of ten clusters of four brokers, or twenty of two, that were up at once on two
-cores, sends fell behind for minutes, and trials failed."""
-CORES_5X = 1.4
-"""How much more nodes and clients of 5.x need."""
+STEADY_CORES = 0.07
+"""What a trial adds to its idle brokers: its clients 0.03, three name servers that are asked 0.02, and what brokers do for them."""
+BROKER_CORES_5X, CORES_5X = 1.8, 1.4
+"""How much more idle brokers, and all that trials add, need of 5.x."""
 LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.4
 """A table of 70,000 topics, and its registration in text and bytes. While such a table comes up and grows its cluster takes
 whatever the cores have left: three small clusters beside it made it no slower, nine doubled its time and theirs."""
@@ -94,6 +93,9 @@ fills the cores."""
 RARE_TIMER_FLUSH: Mapping[str, str] = {"timerFlushIntervalMs": "60000"}
 """Once a second a broker of 5.x compares the 37 MiB of its timer wheel byte by byte, full or empty: a quarter of what an idle one
 needs, and two thirds where only the first compiler is at work. Once a minute it is nearly nothing. No claim is about timers."""
+
+TIMER_SLACK_MS = 10.0
+"""Of nodes beside others, whose trials are judged by seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +123,11 @@ class PlannedDeployment:
     """In which of the ways that its faults offer they are made; empty where they offer one only."""
 
     @property
+    def topology(self) -> Topology:
+        """Its nodes; trials that share a cluster want the same."""
+        return self.trials[0].arm.topology or self.scenario.topology
+
+    @property
     def can_stall(self) -> bool:
         """Whether its brokers need the rules of the append stall."""
         return any(isinstance(trial.arm.fault, INSTRUMENTED) for trial in self.trials)
@@ -128,9 +135,10 @@ class PlannedDeployment:
     @property
     def cores(self) -> float:
         """What its nodes and clients need on average, in cores."""
-        needed = BROKER_CORES * self.scenario.topology.brokers + sum(map(self._cores_of, self.trials))
-        table = LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0
-        return table + (needed * CORES_5X if is_5x(self.release) else needed)
+        brokers, trials = BROKER_CORES * self.topology.brokers, sum(map(self._cores_of, self.trials))
+        if is_5x(self.release):
+            brokers, trials = brokers * BROKER_CORES_5X, trials * CORES_5X
+        return brokers + trials + (LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0)
 
     def _cores_of(self, trial: PlannedTrial) -> float:
         load = trial.arm.load
@@ -141,7 +149,7 @@ class PlannedDeployment:
         if isinstance(load, QueueNumbers):
             rate_hz = load.rate_hz
         elif isinstance(load, OrderedGroups):
-            rate_hz = load.queues_per_broker * self.scenario.topology.masters * load.rate_per_queue_hz
+            rate_hz = load.queues_per_broker * self.topology.masters * load.rate_per_queue_hz
         else:
             return 0.0
         return load.groups * (GROUP_CORES + BUSY_GROUP_CORES * float((rate_hz / BUSY_GROUP_HZ) ** BATCHING))
@@ -149,7 +157,7 @@ class PlannedDeployment:
     @property
     def memory_mb(self) -> int:
         """Resident memory of nodes and clients, from what runs on real machines used."""
-        topology = self.scenario.topology
+        topology = self.topology
         clients = 1 if self.scenario.exclusive else sum(_clients_of(trial.arm.load) for trial in self.trials)
         nodes = topology.name_servers * NAMESRV_MB + topology.brokers * BROKER_MB
         if _has_large_table(self.settings):
@@ -163,9 +171,7 @@ class PlannedDeployment:
         if not self.scenario.exclusive:
             usual_s = self.scenario.trial_s or ORDERED_TRIAL_S
             return max(trial.arm.trial_s or usual_s for trial in self.trials)
-        phases = self.scenario.phases
-        fixed_s = phases.steady_s + phases.hold_s_max + phases.recover_s + TRIAL_OVERHEAD_S
-        return BOOT_S + sum(fixed_s + _fault_s(trial) for trial in self.trials)
+        return BOOT_S + sum(_phases_s(self.scenario, trial) + TRIAL_OVERHEAD_S for trial in self.trials)
 
     @property
     def history_bytes(self) -> int:
@@ -178,6 +184,11 @@ def _clients_of(load: Load) -> int:
     return 2 if isinstance(load, OrderedGroups) else 1
 
 
+def _phases_s(scenario: Scenario, trial: PlannedTrial) -> float:
+    phases = scenario.phases_of(trial.arm)
+    return phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
+
+
 def _fault_s(trial: PlannedTrial) -> float:
     """How long its fault takes by itself."""
     if isinstance(trial.arm.fault, BrokerCrash):
@@ -188,7 +199,7 @@ def _fault_s(trial: PlannedTrial) -> float:
 def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
     load = trial.arm.load
     if isinstance(load, OrderedGroups):
-        queues = load.queues_per_broker * deployment.scenario.topology.masters
+        queues = load.queues_per_broker * deployment.topology.masters
         return queues * load.rate_per_queue_hz * (1 + load.groups) * ORDERED_TRIAL_S
     if isinstance(load, QueueNumbers):
         return load.rate_hz * (1 + load.groups) * deployment.seconds
@@ -198,9 +209,7 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
         return 2 * load.rate_hz * deployment.seconds
     if isinstance(load, FailingMessages):
         return float(20 * load.messages)
-    phases = deployment.scenario.phases
-    seconds = phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
-    return float(trial.params["rate_hz"]) * (seconds + 1.0)
+    return float(trial.params["rate_hz"]) * (_phases_s(deployment.scenario, trial) + 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +225,7 @@ class Wave:
         quick = sum(not isinstance(load, OrderedGroups) for load in loads)
         # Those that are through sooner come up beside the others.
         waits_s = UP_S * max(0, len(loads) - quick - UP_AT_ONCE) + PROCESS_UP_S * max(0, quick - UP_AT_ONCE)
-        nodes = sum(one.scenario.topology.nodes for one in self.deployments[1:])
+        nodes = sum(one.topology.nodes for one in self.deployments[1:])
         return max(one.seconds for one in self.deployments) + NODE_UP_S * nodes + waits_s
 
 
@@ -346,7 +355,7 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
                 for arm in arms:
                     settings = injection_of(arm.fault, way).brokers(settings)
                 if not scenario.exclusive or scenario.shares_machine:
-                    settings = _beside_others(settings, release, wish)
+                    settings = _beside_others(settings, release, wish, exclusive=scenario.exclusive)
                 if trials:
                     found.append(
                         PlannedDeployment(
@@ -362,14 +371,14 @@ def _deployments(scenario: Scenario, wish: Wish) -> list[PlannedDeployment]:
     return found
 
 
-def _beside_others(settings: BrokerSettings, release: str, wish: Wish) -> BrokerSettings:
+def _beside_others(settings: BrokerSettings, release: str, wish: Wish, *, exclusive: bool) -> BrokerSettings:
     """What brokers are started with that share the cores with those of other deployments."""
     if not _has_large_table(settings):
         settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
     if is_5x(release):
         conf = {key: value for key, value in RARE_TIMER_FLUSH.items() if key not in wish.user_conf}
         settings = dataclasses.replace(settings, conf={**conf, **settings.conf})
-    return settings
+    return settings if exclusive else dataclasses.replace(settings, timer_slack_ms=TIMER_SLACK_MS)
 
 
 def _has_large_table(settings: BrokerSettings) -> bool:
@@ -419,7 +428,11 @@ def _by_settings(scenario: Scenario, arms: Sequence[Arm]) -> list[tuple[str, Bro
         ]
     groups: list[tuple[str, BrokerSettings, list[Arm]]] = []
     for arm in arms:
-        shared = (group for group in groups if group[1] == arm.broker and not group[2][0].is_apart)
+        shared = (
+            group
+            for group in groups
+            if group[1] == arm.broker and group[2][0].topology == arm.topology and not group[2][0].is_apart
+        )
         if not arm.is_apart and (group := next(shared, None)):
             group[2].append(arm)
         else:

@@ -156,6 +156,7 @@ class DeploymentRecord:
     overrides: tuple[str, ...] = ()
     store: str = "folder"
     jvm: tuple[str, ...] = ()
+    timer_slack_ms: float = 0.0
 
 
 def read_manifest(run_path: Path) -> Manifest:

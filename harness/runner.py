@@ -198,7 +198,7 @@ def _cluster_spec(context: RunContext, name: str, planned: PlannedDeployment) ->
     return ClusterSpec(
         name=name,
         release=planned.release,
-        topology=planned.scenario.topology,
+        topology=planned.topology,
         settings=planned.settings,
         user_conf=context.user_conf,
         can_stall=planned.can_stall,
@@ -212,7 +212,7 @@ def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecor
         incident=planned.scenario.name,
         release=planned.release,
         index=planned.index,
-        topology=dataclasses.asdict(planned.scenario.topology),
+        topology=dataclasses.asdict(planned.topology),
         logging=settings.logging,
         log_zone=STOCK_ZONE if settings.logging == "stock" else LAB_ZONE,
         settings={
@@ -222,6 +222,7 @@ def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecor
         },
         store=settings.store,
         jvm=settings.jvm,
+        timer_slack_ms=settings.timer_slack_ms,
     )
 
 
@@ -330,7 +331,7 @@ class _Deployment:
                 ready = TrialContext(
                     record=record,
                     arm=trial.arm,
-                    phases=self.planned.scenario.phases,
+                    phases=self.planned.scenario.phases_of(trial.arm),
                     cluster=self.cluster,
                     directory=directory,
                     events=events,

@@ -6,6 +6,7 @@ consumer to the last, which is the one that goes its own way. Every name server 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
@@ -38,8 +39,13 @@ HOLD_S = 150.0
 """A name server drops a broker that is silent after 120 s, which it looks for every 10 s (5 s in 5.3.3)."""
 LAST = ("namesrv-3",)
 OTHERS = ("namesrv-1", "namesrv-2")
-LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
-NO_RETRY = SteadyClients(first_servers=(0,), second_servers=(2,), retries=0)
+BRIEF = Phases(steady_s=8.0, hold_s_min=90.0, hold_s_max=90.0, recover_s=90.0)
+"""Three periods of a client's route timer, for what does not wait for a name server to drop a broker."""
+BRIEF_TRIAL_S = 200.0
+
+LOAD = SteadyClients(rate_hz=10.0, first_servers=(0,), second_servers=(2,))
+RETRY = SteadyClients(first_servers=(0,), second_servers=(2,))
+NO_RETRY = dataclasses.replace(RETRY, retries=0)
 
 NO_NEW_TOPIC = BrokerSettings(conf={"transactionCheckInterval": "600000"})
 """A minute after its start a broker of 4.x makes a topic for its first check of transactions, and with any new topic it tells
@@ -369,7 +375,14 @@ SCENARIO = Scenario(
     summary="Three name servers, two brokers, clients that are bound to different name servers.",
     topology=Topology(name="three-servers-two-masters", name_servers=3, masters=2),
     arms=(
-        Arm(name="baseline", what="all hear the same", fault=NoFault(), load=LOAD),
+        Arm(
+            name="baseline",
+            what="all hear the same",
+            fault=NoFault(),
+            load=LOAD,
+            phases=BRIEF,
+            trial_s=BRIEF_TRIAL_S,
+        ),
         Arm(
             name="incident-forgotten-topic",
             what="the last name server loses the topic",
@@ -382,6 +395,8 @@ SCENARIO = Scenario(
             what="the last name server is restarted, and a topic is created meanwhile",
             fault=RestartNameServer(),
             load=LOAD,
+            phases=BRIEF,
+            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-server-paused",
@@ -406,24 +421,30 @@ SCENARIO = Scenario(
             what="the topic gets twice its queues; ten producers with timers of their own",
             fault=MoreQueues(),
             load=SteadyClients(producers=10, rate_hz=40.0, first_servers=(0,), second_servers=(2,)),
+            phases=BRIEF,
+            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-broker-killed",
             what="the second broker is killed; sends without retries",
             fault=BrokerAway(),
             load=NO_RETRY,
+            phases=BRIEF,
+            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-broker-paused",
             what="the second broker stands still; sends with the default retries",
             fault=PauseNode(node="broker-b"),
-            load=LOAD,
+            load=RETRY,
         ),
         Arm(
             name="fix-retries",
             what="the second broker is killed; sends with the default retries",
             fault=BrokerAway(),
-            load=LOAD,
+            load=RETRY,
+            phases=BRIEF,
+            trial_s=BRIEF_TRIAL_S,
         ),
     ),
     phases=Phases(steady_s=8.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=90.0),

@@ -49,7 +49,9 @@ DECODER = "org.apache.rocketmq.remoting.netty.NettyDecoder"
 OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
 ROUTES = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager"
 
-LOAD = SteadyClients()
+LOAD = SteadyClients(rate_hz=10.0)
+WITHOUT_SLAVES = Topology(name="three-servers-two-masters", name_servers=3, masters=2)
+"""Of small frames, where nothing is asked about a slave."""
 
 
 def _small(share: float, **conf: str) -> BrokerSettings:
@@ -453,6 +455,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=LOAD,
             broker=_small(0.97),
+            topology=WITHOUT_SLAVES,
             trial_s=145.0,
         ),
         Arm(
@@ -462,6 +465,7 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=_small(0.97),
             cells=({"name_bytes": 31}, {"name_bytes": ARTICLE_NAME_BYTES}, {"name_bytes": 95}),
+            topology=WITHOUT_SLAVES,
             trial_s=170.0,
         ),
         Arm(
@@ -494,6 +498,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=LOAD,
             broker=_small(1.5, compressedRegister="true"),
+            topology=WITHOUT_SLAVES,
             trial_s=145.0,
             releases=RELEASES_4X,
         ),
@@ -503,6 +508,7 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=LOAD,
             broker=_small(1.5, enableSplitRegistration="true"),
+            topology=WITHOUT_SLAVES,
             trial_s=145.0,
             releases=("5.3.3",),
         ),

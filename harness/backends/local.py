@@ -15,6 +15,7 @@ from harness.clock import mono_ns
 from harness.errors import LeaseError, NodeStartError
 from harness.leases import Lease, LeasedProcess, Leases
 from harness.releases import MODULE_FLAGS, Java, cache_home, ensure_jars
+from harness.timers import timer_slack
 
 
 class LocalCluster:
@@ -157,7 +158,7 @@ class LocalCluster:
             str(launch.conf),
         ]
         inherited = {key: value for key, value in os.environ.items() if key not in ("NAMESRV_ADDR", "ROCKETMQ_HOME")}
-        with launch.stdout.open("ab") as out:
+        with launch.stdout.open("ab") as out, timer_slack(self.spec.settings.timer_slack_ms):
             self._processes[launch.node.name] = self._leases.spawn(
                 command,
                 name=f"{launch.node.name} of {self.spec.name}",

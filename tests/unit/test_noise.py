@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import harness
-from harness.errors import DiskFullError, LabError
+from harness.errors import DiskFullError, LabError, WaitTimeout
 from harness.leases import Leases
-from harness.noise import NoiseProbe, hiccups_between, measure_window, run_probe, worst_ms
+from harness.noise import NoiseProbe, hiccups_since, measure_window, run_probe, worst_ms
 from harness.recorder import EventLog, read_records
 from harness.wait import wait_until
 
@@ -71,28 +72,46 @@ def hiccup_line(index: int, late_ms: float = 0.1, *, base_ns: int = 0) -> str:
 ANCHOR = '{"type":"anchor","n":1,"process":"noise","mono_ns":1,"wall_us":1}\n'
 
 
+def _running(path: Path) -> NoiseProbe:
+    """A probe that has not ended, and wrote this file."""
+    return NoiseProbe(SimpleNamespace(poll=lambda: None), path)  # type: ignore[arg-type]
+
+
 def test_a_slice_has_every_window_that_overlaps_the_time(tmp_path: Path) -> None:
     path = tmp_path / "hiccups.jsonl"
     path.write_text(ANCHOR + "".join(hiccup_line(index, index) for index in range(10)) + ANCHOR)
-    found = hiccups_between(path, 3 * WINDOW_NS + 1, 5 * WINDOW_NS - 1)
+    found = _running(path).hiccups(3 * WINDOW_NS + 1, 5 * WINDOW_NS - 1)
     assert [hiccup.late_ms_max for hiccup in found] == [3, 4]
     assert worst_ms(found) == 4
+
+
+def test_a_slice_may_end_between_two_windows_where_the_probe_writes(tmp_path: Path) -> None:
+    path = tmp_path / "hiccups.jsonl"
+    path.write_text(hiccup_line(0, 1) + hiccup_line(1, 2, base_ns=200_000))
+    assert [hiccup.late_ms_max for hiccup in _running(path).hiccups(1, WINDOW_NS + 100_000)] == [1]
+
+
+def test_a_slice_that_is_not_written_yet_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "hiccups.jsonl"
+    path.write_text(hiccup_line(0))
+    with pytest.raises(WaitTimeout, match=f"written up to {WINDOW_NS}, wanted {WINDOW_NS + 1}"):
+        _running(path).hiccups(1, WINDOW_NS + 1, timeout_s=0.1)
 
 
 def test_a_truncated_last_line_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "hiccups.jsonl"
     path.write_text(hiccup_line(0, 1.5) + hiccup_line(1, 80)[:-20])
-    assert [hiccup.late_ms_max for hiccup in hiccups_between(path, 0, 10 * WINDOW_NS)] == [1.5]
+    assert [hiccup.late_ms_max for hiccup in hiccups_since(path, 0)] == [1.5]
 
 
 def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "hiccups.jsonl"
     path.write_text('{"type":"hiccup"\n{"type":"hiccup","from_ns":"x"}\n[]\n' + hiccup_line(0, 1.5))
-    assert worst_ms(hiccups_between(path, 0, WINDOW_NS)) == 1.5
+    assert worst_ms(hiccups_since(path, 0)) == 1.5
 
 
 def test_nothing_measured_is_not_the_same_as_quiet(tmp_path: Path) -> None:
-    assert hiccups_between(tmp_path / "none.jsonl", 0, 1) == []
+    assert hiccups_since(tmp_path / "none.jsonl", 0) == []
     assert worst_ms([]) is None
 
 
@@ -100,17 +119,17 @@ def test_a_slice_of_a_long_file_is_found_at_its_end_and_at_its_start(tmp_path: P
     path = tmp_path / "hiccups.jsonl"
     count = 20_000  # About 2 MB, half an hour of windows: more than is read at first.
     path.write_text("".join(hiccup_line(index, index) for index in range(count)))
-    late = hiccups_between(path, (count - 3) * WINDOW_NS + 1, count * WINDOW_NS)
-    early = hiccups_between(path, 1, 2 * WINDOW_NS - 1)
+    late = hiccups_since(path, (count - 3) * WINDOW_NS + 1)
+    early = hiccups_since(path, 1)
     assert [hiccup.late_ms_max for hiccup in late] == [count - 3, count - 2, count - 1]
-    assert [hiccup.late_ms_max for hiccup in early] == [0, 1]
+    assert [hiccup.late_ms_max for hiccup in early] == list(range(count))
 
 
 def test_windows_from_before_a_restart_of_the_machine_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "hiccups.jsonl"
     before = "".join(hiccup_line(index, 99) for index in range(100))
     path.write_text(before + "".join(hiccup_line(index, 1) for index in range(5)))
-    assert [hiccup.late_ms_max for hiccup in hiccups_between(path, 0, 100 * WINDOW_NS)] == [1] * 5
+    assert [hiccup.late_ms_max for hiccup in hiccups_since(path, 0)] == [1] * 5
 
 
 # --- the real process -------------------------------------------------------------------------------------------------
@@ -135,7 +154,7 @@ def test_a_trial_gets_its_slice_in_its_own_events(state_dir: Path, tmp_path: Pat
     path = tmp_path / "hiccups.jsonl"
     with Leases.open(state_dir) as leases:
         probe = NoiseProbe.start(leases, path, until_s=60)
-        wait_until("the first window", lambda: hiccups_between(path, 0, 1 << 62) or None, timeout_s=20)
+        wait_until("the first window", lambda: hiccups_since(path, 0) or None, timeout_s=20)
         from_ns = time.monotonic_ns()
         time.sleep(0.35)
         to_ns = time.monotonic_ns()
@@ -155,7 +174,7 @@ def test_a_frozen_machine_shows_in_the_slice(state_dir: Path, tmp_path: Path) ->
     path = tmp_path / "hiccups.jsonl"
     with Leases.open(state_dir) as leases:
         probe = NoiseProbe.start(leases, path, until_s=60)
-        wait_until("the first window", lambda: hiccups_between(path, 0, 1 << 62) or None, timeout_s=20)
+        wait_until("the first window", lambda: hiccups_since(path, 0) or None, timeout_s=20)
         pid = probe.process.pid
         from_ns = time.monotonic_ns()
         os.kill(pid, signal.SIGSTOP)
@@ -170,7 +189,7 @@ def test_a_probe_that_died_is_an_error_and_not_a_quiet_machine(state_dir: Path, 
     path = tmp_path / "hiccups.jsonl"
     with Leases.open(state_dir) as leases:
         probe = NoiseProbe.start(leases, path, until_s=60)
-        wait_until("the first window", lambda: hiccups_between(path, 0, 1 << 62) or None, timeout_s=20)
+        wait_until("the first window", lambda: hiccups_since(path, 0) or None, timeout_s=20)
         probe.process.kill()
         with pytest.raises(LabError, match="the hiccup probe ended with code -9"):
             probe.hiccups(0, time.monotonic_ns() + 1_000_000_000)
