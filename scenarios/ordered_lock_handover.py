@@ -26,14 +26,16 @@ from harness.model import (
 )
 from scenarios.ordered_lock_claims import CLAIMS
 
-GROUPS = 14
-"""Owners of an arm in one deployment: three deployments make 42 independent ones, each with 4 of 8 queues."""
-QUEUES_PER_BROKER = 4
-RATE_PER_QUEUE_HZ = 1.5
+GROUPS = 21
+"""Owners of an arm in one deployment: two deployments make 42 independent ones, each with 3 of 6 queues or all of them."""
+QUEUES_PER_BROKER = 3
+RATE_PER_QUEUE_HZ = 0.8
 """Every message is a pull of its own for each group: little load for many owners, which all wait at the same time. A queue
 that stood still for longer than the gap between two messages has one waiting at its take-over, so that the gap does not
 enter the figure; where it moves at once the gap would, and the rate is higher."""
-RATE_WITHOUT_WAIT_HZ = 5.0
+RATE_WITHOUT_WAIT_HZ = 2.5
+RATE_OF_A_BACKLOG_HZ = 1.5
+"""Where messages that pile up are counted."""
 QUICK_LOAD = {"groups": 7}
 
 
@@ -92,7 +94,7 @@ SCENARIO = Scenario(
             name="incident-late-replacement",
             what="kill -9 of the owners, which had every queue; their replacements join after that, as in a migration.",
             fault=KillOwners(),
-            load=_load(successor_joins="after"),
+            load=_load(successor_joins="after", rate_per_queue_hz=RATE_OF_A_BACKLOG_HZ),
         ),
         Arm(
             name="incident-silent-owner",
@@ -161,7 +163,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=180.0, recover_s=3.0),
     claims=CLAIMS,
-    effort=Effort(trials=3, deployments=3),
+    effort=Effort(trials=2, deployments=2),
     quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={
         "incident-as-documented": (),

@@ -46,7 +46,7 @@ def _load(groups: int) -> OrderedGroups:
     return OrderedGroups(
         groups=groups,
         queues_per_broker=4,
-        rate_per_queue_hz=2.5,
+        rate_per_queue_hz=1.5,
         owner_start_spread_s=15.0,
         successor_joins="after",
         owner_properties=ASKING,
@@ -59,8 +59,8 @@ TWICE = _load(28)
 """A sixth of the owners are to lose something: 56 of them tell that from none."""
 THRICE = _load(22)
 """None of 44 bounds the share below 0.1, also where a few owners had not begun to consume yet."""
-EACH = _load(8)
-"""Of the ratios that no claim is about: 96 owners of the arm, 16 of each cell."""
+EACH = _load(4)
+"""Of the ratios that no claim is about: 48 owners of the arm, 8 of each cell."""
 
 
 def _taken(name: str, arm: str, ratio: int, relation: str, bound: float, why: str) -> Part:

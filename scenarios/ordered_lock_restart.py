@@ -23,16 +23,16 @@ from harness.model import (
     Scenario,
     Topology,
 )
-from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, SHORT
+from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ, SHORT
 
-GROUPS = 20
+GROUPS = 40
 
 
 def _load(properties: dict[str, str] | None = None, *, replaced: bool = False) -> OrderedGroups:
     return OrderedGroups(
         groups=GROUPS,
         queues_per_broker=QUEUES_PER_BROKER,
-        rate_per_queue_hz=1.5,
+        rate_per_queue_hz=RATE_PER_QUEUE_HZ,
         owner_age_s_min=25.0,
         successor_joins="after" if replaced else "before",
         owner_properties=properties or {},
@@ -73,7 +73,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=6.0, hold_s_min=10.0, hold_s_max=95.0, recover_s=3.0),
     claims=(),
-    effort=Effort(trials=2, deployments=2),
+    effort=Effort(trials=1, deployments=1),
     quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
     quick_cells={"fix-short-lock": ()},
     exclusive=False,

@@ -11,11 +11,11 @@ shift
 case $kind in
   namesrv)
     main=org.apache.rocketmq.namesrv.NamesrvStartup
-    heap=${JVM_HEAP:--Xms64m -Xmx128m -XX:+UseSerialGC -Xss512k -XX:TieredStopAtLevel=1}
+    heap=${JVM_HEAP:--Dtls.server.mode=disabled -Xms64m -Xmx128m -XX:+UseSerialGC -Xss512k -XX:TieredStopAtLevel=1}
     ;;
   broker)
     main=org.apache.rocketmq.broker.BrokerStartup
-    heap=${JVM_HEAP:--Xms256m -Xmx512m -Xmn128m -XX:+UseSerialGC -Xss512k -XX:MaxDirectMemorySize=512m}
+    heap=${JVM_HEAP:--Dtls.server.mode=disabled -Xms256m -Xmx512m -Xmn128m -XX:+UseSerialGC -Xss512k -XX:MaxDirectMemorySize=512m}
     ;;
   *)
     echo "start.sh namesrv|broker, not $kind" >&2

@@ -26,8 +26,18 @@ CLUSTER_NAME = "mqlab"
 
 NAMESRV_MAIN = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_MAIN = "org.apache.rocketmq.broker.BrokerStartup"
-NAMESRV_JVM = ("-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:TieredStopAtLevel=1")
-BROKER_JVM = ("-Xms256m", "-Xmx512m", "-Xmn128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:MaxDirectMemorySize=512m")
+NO_TLS = "-Dtls.server.mode=disabled"
+"""By itself every node makes a key and a certificate as it starts, which nobody here uses: two seconds of 4.9.7 and 5.3.3."""
+NAMESRV_JVM = (NO_TLS, "-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:TieredStopAtLevel=1")
+BROKER_JVM = (
+    NO_TLS,
+    "-Xms256m",
+    "-Xmx512m",
+    "-Xmn128m",
+    "-XX:+UseSerialGC",
+    "-Xss512k",
+    "-XX:MaxDirectMemorySize=512m",
+)
 
 LAB_BROKER_CONF: Mapping[str, str] = {
     "brokerClusterName": CLUSTER_NAME,

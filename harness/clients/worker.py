@@ -17,6 +17,8 @@ import jpype
 from harness.clients.serve import serve
 
 ANCHOR_PERIOD_S = 10.0
+ADMIN_MS_MAX = 60_000
+"""Of one admin request. By itself the library waits 5 s, which is too short where others start a dozen brokers."""
 END_S_MAX = 4.0
 """More than a send's usual timeout, less than what the harness waits for a client's end."""
 
@@ -184,7 +186,7 @@ class Worker:
 
     def delete_offline_retry_topics(self, namesrv: str) -> list[str]:
         """Find the retry topics of offline groups and delete them, with nothing but the client library's own calls."""
-        admin = jpype.JClass("org.apache.rocketmq.tools.admin.DefaultMQAdminExt")()
+        admin = jpype.JClass("org.apache.rocketmq.tools.admin.DefaultMQAdminExt")(jpype.JLong(ADMIN_MS_MAX))
         self._prepare(admin, "admin", namesrv, {})
         admin.start()
         java_set = jpype.JClass("java.util.HashSet")

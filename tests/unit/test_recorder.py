@@ -85,7 +85,8 @@ TRIAL_FIELDS = (
     "live_conf status error attempt superseded_by way"
 )
 DEPLOYMENT_FIELDS = (
-    "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm timer_slack_ms"
+    "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "
+    "timer_slack_ms"
 )
 
 

@@ -16,8 +16,8 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * <p>No release tells when a queue's flag changes, and reading a flag costs nanoseconds.
  */
 public final class QueueWatch implements Runnable {
-    private static final long PERIOD_MS = 10;
-    private static final int THREADS_EVERY = 100;
+    private static final long PERIOD_MS = 20;
+    private static final int THREADS_EVERY = 50;
     private static final int THREADS_MAX = 4096;
 
     private final History history;
