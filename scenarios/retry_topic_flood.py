@@ -67,7 +67,7 @@ def _small(share: float, **conf: str) -> BrokerSettings:
 FULL = BrokerSettings(
     jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"),
     name_server_jvm=("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4"),
-    topics_ahead=TopicsAhead(frame_bytes=FULL_BYTES, share=0.9949, name_bytes=ARTICLE_NAME_BYTES),
+    topics_ahead=TopicsAhead(frame_bytes=FULL_BYTES, share=0.9946, name_bytes=ARTICLE_NAME_BYTES),
 )
 """Filled to a little more than 0.5 % below the limit; a heap that holds the table a few times over, and both compilers, since
 each name server reads 16 MiB of JSON for every topic that comes."""
