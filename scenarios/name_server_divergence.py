@@ -43,9 +43,8 @@ BRIEF = Phases(steady_s=8.0, hold_s_min=90.0, hold_s_max=90.0, recover_s=90.0)
 """Three periods of a client's route timer, for what does not wait for a name server to drop a broker."""
 BRIEF_TRIAL_S = 200.0
 
-LOAD = SteadyClients(rate_hz=10.0, first_servers=(0,), second_servers=(2,))
-RETRY = SteadyClients(first_servers=(0,), second_servers=(2,))
-NO_RETRY = dataclasses.replace(RETRY, retries=0)
+LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
+NO_RETRY = dataclasses.replace(LOAD, retries=0)
 
 NO_NEW_TOPIC = BrokerSettings(conf={"transactionCheckInterval": "600000"})
 """A minute after its start a broker of 4.x makes a topic for its first check of transactions, and with any new topic it tells
@@ -436,13 +435,13 @@ SCENARIO = Scenario(
             name="incident-broker-paused",
             what="the second broker stands still; sends with the default retries",
             fault=PauseNode(node="broker-b"),
-            load=RETRY,
+            load=LOAD,
         ),
         Arm(
             name="fix-retries",
             what="the second broker is killed; sends with the default retries",
             fault=BrokerAway(),
-            load=RETRY,
+            load=LOAD,
             phases=BRIEF,
             trial_s=BRIEF_TRIAL_S,
         ),

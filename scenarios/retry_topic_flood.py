@@ -49,7 +49,7 @@ DECODER = "org.apache.rocketmq.remoting.netty.NettyDecoder"
 OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
 ROUTES = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager"
 
-LOAD = SteadyClients(rate_hz=10.0)
+LOAD = SteadyClients()
 WITHOUT_SLAVES = Topology(name="three-servers-two-masters", name_servers=3, masters=2)
 """Of small frames, where nothing is asked about a slave."""
 
