@@ -265,7 +265,7 @@ class KeyedSends:
     keys: int = 97
     """Neither they nor the share of one thread a multiple of the number of queues: round robin would then put every key
     where it was before."""
-    rate_hz: float = 97.0
+    rate_hz: float = 48.5
     body_bytes: int = 128
 
 
@@ -617,6 +617,8 @@ class Arm:
     phases: Phases | None = None
     topology: Topology | None = None
     """Its own phases and topology where they differ from the scenario's; one with a topology needs a cluster of its own."""
+    stands_in_for: str = ""
+    """The arm that shows the same better, and needs more of the host: this one is run where that cannot be, or when asked for."""
 
     @property
     def role(self) -> ArmRole:

@@ -1,7 +1,9 @@
-"""From incidents, releases and an effort to an ordered list of waves of deployments, each with its trials.
+"""From incidents, releases and an effort to the order in which deployments start, each with its trials.
 
-A *deployment* is one cluster that is up and holds as many trials as its settings allow. Deployments that mostly wait
-run side by side in one *wave*; a deployment whose trials measure milliseconds has a wave of its own.
+A *deployment* is one cluster that is up and holds as many trials as its settings allow. Deployments that mostly wait run side
+by side. Where clients wait for each other, one starts as soon as there is room beside those that are up (the *relay*); where
+brokers and name servers are watched for seconds, none may boot meanwhile, and those of a *wave* boot first and then run. A
+deployment whose trials measure milliseconds has a wave of its own.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from harness.model import (
     Topology,
 )
 from harness.releases import is_5x
+from harness.room import fits
 
 EffortName = Literal["quick", "full"]
 
@@ -62,22 +65,31 @@ MEMORY_SHARE_4X = 0.65
 MEMORY_SHARE = 0.65
 """Of the host's memory, what a wave may take; the rest is for page cache, and for nodes that take a tenth more than others did."""
 CORES_SHARE = 1.0
-"""Of the cores, what the trials of a wave may need on average if all of them ran at once. They do not: they find their queues a
-few at a time (``CLIENT_BOOTS_PER_CORE``), so that some have ended when others begin."""
-CLIENT_BOOTS_PER_CORE = 3
-"""Trials that come up at once, which is as much waiting as work. Nine on two cores took five minutes for what each does alone in
-40 s: heartbeats that come too late make members leave their groups, and each that leaves or comes back makes all rebalance."""
-UP_AT_ONCE, UP_S = 2 * CLIENT_BOOTS_PER_CORE, 8.0
+"""Of the cores, what the trials of a wave may need on average if all of them ran at once."""
+RELAY_SHARE = 0.95
+"""Of the cores, what the trials of a relay may need on average, from their start to their end: there is always one that starts
+and one that waits."""
+TRIALS_AHEAD = 2
+"""The next cluster of a relay boots when no more trials than this have still to find room."""
+CLIENT_BOOTS_PER_CORE = 5
+"""Trials that come up at once. The first messages come when all have their queues: until then ten on two cores are as far
+after a minute as three in turn."""
+UP_AT_ONCE, PROCESS_UP_S = 6, 3.5
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
 NODE_UP_S = 0.8
 """A wave begins when all of its nodes are up, and each makes it longer by so much."""
-PROCESS_UP_S = 3.5
-"""The same for a trial that lets the next one come up as soon as its process has started."""
+NODE_CORE_S, PROCESS_CORE_S, GROUP_CORE_S = 2.0, 2.0, 0.25
+"""Seconds of a core that it takes until a node is up, a client process, and the two members of a group with their queues, beside
+others that do the same: ten ordered trials of 4.9.7 took 117 s in four clusters, twelve of queue numbers 74 in one."""
 BROKER_CORES, GROUP_CORES = 0.025, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 """A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
 4.6.0 took 0.011."""
+SEND_CORE_S = 0.0005
+"""What a producer and its broker need for a message that is sent by itself, in seconds of a core."""
+FLOWING = 0.5
+"""Ordered messages begin to flow when all members have their queues, which is half of a trial's time."""
 STEADY_CORES = 0.07
 """What a trial adds to its idle brokers: its clients 0.03, three name servers that are asked 0.02, and what brokers do for them."""
 BROKER_CORES_5X, CORES_5X = 1.8, 1.4
@@ -136,24 +148,46 @@ class PlannedDeployment:
     @property
     def cores(self) -> float:
         """What its nodes and clients need on average, in cores."""
-        brokers, trials = BROKER_CORES * self.topology.brokers, sum(map(self._cores_of, self.trials))
-        if is_5x(self.release):
-            brokers, trials = brokers * BROKER_CORES_5X, trials * CORES_5X
-        return brokers + trials + (LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0)
+        large = LARGE_FRAME_CORES if _has_large_table(self.settings) else 0.0
+        return large + sum(map(self.cores_of, self.trials))
 
-    def _cores_of(self, trial: PlannedTrial) -> float:
+    def cores_of(self, trial: PlannedTrial) -> float:
+        """What a trial needs on average from its start to its end with its part of the idle brokers, in cores."""
+        brokers = BROKER_CORES * self.topology.brokers * (BROKER_CORES_5X if is_5x(self.release) else 1.0)
+        steady = self._steady_cores_of(trial) * (CORES_5X if is_5x(self.release) else 1.0)
+        start = self.start_core_s(trial) / self.seconds_of(trial) if self.is_relayed else 0.0
+        return brokers / len(self.trials) + steady + start
+
+    def start_core_s(self, trial: PlannedTrial) -> float:
+        """What it takes until the clients of a trial are up, in seconds of a core."""
+        load = trial.arm.load
+        needed = PROCESS_CORE_S * _clients_of(load) + GROUP_CORE_S * _groups_of(load)
+        return needed * (CORES_5X if is_5x(self.release) else 1.0)
+
+    @property
+    def is_relayed(self) -> bool:
+        """Whether it may boot beside others that are at work: no node is watched for what a boot delays."""
+        loads = (trial.arm.load for trial in self.trials)
+        return not self.scenario.exclusive and all(
+            isinstance(load, OrderedGroups | QueueNumbers | KeyedSends) for load in loads
+        )
+
+    def _steady_cores_of(self, trial: PlannedTrial) -> float:
         load = trial.arm.load
         if isinstance(load, SteadyClients):
             return STEADY_CORES
         if isinstance(load, KeyedSends):
-            return len(load.kinds) * BUSY_GROUP_CORES
+            busy = BUSY_GROUP_CORES * float((load.rate_hz / BUSY_GROUP_HZ) ** BATCHING)
+            return len(load.kinds) * (busy + load.rate_hz * SEND_CORE_S)
         if isinstance(load, QueueNumbers):
             rate_hz = load.rate_hz
         elif isinstance(load, OrderedGroups):
             rate_hz = load.queues_per_broker * self.topology.masters * load.rate_per_queue_hz
         else:
             return 0.0
-        return load.groups * (GROUP_CORES + BUSY_GROUP_CORES * float((rate_hz / BUSY_GROUP_HZ) ** BATCHING))
+        busy = BUSY_GROUP_CORES * float((rate_hz / BUSY_GROUP_HZ) ** BATCHING)
+        flowing = FLOWING if isinstance(load, OrderedGroups) else 1.0
+        return load.groups * (GROUP_CORES + flowing * busy) + flowing * rate_hz * SEND_CORE_S
 
     @property
     def memory_mb(self) -> int:
@@ -170,9 +204,12 @@ class PlannedDeployment:
     def seconds(self) -> float:
         """How long it takes on an idle machine."""
         if not self.scenario.exclusive:
-            usual_s = self.scenario.trial_s or ORDERED_TRIAL_S
-            return max(trial.arm.trial_s or usual_s for trial in self.trials)
+            return max(map(self.seconds_of, self.trials))
         return BOOT_S + sum(_phases_s(self.scenario, trial) + TRIAL_OVERHEAD_S for trial in self.trials)
+
+    def seconds_of(self, trial: PlannedTrial) -> float:
+        """How long one of its trials takes that run side by side."""
+        return trial.arm.trial_s or self.scenario.trial_s or ORDERED_TRIAL_S
 
     @property
     def history_bytes(self) -> int:
@@ -183,6 +220,13 @@ class PlannedDeployment:
 def _clients_of(load: Load) -> int:
     """Client processes of a trial: the owners apart from who takes over, or one for everything."""
     return 2 if isinstance(load, OrderedGroups) else 1
+
+
+def _groups_of(load: Load) -> int:
+    """Groups of two members."""
+    if isinstance(load, OrderedGroups | QueueNumbers):
+        return load.groups
+    return len(load.kinds) if isinstance(load, KeyedSends) else 0
 
 
 def _phases_s(scenario: Scenario, trial: PlannedTrial) -> float:
@@ -214,6 +258,14 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the plan must fit."""
+
+    cores: int
+    memory_mb: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Wave:
     """Deployments that are up at the same time."""
 
@@ -222,49 +274,111 @@ class Wave:
     @property
     def seconds(self) -> float:
         """How long it takes; what starts at once shares the cores while it boots."""
-        loads = [trial.arm.load for one in self.deployments if not one.scenario.exclusive for trial in one.trials]
-        quick = sum(not isinstance(load, OrderedGroups) for load in loads)
-        # Those that are through sooner come up beside the others.
-        waits_s = UP_S * max(0, len(loads) - quick - UP_AT_ONCE) + PROCESS_UP_S * max(0, quick - UP_AT_ONCE)
+        trials = sum(len(one.trials) for one in self.deployments if not one.scenario.exclusive)
         nodes = sum(one.topology.nodes for one in self.deployments[1:])
-        return max(one.seconds for one in self.deployments) + NODE_UP_S * nodes + waits_s
+        waits_s = NODE_UP_S * nodes + PROCESS_UP_S * max(0, trials - UP_AT_ONCE)
+        return max(one.seconds for one in self.deployments) + waits_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay:
+    """Deployments in the order in which they boot; each of their trials starts as soon as there is room for it."""
+
+    deployments: tuple[PlannedDeployment, ...]
+    host: Host
+
+    @property
+    def cores(self) -> float:
+        """What trials may take of the cores."""
+        return RELAY_SHARE * self.host.cores
+
+    def next_of(
+        self, left: Sequence[PlannedDeployment], are_up: Sequence[PlannedDeployment]
+    ) -> PlannedDeployment | None:
+        """The first of those left that may be up beside these."""
+        return next((one for one in left if self._may_be_up(one, are_up)), None)
+
+    def _may_be_up(self, deployment: PlannedDeployment, others: Sequence[PlannedDeployment]) -> bool:
+        memory_mb = deployment.memory_mb + sum(one.memory_mb for one in others)
+        return not others or (
+            memory_mb <= MEMORY_SHARE * self.host.memory_mb
+            and not any(_are_repetitions(one, deployment) for one in others)
+        )
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes on an idle machine."""
+        return max((ends for ends, _ in self._foreseen()), default=0.0)
+
+    @property
+    def at_once_max(self) -> int:
+        """The most deployments that are up at the same time."""
+        return max((at_once for _, at_once in self._foreseen()), default=0)
+
+    def _foreseen(self) -> Iterator[tuple[float, int]]:
+        """When each trial will end, and how many deployments are up when it starts.
+
+        What comes up does so one after another, and what is up takes as long as it does alone.
+        """
+        now = up = 0.0
+        left = list(self.deployments)
+        waiting: list[tuple[PlannedDeployment, PlannedTrial]] = []
+        running: list[tuple[float, float, PlannedDeployment]] = []
+        while left or waiting:
+            are_up = list({one.id: one for one in (*(w[0] for w in waiting), *(r[2] for r in running))}.values())
+            if len(waiting) <= TRIALS_AHEAD and (booted := self.next_of(left, are_up)):
+                left.remove(booted)
+                waiting += ((booted, trial) for trial in booted.trials)
+                up = max(now, up) + NODE_CORE_S * booted.topology.nodes / self.host.cores
+            elif waiting and fits(
+                [cores for _, cores, _ in running], waiting[0][0].cores_of(waiting[0][1]), self.cores
+            ):
+                deployment, trial = waiting.pop(0)
+                up = max(now, up) + deployment.start_core_s(trial) / self.host.cores
+                ends = up + deployment.seconds_of(trial)
+                running.append((ends, deployment.cores_of(trial), deployment))
+                yield ends, len(are_up)
+            else:
+                ended = min(running, key=lambda ending: ending[0])
+                running.remove(ended)
+                now = ended[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a run will do."""
 
+    relay: Relay
     waves: tuple[Wave, ...]
     effort: EffortName
     notes: tuple[str, ...] = ()
 
+    def deployments(self) -> Iterator[PlannedDeployment]:
+        """All of them: those of the relay, and then wave by wave."""
+        yield from self.relay.deployments
+        for wave in self.waves:
+            yield from wave.deployments
+
     def trials(self) -> Iterator[tuple[PlannedDeployment, PlannedTrial]]:
         """Every trial with its deployment, in order."""
-        for wave in self.waves:
-            for deployment in wave.deployments:
-                for trial in deployment.trials:
-                    yield deployment, trial
+        for deployment in self.deployments():
+            for trial in deployment.trials:
+                yield deployment, trial
 
     @property
     def seconds(self) -> float:
         """Expected time to the report."""
         trials = sum(1 for _ in self.trials())
-        return sum(wave.seconds for wave in self.waves) + ANALYSIS_S + ANALYSIS_TRIAL_S * trials
+        waves_s = sum(wave.seconds for wave in self.waves)
+        return self.relay.seconds + waves_s + ANALYSIS_S + ANALYSIS_TRIAL_S * trials
 
     @property
     def disk_bytes(self) -> int:
-        """Expected size of the run directory, the analysis' tables and the largest wave's stores."""
-        history = sum(deployment.history_bytes for wave in self.waves for deployment in wave.deployments)
-        stores = max((128 * 2**20 * len(wave.deployments) * 2 for wave in self.waves), default=0)
+        """Expected size of the run directory, the analysis' tables and the stores of what is up at once."""
+        history = sum(deployment.history_bytes for deployment in self.deployments())
+        at_once = [self.relay.at_once_max, *(len(wave.deployments) for wave in self.waves)]
+        stores = 128 * 2**20 * 2 * max(at_once)
         return int(1.4 * history) + stores
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """What the plan must fit."""
-
-    cores: int
-    memory_mb: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,13 +399,13 @@ class Wish:
 
 
 def make_plan(wish: Wish, host: Host) -> Plan:
-    """The waves, in order: what waits first, packed side by side as the host allows, then what must be alone."""
-    waiting: list[PlannedDeployment] = []
-    alone: list[PlannedDeployment] = []
-    for scenario in wish.scenarios:
-        deployments = _deployments(scenario, wish)
-        (alone if scenario.exclusive else waiting).extend(deployments)
-    # The longest first: a wave lasts as long as its longest.
+    """What waits first, side by side as the host allows, then what must be alone."""
+    found = [deployment for scenario in wish.scenarios for deployment in _deployments(scenario, wish)]
+    relayed = [deployment for deployment in found if deployment.is_relayed]
+    waiting = [deployment for deployment in found if not deployment.scenario.exclusive and not deployment.is_relayed]
+    alone = [deployment for deployment in found if deployment.scenario.exclusive]
+    # The longest first: a wave lasts as long as its longest, and what starts last should not be long.
+    relay = Relay(deployments=tuple(sorted(relayed, key=lambda one: (one.index, -one.seconds))), host=host)
     sharing = sorted((one for one in alone if one.scenario.shares_machine), key=lambda one: -one.seconds)
     lonely = [deployment for deployment in alone if not deployment.scenario.shares_machine]
     at_once = SHARING_AT_ONCE_PER_CORE * host.cores
@@ -300,7 +414,7 @@ def make_plan(wish: Wish, host: Host) -> Plan:
         *(Wave(deployments=tuple(sharing[at : at + at_once])) for at in range(0, len(sharing), at_once)),
         *(Wave(deployments=(deployment,)) for deployment in lonely),
     ]
-    return Plan(waves=tuple(waves), effort=wish.effort, notes=_notes(wish))
+    return Plan(relay=relay, waves=tuple(waves), effort=wish.effort, notes=_notes(wish))
 
 
 def _left_out(scenario: Scenario, wish: Wish) -> dict[str, str]:
@@ -403,6 +517,7 @@ def _arms(scenario: Scenario, release: str, wish: Wish, other_way: str) -> list[
         if (not wish.arms or arm.name in wish.arms)
         and (not arm.releases or release in arm.releases)
         and arm.name not in left_out
+        and (not arm.stands_in_for or arm.stands_in_for in left_out or arm.name in wish.arms)
     ]
     if other_way:
         arms = [dataclasses.replace(arm, cells=scenario.way_cells.get(arm.name, arm.cells)) for arm in arms]
@@ -480,10 +595,7 @@ def _cell_name(params: Parameters) -> str:
 
 def _pack(deployments: Sequence[PlannedDeployment], host: Host) -> list[Wave]:
     """Each deployment, the longest first, goes into the first wave that has room for it by memory and cores, else into a
-    new one.
-
-    One that is too large for both still runs, alone. Two repetitions of an incident on one release never share a wave: what
-    happens to the machine then would be in both.
+    new one. One that is too large for both still runs, alone.
     """
     waves: list[list[PlannedDeployment]] = []
     for deployment in sorted(deployments, key=lambda one: -one.seconds):
@@ -507,6 +619,7 @@ def _has_room(wave: Sequence[PlannedDeployment], deployment: PlannedDeployment, 
 
 
 def _are_repetitions(one: PlannedDeployment, other: PlannedDeployment) -> bool:
+    """Of an incident on one release, they are never up at the same time: what happens to the machine would be in both."""
     same = one.scenario.name == other.scenario.name and one.release == other.release
     return same and one.index != other.index
 

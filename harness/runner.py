@@ -6,11 +6,12 @@ failed and the run goes on; a full disk or the user's Ctrl-C ends the run with t
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -42,7 +43,7 @@ from harness.model import (
     SteadyClients,
 )
 from harness.noise import NoiseProbe, worst_ms
-from harness.plan import CLIENT_BOOTS_PER_CORE, Plan, PlannedDeployment, PlannedTrial, Wave
+from harness.plan import CLIENT_BOOTS_PER_CORE, TRIALS_AHEAD, Plan, PlannedDeployment, PlannedTrial, Relay
 from harness.recorder import (
     DeploymentRecord,
     NodeRecord,
@@ -52,10 +53,12 @@ from harness.recorder import (
     TrialStatus,
 )
 from harness.releases import Java
+from harness.room import Room
 
 PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")
 NOISY_REPEATS_MAX = 2
 DEPLOYMENT_S_MAX = 3600.0
+RELAY_POLL_S = 0.5
 """The leases of a deployment end then at the latest."""
 
 
@@ -112,8 +115,9 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     """
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + DEPLOYMENT_S_MAX)
     try:
+        _run_relay(context, probe, plan.relay)
         for wave in plan.waves:
-            _run_wave(context, probe, _without_complete(context, wave))
+            _run_wave(context, probe, _without_complete(context, wave.deployments))
     except (Interrupted, KeyboardInterrupt):
         context.run.set_status("interrupted")
         raise
@@ -125,13 +129,38 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     context.run.set_status("complete")
 
 
-def _without_complete(context: RunContext, wave: Wave) -> list[PlannedDeployment]:
+def _without_complete(context: RunContext, planned: Sequence[PlannedDeployment]) -> list[PlannedDeployment]:
     done = {record.trial for record in context.run.trials().values() if record.status == "complete"}
     left = [
         dataclasses.replace(deployment, trials=tuple(trial for trial in deployment.trials if trial.id not in done))
-        for deployment in wave.deployments
+        for deployment in planned
     ]
     return [deployment for deployment in left if deployment.trials]
+
+
+def _run_relay(context: RunContext, probe: NoiseProbe, relay: Relay) -> None:
+    """Boot one deployment after another while their trials find room; an error lets those end that are up."""
+    left = _without_complete(context, relay.deployments)
+    room = Room(relay.cores, context.cancel)
+    are_up: dict[Future[None], PlannedDeployment] = {}
+    with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
+        while left or are_up:
+            planned = relay.next_of(left, list(are_up.values()))
+            if planned is not None and room.expects_few(TRIALS_AHEAD, RELAY_POLL_S):
+                left.remove(planned)
+                room.expect(len(planned.trials))
+                are_up[pool.submit(_run_deployment, context, probe, planned, room)] = planned
+            for future in wait(are_up, timeout=0 if planned else None, return_when=FIRST_COMPLETED).done:
+                del are_up[future]
+                future.result()
+
+
+def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment, room: Room) -> None:
+    deployment = _boot(context, probe, planned)
+    if deployment is None:
+        room.expect(-len(planned.trials))
+    else:
+        deployment.run_trials(room)
 
 
 def _run_wave(context: RunContext, probe: NoiseProbe, planned: Sequence[PlannedDeployment]) -> None:
@@ -290,17 +319,21 @@ class _Deployment:
     live_now: Mapping[str, str] = field(default_factory=dict)
     is_up: bool = True
 
-    def run_trials(self) -> None:
-        """Run all of them, one after another or side by side as the scenario wants, and end the cluster."""
+    def run_trials(self, room: Room | None = None) -> None:
+        """Run all of them, one after another or side by side (as there is room) as the scenario wants; end the cluster."""
         try:
             if self.planned.scenario.exclusive:
                 for trial in self.planned.trials:
                     self.run_until_quiet(trial)
             else:
                 with ThreadPoolExecutor(len(self.planned.trials), thread_name_prefix="trial") as pool:
-                    _all_of([pool.submit(self.run, trial) for trial in self.planned.trials])
+                    _all_of([pool.submit(self._run_in, room, trial) for trial in self.planned.trials])
         finally:
             self.close()
+
+    def _run_in(self, room: Room | None, trial: PlannedTrial) -> None:
+        with room.taken(self.planned.cores_of(trial)) if room else contextlib.nullcontext():
+            self.run(trial)
 
     def run_until_quiet(self, trial: PlannedTrial) -> None:
         """Run a trial, and again (within a bound) when the machine was too noisy during it."""

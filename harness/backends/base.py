@@ -21,7 +21,8 @@ from harness.wait import NotYet, wait_until
 LISTEN_S_MAX = 120.0
 READY_S_MAX = 180.0
 RECORD_S_MAX = 60.0
-"""For one answer of what a trial is judged by: of a broker that has the cores with many others, 5 s were not always enough."""
+"""For one answer that a trial is judged by or cannot go on without: of a broker that has the cores with many others, 5 s were
+not always enough."""
 NUDGE_AFTER_S = 0.3
 
 
@@ -208,7 +209,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
     """
     brokers = on or masters(cluster)
     for master in brokers:
-        with ask(master) as connection:
+        with ask(master, timeout_s=RECORD_S_MAX) as connection:
             connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
     wanted = {master.broker_name: (write_queues, read_queues) for master in brokers}
     for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
@@ -278,7 +279,7 @@ def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str],
     left = 0
     try:
         for master in on or masters(cluster):
-            with ask(master) as connection:
+            with ask(master, timeout_s=RECORD_S_MAX) as connection:
                 for queue in range(queues):
                     end = connection.max_offset(topic, queue)
                     left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)

@@ -201,7 +201,7 @@ def _open_run(resume: Path | None, path: Path, manifest: Manifest) -> RunDirecto
 def _archive_nodes(plan: Plan, java: Java, console: Console) -> None:
     """Leave the archives from which nodes start sooner, for each release that starts so many that it is worth it."""
     nodes: Counter[str] = Counter()
-    for deployment in (deployment for wave in plan.waves for deployment in wave.deployments):
+    for deployment in plan.deployments():
         nodes[deployment.release] += 0 if deployment.can_stall else deployment.topology.nodes
     for release, count in nodes.items():
         if count >= ARCHIVE_NODES_MIN and not have_archives(release, java):

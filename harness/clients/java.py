@@ -32,9 +32,18 @@ ROUTE_S_MAX = 60.0
 CONSUMER_START_S_MAX = 60.0
 ADDRESS_SPACE = "-Xmx256m"
 
-CLIENT_JVM_OPTIONS = ("-Xms32m", ADDRESS_SPACE, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k")
+CLIENT_JVM_OPTIONS = (
+    "-Xms32m",
+    ADDRESS_SPACE,
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UnlockDiagnosticVMOptions",
+    "-XX:-BytecodeVerificationRemote",
+    "-Xss512k",
+)
 """Small and quick to start. The clients of a trial send and receive at most a few thousand messages a second, for
-which C1's code does; a benchmark at saturation starts its clients with the JVM's own defaults."""
+which C1's code does; a benchmark at saturation starts its clients with the JVM's own defaults. To verify the classes of
+jars whose checksums have been compared is a quarter of a start's work."""
 
 LOAD_JVM_OPTIONS = ("-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC", "-Xss512k")
 """Of a client that has to reach saturation: both compilers, and a young generation that is seldom full."""

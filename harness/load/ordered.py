@@ -10,7 +10,15 @@ import random
 import time
 from collections.abc import Iterable, Mapping
 
-from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.backends.base import (
+    RECORD_S_MAX,
+    ask,
+    create_topic,
+    masters,
+    namesrv_addresses,
+    record_queue_ends,
+    unconsumed,
+)
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
@@ -51,7 +59,10 @@ class OrderedSession:
         self._owners_started = 0.0
 
     def up(self) -> None:
-        """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer."""
+        """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer.
+
+        Nothing is sent meanwhile: each message is a pull of its own for every group, and nobody asks about that time.
+        """
         create_topic(
             self._trial.cluster,
             self._topic,
@@ -69,7 +80,10 @@ class OrderedSession:
             for name, client in self._clients.items():
                 client.wait_started()
                 client.open_history(self._trial.directory.history_path(name))
-            self._start_sends()
+            self._start_producer()
+            if self._load.owner_work_ms:
+                # Listeners that are to be at work at any moment of theirs must not all have begun at the same one.
+                self._start_sends()
             self._start_consumers()
             self._wait_settled()
 
@@ -81,11 +95,13 @@ class OrderedSession:
     def _cell(self) -> list[tuple[str, float]]:
         return [(name, float(value)) for name, value in self._trial.params.items() if not isinstance(value, str)]
 
+    def _start_producer(self) -> None:
+        self._producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
+        self._producer.wait_for_route("producer", self._topic, self._queues)
+
     def _start_sends(self) -> None:
-        producer = self._producer
-        producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
-        producer.wait_for_route("producer", self._topic, self._queues)
-        producer.start_schedule(
+        self._trial.on_rate(self._rate_hz)
+        self._producer.start_schedule(
             ScheduleSpec(
                 name=SCHEDULE,
                 instance="producer",
@@ -165,10 +181,13 @@ class OrderedSession:
         )
 
     def steady(self) -> None:
-        """A window of plain load, in which locks are also asked for by a stranger, until the owners are old enough."""
-        self._trial.on_rate(self._rate_hz)
+        """Until the owners are old enough, and then a window of plain load; locks are also asked for by a stranger."""
+        steady_s = self._trial.phases.steady_s
         age_s = time.monotonic() - self._owners_started
-        self._trial.stay(max(self._trial.phases.steady_s, self._load.owner_age_s_min - age_s))
+        self._trial.stay(self._load.owner_age_s_min - age_s - steady_s)
+        if not self._load.owner_work_ms:
+            self._start_sends()
+        self._trial.stay(steady_s)
         self._probe_locks()
         state = self._producer.schedule_state(SCHEDULE)
         if not state.sending:
@@ -183,7 +202,7 @@ class OrderedSession:
             wanted = (self._topic, broker_name, int(queue_id))
             for master in masters(self._trial.cluster):
                 as_groups = (group, f"{group}-other") if master.broker_name == broker_name else (group,)
-                with ask(master) as connection:
+                with ask(master, timeout_s=RECORD_S_MAX) as connection:
                     for as_group in as_groups:
                         granted = bool(connection.lock(as_group, STRANGER, [wanted]))
                         self._trial.events.lock_probe(
@@ -203,7 +222,7 @@ class OrderedSession:
     def ask_for_locks(self, broker_name: str, held: Mapping[str, int]) -> None:
         """Ask this broker, as a stranger, for the lock of the queue of each group."""
         master = next(one for one in masters(self._trial.cluster) if one.broker_name == broker_name)
-        with ask(master) as connection:
+        with ask(master, timeout_s=RECORD_S_MAX) as connection:
             for group, queue in held.items():
                 granted = bool(connection.lock(group, STRANGER, [(self._topic, broker_name, queue)]))
                 self._trial.events.lock_probe(

@@ -50,7 +50,7 @@ class _NameServerThatPointsElsewhere:
 
 
 def test_a_route_that_leads_elsewhere_ends_the_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "ask", lambda node: _NameServerThatPointsElsewhere())
+    monkeypatch.setattr(base, "ask", lambda node, **_: _NameServerThatPointsElsewhere())
     nodes = [
         base.Node(name="namesrv-1", kind="namesrv", address="127.0.0.1:9876"),
         base.Node(name="broker-a", kind="broker", address="127.0.0.1:10911", broker_name="broker-a"),

@@ -10,14 +10,14 @@ import org.apache.rocketmq.client.impl.consumer.ProcessQueue;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 /**
- * Looks at the process queues of a client's consumers every few milliseconds and records when one of them is assigned,
+ * Looks at the process queues of a client's consumers ten times a second and records when one of them is assigned,
  * becomes locked, is no longer locked, or is dropped; and once a second how many consuming threads are parked.
  *
  * <p>No release tells when a queue's flag changes, and reading a flag costs nanoseconds.
  */
 public final class QueueWatch implements Runnable {
-    private static final long PERIOD_MS = 20;
-    private static final int THREADS_EVERY = 50;
+    private static final long PERIOD_MS = 100;
+    private static final int THREADS_EVERY = 10;
     private static final int THREADS_MAX = 4096;
 
     private final History history;

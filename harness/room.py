@@ -1,0 +1,58 @@
+"""Room on the cores for trials that mostly wait: who comes first is served first, and takes what it needs on average."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+POLL_S = 0.5
+"""How soon one that waits sees that the run is cancelled."""
+
+
+class Room:
+    """So many cores. One that needs more than there are is served when nobody else has any. Safe for threads."""
+
+    def __init__(self, cores: float, cancel: threading.Event) -> None:
+        self._cores = cores
+        self._cancel = cancel
+        self._taken: list[float] = []
+        self._waiting: deque[object] = deque()
+        self._expected = 0
+        self._changed = threading.Condition()
+
+    def expect(self, trials: int) -> None:
+        """So many more will come (less: will not), each once."""
+        with self._changed:
+            self._expected += trials
+            self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def taken(self, cores: float) -> Iterator[None]:
+        """Wait for room, and have it in the block. A cancelled run lets everybody in, to see that it is."""
+        me = object()
+        with self._changed:
+            self._waiting.append(me)
+            while not self._cancel.is_set() and not (self._waiting[0] is me and fits(self._taken, cores, self._cores)):
+                self._changed.wait(POLL_S)
+            self._waiting.remove(me)
+            self._taken.append(cores)
+            self._expected -= 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken.remove(cores)
+                self._changed.notify_all()
+
+    def expects_few(self, few: int, timeout_s: float) -> bool:
+        """Whether at most so many have still to find room, within so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._expected <= few, timeout_s)
+
+
+def fits(taken: Sequence[float], cores: float, of: float) -> bool:
+    """Whether so many cores are free beside those taken; anything fits where nobody has any."""
+    return not taken or sum(taken) + cores <= of
