@@ -66,9 +66,9 @@ MEMORY_SHARE = 0.65
 """Of the host's memory, what a wave may take; the rest is for page cache, and for nodes that take a tenth more than others did."""
 CORES_SHARE = 1.0
 """Of the cores, what the trials of a wave may need on average if all of them ran at once."""
-RELAY_SHARE = 0.95
-"""Of the cores, what the trials of a relay may need on average, from their start to their end: there is always one that starts
-and one that waits."""
+RELAY_SHARE = 1.1
+"""Of the cores, what the trials of a relay may need on average, from their start to their end. They need most of it when they
+start: with 0.95 a fifth of two cores was idle while all were up and waited."""
 TRIALS_AHEAD = 2
 """The next cluster of a relay boots when no more trials than this have still to find room."""
 CLIENT_BOOTS_PER_CORE = 5

@@ -98,6 +98,7 @@ SCENARIO = Scenario(
             fault=SilenceOwners(),
             load=_load(groups=2 * GROUPS, owner_age_s_min=25.0),
             trials=1,
+            is_apart=True,
             trial_s=260.0,
             stands_in_for="incident-cut-off-owner",
         ),
@@ -108,6 +109,7 @@ SCENARIO = Scenario(
             fault=CutOffOwners(),
             load=_load(groups=2 * GROUPS, owner_age_s_min=25.0),
             trials=1,
+            is_apart=True,
             trial_s=260.0,
         ),
         Arm(
