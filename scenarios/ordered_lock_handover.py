@@ -8,6 +8,7 @@ hand-over further than the article's fixes, and what that costs, is swept in ``o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from harness.model import (
@@ -59,6 +60,11 @@ LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
 SHORT = {LOCK_INTERVAL: "5000"}
 
 
+PHASES = Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=180.0, recover_s=3.0)
+LATE = replace(PHASES, hold_s_max=240.0)
+"""A broker misses a connection that says nothing after 120 s, and a queue changes hands up to 90 s later."""
+
+
 SCENARIO = Scenario(
     name="ordered-lock-handover",
     title="Ordered consumption stands still after a consumer was killed",
@@ -100,7 +106,8 @@ SCENARIO = Scenario(
             load=_load(groups=2 * GROUPS, owner_age_s_min=25.0),
             trials=1,
             is_apart=True,
-            trial_s=260.0,
+            phases=LATE,
+            trial_s=300.0,
             stands_in_for="incident-cut-off-owner",
         ),
         Arm(
@@ -111,7 +118,8 @@ SCENARIO = Scenario(
             load=_load(groups=2 * GROUPS, owner_age_s_min=25.0),
             trials=1,
             is_apart=True,
-            trial_s=260.0,
+            phases=LATE,
+            trial_s=300.0,
         ),
         Arm(
             name="incident-stalled-owner",
@@ -158,7 +166,7 @@ SCENARIO = Scenario(
             trial_s=95.0,
         ),
     ),
-    phases=Phases(steady_s=8.0, hold_s_min=10.0, hold_s_max=180.0, recover_s=3.0),
+    phases=PHASES,
     claims=CLAIMS,
     effort=Effort(trials=2, deployments=2),
     quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),

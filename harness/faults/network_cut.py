@@ -114,9 +114,10 @@ def cut_processes(leases: Leases, pairs: Sequence[tuple[int, Sequence[int]]], *,
                 matches.append(
                     f"OUTPUT -o lo -p tcp -m cgroup --path {groups[-1].path.name} -m multiport --dports {some}"
                 )
-                for own in _ports_to(pid, ports):
-                    matches.append(f"INPUT -i lo -p tcp --sport {own} -m multiport --dports {some}")
-                    matches.append(f"INPUT -i lo -p tcp --dport {own} -m multiport --sports {some}")
+                # Rules are removed one by one: forty clients in a process have 120 ports, and 240 rules took two minutes.
+                for own in map(_listed, _as_rules_take_them(_ports_to(pid, ports))):
+                    matches.append(f"INPUT -i lo -p tcp -m multiport --sports {own} -m multiport --dports {some}")
+                    matches.append(f"INPUT -i lo -p tcp -m multiport --dports {own} -m multiport --sports {some}")
         all_ports = sorted({port for _, ports in pairs for port in ports})
         return Cut(lease=_drop(leases, matches, all_ports, until_s=until_s), groups=tuple(groups))
     except BaseException:
