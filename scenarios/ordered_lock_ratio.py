@@ -32,8 +32,8 @@ SHORT_S, LONG_S = 9.0, 20.0
 twenty are more than a lock lives and less than the 30 s for which a client trusts its own."""
 CLIENT_LIFE_MS = 10_000
 QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ = 4, 1.5
-"""Two that believe they have a queue are seen only where both get a message of it: with three queues and half the rate a quarter
-of the owners was seen of those that are seen with these."""
+"""Two that believe they have a queue are seen only where both get a message of it: with three queues and half the rate 11
+to 27 % of the owners were, with these 82 to 95 %."""
 
 
 def _cell(ratio: int, pause_s: float, **more: int) -> Parameters:

@@ -43,7 +43,7 @@ CLIENT_JVM_OPTIONS = (
 )
 """Small and quick to start. The clients of a trial send and receive at most a few thousand messages a second, for
 which C1's code does; a benchmark at saturation starts its clients with the JVM's own defaults. To verify the classes of
-jars whose checksums have been compared is a quarter of a start's work."""
+jars whose checksums have been compared is up to a quarter of a start's work."""
 
 LOAD_JVM_OPTIONS = ("-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC", "-Xss512k")
 """Of a client that has to reach saturation: both compilers, and a young generation that is seldom full."""
