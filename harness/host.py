@@ -12,6 +12,7 @@ import psutil
 
 from harness.abilities import cgroup_version
 from harness.cores import usable_cores
+from harness.paths import PACKAGES
 from harness.plan import Host
 from harness.recorder import JsonValue
 from harness.releases import Java
@@ -47,11 +48,10 @@ class Commit:
 
 def own_commit() -> Commit:
     """The commit of this checkout; an installation without one counts as dirty, since nobody can look it up."""
-    root = Path(__file__).resolve().parents[1]
-    head = _git(root, "rev-parse", "HEAD")
+    head = _git(PACKAGES, "rev-parse", "HEAD")
     if not head:
         return Commit(id="unknown", dirty=True)
-    return Commit(id=head, dirty=bool(_git(root, "status", "--porcelain", "--untracked-files=no")))
+    return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no")))
 
 
 def _git(root: Path, *arguments: str) -> str:

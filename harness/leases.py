@@ -36,6 +36,7 @@ from harness import proc
 from harness.errors import LeaseError
 from harness.lease_healing import HEAL_TIMEOUT_S, PROCESS, STOPPED_PROCESS, heal, require_known
 from harness.lease_store import Healed, LeaseData, LeaseRecord, LeaseStore, LeaseValue, Owner, state_home
+from harness.paths import PACKAGES
 from harness.proc import TOKEN_VARIABLE, ProcessId
 
 
@@ -466,9 +467,8 @@ def _spawn_healer(store: LeaseStore, owner: Owner, *, stdin: int, stdout: int) -
     # Isolated and without site-packages: it starts in some 30 ms whatever the working folder and the user's settings
     # are, and cannot be broken by a package. Its environment is nearly empty, so that it carries no lease's token: it
     # would be killed as a descendant when the harness itself runs under a lease.
-    root = str(Path(__file__).resolve().parent.parent)
     owner_json = json.dumps(dataclasses.asdict(owner))
-    argv = [sys.executable, "-I", "-S", "-c", _HEALER_BOOT, root, str(store.state_dir), owner_json]
+    argv = [sys.executable, "-I", "-S", "-c", _HEALER_BOOT, str(PACKAGES), str(store.state_dir), owner_json]
     log_flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     return os.posix_spawn(
         sys.executable,

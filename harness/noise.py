@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from harness.clock import ANCHOR_PERIOD_S
 from harness.errors import DiskFullError, LabError
+from harness.paths import PACKAGES
 from harness.recorder import EventLog, Record, parse_records
 
 if TYPE_CHECKING:
@@ -110,10 +111,9 @@ class NoiseProbe:
     @classmethod
     def start(cls, leases: Leases, path: Path, *, until_s: float) -> NoiseProbe:
         """Start it. ``path`` is the run's hiccups.jsonl. Raises LeaseError."""
-        root = str(Path(__file__).resolve().parent.parent)
         boot = "import sys; sys.path.insert(0, sys.argv[1]); from harness.noise import main; main(sys.argv[2:])"
         # Isolated and without site-packages, so that it starts in the same way in any folder and stays small.
-        argv = [sys.executable, "-I", "-S", "-c", boot, root, "--out", str(path.absolute())]
+        argv = [sys.executable, "-I", "-S", "-c", boot, str(PACKAGES), "--out", str(path.absolute())]
         process = leases.spawn(
             argv,
             name="noise-probe",

@@ -24,6 +24,7 @@ from harness.errors import LeaseError
 from harness.image import Image
 from harness.lease_store import LeaseValue
 from harness.leases import Lease, LeasedProcess, Leases
+from harness.paths import PACKAGES
 from harness.proc import TOKEN_VARIABLE, ProcessId
 from harness.releases import Java, cache_home
 from harness.wait import NotYet, wait_until
@@ -211,7 +212,7 @@ def _mount(path: Path, more: str = "") -> str:
 
 def _needed(java: Java) -> Iterator[Path]:
     yield from map(Path, _SYSTEM)
-    yield from (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2], cache_home().resolve(), java.home)
+    yield from (Path(sys.prefix), Path(sys.base_prefix), PACKAGES, cache_home().resolve(), java.home)
     # Debian's Java has its settings elsewhere and links to them.
     for folder, names, files in os.walk(java.home, followlinks=False):
         for name in (*names, *files):

@@ -31,11 +31,12 @@ from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
 from harness.image import Image
 from harness.lease_store import LeaseValue
 from harness.leases import Lease, Leases
+from harness.paths import PACKAGES
 from harness.proc import ProcessId
 from harness.releases import Java
 from harness.wait import wait_until
 
-COMPOSE_FILES = Path(__file__).parents[2] / "compose"
+COMPOSE_FILES = PACKAGES / "compose"
 SERVICE_LABEL = "com.docker.compose.service"
 
 UP_S_MAX = 180.0

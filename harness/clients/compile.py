@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import ReleaseError
+from harness.paths import PACKAGES
 from harness.releases import TOOLS, Java, cache_home, ensure_jars
 
-RECORDER_SOURCES = Path(__file__).parent / "recorder"
-STALL_SOURCES = Path(__file__).parents[1] / "faults" / "byteman"
+RECORDER_SOURCES = PACKAGES / "harness" / "clients" / "recorder"
+STALL_SOURCES = PACKAGES / "harness" / "faults" / "byteman"
 COMPILE_S_MAX = 180
 
 

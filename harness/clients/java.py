@@ -21,6 +21,7 @@ from harness.clients.process import ClientHost, ClientProcess
 from harness.clock import mono_ns
 from harness.errors import ClientError, LeaseError
 from harness.leases import Lease, Leases
+from harness.paths import PACKAGES
 from harness.releases import MODULE_FLAGS, Java, ensure_jars
 from harness.targets import LOOPBACK, Network
 from harness.wait import NotYet, wait_until
@@ -292,4 +293,4 @@ def worker_spec(
 
 def worker_environment() -> dict[str, str]:
     """The environment of a client process: ours, with this repository's packages."""
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -13,6 +13,7 @@ from harness.faults.held import Begun, HeldInjection, node_of
 from harness.leases import LeasedProcess, Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import DirtyPages
+from harness.paths import PACKAGES
 
 END_S_MAX = 60.0
 """A write that waits for the disk may take long to end."""
@@ -70,8 +71,7 @@ class Neighbour:
 
 def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: float, rate_bps: int = 0) -> Neighbour:
     """Start writing to ``folder``'s file system; the file has no name and at most ``file_mb`` mebibytes."""
-    root = str(Path(__file__).resolve().parents[2])
-    argv = [sys.executable, "-I", "-S", "-c", _BOOT, root]
+    argv = [sys.executable, "-I", "-S", "-c", _BOOT, str(PACKAGES)]
     process = leases.spawn(
         [*argv, str(folder), str(file_mb * 2**20), str(rate_bps), str(seconds)],
         name="neighbour that writes",

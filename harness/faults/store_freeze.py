@@ -12,7 +12,6 @@ import select
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 from harness.abilities import Abilities
@@ -24,6 +23,7 @@ from harness.kernel_leases import FREEZE
 from harness.leases import LeasedProcess, Leases
 from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerSettings
+from harness.paths import PACKAGES
 from harness.recorder import EventLog
 
 START_S_MAX = 20.0
@@ -77,9 +77,8 @@ class Freezer:
     @classmethod
     def start(cls, leases: Leases, mount: StoreMount, *, until_s: float) -> Freezer:
         """Start the process and wait until it is ready. Raises ClientError."""
-        root = str(Path(__file__).resolve().parents[2])
         process = leases.spawn(
-            [sys.executable, "-I", "-S", "-c", _BOOT, root, str(mount.mountpoint)],
+            [sys.executable, "-I", "-S", "-c", _BOOT, str(PACKAGES), str(mount.mountpoint)],
             name=f"freezer of {mount.mountpoint}",
             until_s=until_s,
             env={"LC_ALL": "C.UTF-8"},

@@ -20,6 +20,7 @@ from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.wish import SEQUENCE_STEP, WheelSpec
+from harness.paths import PACKAGES
 from harness.wait import NotYet, wait_until
 
 LOAD = "load"
@@ -73,7 +74,7 @@ class Driver:
         driver = self._spec.driver
         folder = Path(self._spec.folder) / "clients" / self._name
         folder.mkdir(parents=True, exist_ok=True)
-        search = [*driver.search_path, str(Path(__file__).parents[2])]
+        search = [*driver.search_path, str(PACKAGES)]
         with (folder / "stderr.log").open("ab") as stderr:
             process = subprocess.Popen(
                 [sys.executable, "-m", driver.module],

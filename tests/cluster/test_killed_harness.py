@@ -15,12 +15,12 @@ from harness.abilities import Abilities
 from harness.backends.store import MEMORY
 from harness.lease_store import leases_in
 from harness.model import VerdictKind
+from harness.paths import PACKAGES
 from harness.releases import Java
 from harness.runner import PHASES
 from harness.wait import wait_until
 from scenarios import find
 
-ROOT = Path(__file__).parents[2]
 GONE_S_MAX = 10.0
 STARTED_AND_ENDED_S_MAX = 240
 
@@ -51,7 +51,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
         pytest.skip(reason)
     images = set(MEMORY.glob("mqlab-*"))
     script = Path(__file__).with_name("killed_harness.py")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
     with (tmp_path / "stderr.log").open("wb") as stderr:
         harness = subprocess.Popen([sys.executable, script, phase, tmp_path, way], env=environment, stderr=stderr)
         seen: set[int] = set()

@@ -22,11 +22,11 @@ from harness.backends.ports import free_port
 from harness.clock import mono_ns
 from harness.leases import Leases
 from harness.model import BrokerSettings, Topology
+from harness.paths import PACKAGES
 from harness.recorder import read_records
 from harness.releases import Java
 from harness.wait import wait_until
 
-ROOT = Path(__file__).parents[2]
 Json = Mapping[str, object]
 S = 1_000_000_000
 
@@ -56,7 +56,7 @@ class Command:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "harness.cli", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
              "--topic", topic, "--out", str(out), *arguments],
-            env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(out.parent / "state")},
+            env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state")},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -314,6 +314,6 @@ def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path
 def _load(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "harness.cli", "load", "--out", str(tmp_path / "run"), *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state")},
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip

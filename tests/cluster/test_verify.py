@@ -15,16 +15,16 @@ import pytest
 from harness.clients.remoting import Remoting
 from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNDECIDED
 from harness.lease_store import leases_in
+from harness.paths import PACKAGES
 from harness.wait import wait_until
 
-ROOT = Path(__file__).parents[2]
 COMMAND_S_MAX = 300
 ONE_CELL_EACH = ("append-stall", "--quick", "--release", "4.6.0", "--trials", "1", "--arm", "baseline,incident")
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "200"}
+    return {**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state"), "COLUMNS": "200"}
 
 
 def _mqlab(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:

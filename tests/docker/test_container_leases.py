@@ -16,9 +16,9 @@ from harness.container_leases import CONTAINER, LEASE_LABEL
 from harness.lease_healing import clean
 from harness.lease_store import leases_in
 from harness.leases import Leases
+from harness.paths import PACKAGES
 from harness.wait import wait_until
 
-ROOT = Path(__file__).parents[2]
 GONE_S_MAX = 10.0
 STARTED_S_MAX = 240.0
 
@@ -56,7 +56,7 @@ class _Owner:
         self.state = folder / "state"
         self.process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(OWNER), folder, mode],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(PACKAGES)},
             stdout=subprocess.PIPE,
             text=True,
         )

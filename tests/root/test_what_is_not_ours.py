@@ -17,8 +17,8 @@ from harness.backends.store import LeasedStore, mount_store
 from harness.kernel_leases import BALLOON, CGROUP, FREEZE, MOUNT, RULE
 from harness.leases import Leases
 from harness.model import BrokerSettings
+from harness.paths import PACKAGES
 
-ROOT = Path(__file__).parents[2]
 KILLS = 2
 
 Foreign = tuple[Path, Path, subprocess.Popen[bytes]]
@@ -56,8 +56,8 @@ def test_killing_a_harness_heals_what_is_its_own_within_a_second_and_touches_not
 ) -> None:
     before = host_now()
     done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "healing.py", "--kills", str(KILLS)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        [sys.executable, PACKAGES / "benchmarks" / "healing.py", "--kills", str(KILLS)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         capture_output=True,
         text=True,
         timeout=300,

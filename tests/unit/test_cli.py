@@ -14,8 +14,7 @@ from harness.abilities import Abilities
 from harness.cli import _parser, main
 from harness.cli.verify import _ways
 from harness.errors import EXIT_OK, EXIT_USAGE
-
-ROOT = Path(__file__).parents[2]
+from harness.paths import PACKAGES
 
 
 @pytest.fixture(autouse=True)
@@ -37,15 +36,15 @@ def _fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_the_packages_are_those_of_this_repository() -> None:
     for package in (harness, analysis, scenarios):
         assert package.__file__ is not None
-        assert Path(package.__file__).is_relative_to(ROOT)
+        assert Path(package.__file__).is_relative_to(PACKAGES)
 
 
 def test_every_package_is_listed_for_the_distribution() -> None:
-    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    listed = set(tomllib.loads((PACKAGES / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
     found = {
-        ".".join(path.parent.relative_to(ROOT).parts)
+        ".".join(path.parent.relative_to(PACKAGES).parts)
         for top in ("harness", "analysis", "scenarios")
-        for path in (ROOT / top).rglob("__init__.py")
+        for path in (PACKAGES / top).rglob("__init__.py")
     }
     assert listed == found
 

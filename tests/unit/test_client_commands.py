@@ -12,8 +12,8 @@ import pytest
 from harness.clients import commands
 from harness.clients.commands import CommandedClient
 from harness.errors import ClientError
+from harness.paths import PACKAGES
 
-ROOT = Path(__file__).parents[2]
 WORKER = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -39,7 +39,7 @@ serve(lambda first: Worker())
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[CommandedClient]:
-    command = [sys.executable, "-c", WORKER, str(ROOT)]
+    command = [sys.executable, "-c", WORKER, str(PACKAGES)]
     with (
         (tmp_path / "stderr.log").open("wb") as stderr,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as process,

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import harness
 from harness import proc
 from harness.lease_healing import clean
 from harness.lease_store import leases_in
+from harness.paths import PACKAGES
 from harness.wait import wait_until
 
-ROOT = Path(harness.__file__).parent.parent
 GONE_WITHIN_S = 2.0
 
 Start = Callable[[str], "Owner"]
@@ -37,7 +36,7 @@ class Owner:
         # Another working folder than the repository's: the healer has to find its way from anywhere.
         self.popen = subprocess.Popen(
             [sys.executable, "-c", source],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(PACKAGES)},
             cwd=state_dir.parent,
             stdout=subprocess.PIPE,
             text=True,

@@ -13,14 +13,13 @@ from types import SimpleNamespace
 
 import pytest
 
-import harness
 from harness.errors import DiskFullError, LabError, WaitTimeout
 from harness.leases import Leases
 from harness.noise import NoiseProbe, hiccups_since, measure_window, run_probe, worst_ms
+from harness.paths import PACKAGES
 from harness.recorder import EventLog, read_records
 from harness.wait import wait_until
 
-ROOT = Path(harness.__file__).parent.parent
 WINDOW_NS = 100_000_000
 
 
@@ -139,7 +138,7 @@ def test_the_probe_process_ends_when_its_input_closes(tmp_path: Path) -> None:
     out = tmp_path / "hiccups.jsonl"
     probe = subprocess.Popen(
         [sys.executable, "-m", "harness.noise", "--out", str(out)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         stdin=subprocess.PIPE,
     )
     wait_until("a window", lambda: out.exists() and b"hiccup" in out.read_bytes(), timeout_s=20)

@@ -12,8 +12,7 @@ import pytest
 
 from harness.clients.python_clients import ensure_python_client
 from harness.errors import ReleaseError
-
-ROOT = Path(__file__).parents[2]
+from harness.paths import PACKAGES
 
 PROXY = """
 import json, sys
@@ -76,7 +75,7 @@ def test_a_send_is_one_request_with_its_key_as_its_group(tmp_path: Path) -> None
         pytest.skip(str(error))
     run = subprocess.run(
         [sys.executable, "-c", PROXY],
-        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "HOME": str(tmp_path)},
+        env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{PACKAGES}", "HOME": str(tmp_path)},
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-3000:]

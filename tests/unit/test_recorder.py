@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-import harness
 from harness import recorder
 from harness.errors import DiskFullError, RunDirectoryError
+from harness.paths import PACKAGES
 from harness.recorder import (
     DeploymentRecord,
     Manifest,
@@ -26,8 +26,6 @@ from harness.recorder import (
     read_manifest,
     require_space,
 )
-
-ROOT = Path(harness.__file__).parent.parent
 
 MANIFEST = Manifest(
     run="20261121T081500Z-ab12",
@@ -149,7 +147,7 @@ def test_two_runs_in_one_folder_exclude_each_other_and_the_second_names_the_firs
     RunDirectory.create(tmp_path / "run", MANIFEST).close()
     other = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "run")],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

@@ -14,13 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import harness
 from harness import recorder
 from harness.clock import Anchor
 from harness.errors import DiskFullError, LabError, RunDirectoryError
+from harness.paths import PACKAGES
 from harness.recorder import EventLog, RecordLog, parse_records, read_records
-
-ROOT = Path(harness.__file__).parent.parent
 
 
 def numbers(path: Path) -> list[object]:
@@ -193,7 +191,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_whole_lines(tmp_path: Path) -> N
     for _ in range(3):
         writer = subprocess.Popen(
             [sys.executable, "-c", script, str(path)],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(PACKAGES)},
             stdout=subprocess.PIPE,
         )
         assert writer.stdout is not None
