@@ -16,10 +16,11 @@ from unittest import mock
 
 from harness.backends.base import ClusterSpec, create_topic
 from harness.backends.local import start_local
-from harness.clients.remoting import Remoting
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import Topology
-from harness.releases import Java, ensure_jars, find_java, known_releases
+from harness.protocol.connection import Remoting
+from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.java import Java, find_java
 
 
 def boot_s(release: str, leases: Leases, java: Java, *, nudged: bool) -> float:

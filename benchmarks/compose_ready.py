@@ -20,9 +20,10 @@ import psutil
 
 from harness.backends.base import Cluster, ClusterSpec
 from harness.backends.start import BACKENDS, Backend, choose_backend
-from harness.cores import usable_cores
-from harness.leases import Leases
-from harness.releases import ensure_jars, find_java, known_releases
+from harness.host.cores import usable_cores
+from harness.leases.leases import Leases
+from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.java import find_java
 from harness.topologies import TOPOLOGIES
 
 RATIO_MAX = 1.5

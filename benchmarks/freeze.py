@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import kernel
-from harness.abilities import Abilities
 from harness.backends.store import mount_store
 from harness.faults.store_freeze import Freezer, FreezeStamps
-from harness.kernel_leases import FREEZE
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases import kernel
+from harness.leases.kernel_kinds import FREEZE
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings, Store, StoreImage
 
 MEDIAN_MS_MAX, P95_MS_MAX = 5.0, 15.0

@@ -21,12 +21,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import proc
-from harness.abilities import Abilities
 from harness.backends.store import StoreMount, mount_store
-from harness.kernel_leases import comment_of, tool
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases import proc
+from harness.leases.kernel_kinds import comment_of, tool
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.model import BrokerSettings
 from harness.wait import wait_until
 

@@ -31,17 +31,20 @@ from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
 from harness.clients.java import LOAD_JVM_OPTIONS
-from harness.clients.remoting import Remoting
 from harness.clock import mono_ns
-from harness.leases import LeasedProcess, Leases
+from harness.host.hiccups import NoiseProbe, worst_ms
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
 from harness.load.alone import java_driver, python_driver, spawn_wheel
 from harness.load.target import Target, find_target
 from harness.load.wish import LoadWish, WheelSpec
 from harness.model import Topology
-from harness.noise import NoiseProbe, worst_ms
+from harness.protocol.connection import Remoting
+from harness.protocol.targets import LOOPBACK
 from harness.recorder import EventLog
-from harness.releases import BENCHMARK, BENCHMARK_RELEASE, MODULE_FLAGS, Java, ensure_jars, find_java
-from harness.targets import LOOPBACK
+from harness.releases.jars import BENCHMARK, BENCHMARK_RELEASE, ensure_jars
+from harness.releases.java import Java, find_java
+from harness.releases.jvm import MODULE_FLAGS
 from harness.wait import wait_until
 
 QUEUES = 8

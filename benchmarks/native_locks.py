@@ -27,10 +27,11 @@ from pathlib import Path
 from harness.backends.base import ClusterSpec, create_topic, masters, namesrv_addresses
 from harness.backends.local import start_local
 from harness.clients.python_clients import NAMES, ensure_python_client
-from harness.clients.remoting import LOCK_BATCH_MQ
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import Topology
-from harness.releases import Java, find_java, known_releases
+from harness.protocol.connection import LOCK_BATCH_MQ
+from harness.releases.jars import known_releases
+from harness.releases.java import Java, find_java
 
 TOPIC, QUEUES = "mqlab-native-locks", 8
 START_EVERY_S = 2.0

@@ -19,10 +19,10 @@ from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
-from harness.leases import Leases
+from harness.host.hiccups import NoiseProbe
+from harness.leases.leases import Leases
 from harness.model import Topology
-from harness.noise import NoiseProbe
-from harness.releases import find_java
+from harness.releases.java import find_java
 
 
 def cpu_s(processes: list[psutil.Process]) -> float:

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.clients.compile import RECORDER_SOURCES, compiled_classes
 from harness.clients.java import LOAD_JVM_OPTIONS
-from harness.releases import MODULE_FLAGS, ensure_jars, find_java, known_releases
+from harness.releases.compile import RECORDER_SOURCES, compiled_classes
+from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.java import find_java
+from harness.releases.jvm import MODULE_FLAGS
 
 SOURCES = Path(__file__).parent / "cost"
 WARM_UP, SENDS = 300_000, 400_000

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import psutil
 
-from harness.abilities import Abilities
-from harness.backends.ports import PORTS_FIRST, PORTS_LAST, is_free
-from harness.cores import usable_cores
 from harness.errors import DockerError, JavaNotFoundError
 from harness.faults import INJECTIONS
+from harness.host.abilities import Abilities
+from harness.host.cores import usable_cores
+from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
 from harness.model import Scenario
-from harness.releases import cache_home, find_java, known_releases
+from harness.paths import cache_home
+from harness.releases.jars import known_releases
+from harness.releases.java import find_java
 
 PORTS_SAMPLED = 200
 PORTS_FREE_MIN = 0.5

@@ -21,7 +21,7 @@ import signal
 import sys
 import time
 
-from harness import kernel
+from harness.leases import kernel
 
 _SPIN_NS = 500_000
 """A sleep may end some tens of microseconds late; the last half millisecond is waited for awake."""

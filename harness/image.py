@@ -21,10 +21,12 @@ from pathlib import Path
 
 from docker.errors import DockerException, ImageNotFound
 
-from harness.backends.logback import write_node_logging
 from harness.engine import Engine
 from harness.errors import DockerError
-from harness.releases import LOCKS, Java, cache_home, ensure_jars, is_5x
+from harness.paths import cache_home
+from harness.releases.jars import CHECKSUMS, ensure_jars, is_5x
+from harness.releases.java import Java
+from harness.releases.node_logging import write_node_logging
 
 REPOSITORY = "mqlab/rocketmq"
 PUBLISHED = "apache/rocketmq"
@@ -155,7 +157,7 @@ def remove_images(engine: Engine) -> list[str]:
 
 
 def _labels(release: str, java: Java) -> Mapping[str, str]:
-    lock = hashlib.sha256((LOCKS / f"{release}.sha256").read_bytes() + Path(__file__).read_bytes()).hexdigest()
+    lock = hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes() + Path(__file__).read_bytes()).hexdigest()
     return {IMAGE_LABEL: "1", "mqlab.release": release, "mqlab.made-of": lock, "mqlab.java": java.version}
 
 

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.abilities import Abilities
 from harness.faults import DEFAULT_WAY, injection_of, injections_of, obstacle
+from harness.host.abilities import Abilities
+from harness.host.facts import Host
 from harness.model import (
     AppendStall,
     AppendWatch,
@@ -37,16 +38,19 @@ from harness.model import (
     StoreFreeze,
     Topology,
 )
-from harness.releases import is_5x
+from harness.releases.jars import is_5x
 from harness.room import fits
 
 EffortName = Literal["quick", "full"]
 
 BOOT_S = 10.0
 """A deployment of one broker with its warm-up, on an idle machine of two cores: 6 s of 4.6.0, 12 s of 5.3.3."""
+
 ORDERED_TRIAL_S = 165.0
 """Starts spread over 20 s, settling, a renewal period, the longest hand-over of 4.x, and the drain."""
+
 TRIAL_OVERHEAD_S = 0.25
+
 ANALYSIS_S, ANALYSIS_TRIAL_S, ANALYSIS_WAITING_S = 20.0, 0.13, 0.7
 """Of a run, for each of its trials (868 took 131 s on two cores, 933 took 143), and for each of those that wait, which have more
 clients and so more histories and logs: 191 took 164 s, 72 took 70."""
@@ -61,44 +65,62 @@ INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNei
 """Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
+
 MEMORY_SHARE_4X = 0.65
 """Nodes and clients of 4.x hold so much of what those of 5.x do."""
+
 MEMORY_SHARE = 0.65
 """Of the host's memory, what a wave may take; the rest is for page cache, and for nodes that take a tenth more than others did."""
+
 CORES_SHARE = 1.0
 """Of the cores, what the trials of a wave may need on average if all of them ran at once."""
+
 RELAY_SHARE = 1.1
 """Of the cores, what the trials of a relay may need on average, from their start to their end. They need most of it when they
 start: with 0.95 a fifth of two cores was idle while all were up and waited."""
+
 TRIALS_AHEAD = 2
 """The next cluster of a relay boots when no more trials than this have still to find room."""
+
 CLIENT_BOOTS_PER_CORE = 5
 """Trials that come up at once. Their first messages come when all members have their queues; ten ordered ones of 4.9.7 on two
 cores were there after one to two minutes."""
+
 UP_AT_ONCE, PROCESS_UP_S = 6, 3.5
 """On two cores so many trials of a wave come up as if they were alone, and each further one makes it longer by so much."""
+
 NODE_UP_S = 0.8
 """A wave begins when all of its nodes are up, and each makes it longer by so much."""
+
 NODE_CORE_S, PROCESS_CORE_S, GROUP_CORE_S = 2.0, 2.0, 0.25
 """Seconds of a core that it takes until a node is up, a client process, and the two members of a group with their queues, beside
 others that do the same: ten ordered trials of 4.9.7 took 117 s in four clusters, twelve of queue numbers 74 in one."""
+
 BROKER_CORES, GROUP_CORES = 0.025, 0.003
 """What a broker (its reput loop above all) and the two members of a group need while nothing is sent, of one core."""
+
 BUSY_GROUP_CORES, BUSY_GROUP_HZ, BATCHING = 0.036, 160.0, 0.6
 """A group of so many messages a second needs so much. Fewer cost more each, since less is pulled at once: 12 a second of
 4.6.0 took 0.011."""
+
 SEND_CORE_S = 0.0005
 """What a producer and its broker need for a message that is sent by itself, in seconds of a core."""
+
 FLOWING = 0.5
 """Ordered messages begin to flow when all members have their queues, which is half of a trial's time."""
+
 STEADY_CORES = 0.07
 """What a trial adds to its idle brokers: its clients 0.03, three name servers that are asked 0.02, and what brokers do for them."""
+
 BROKER_CORES_5X, CORES_5X = 1.8, 1.4
 """How much more idle brokers, and all that trials add, need of 5.x."""
+
 LARGE_FRAME_BYTES, LARGE_FRAME_MEMORY, LARGE_FRAME_CORES = 8 * 2**20, 5, 1.4
 """A table of 70,000 topics, and its registration in text and bytes. While such a table comes up and grows its cluster takes
 whatever the cores have left: three small clusters beside it made it no slower, nine doubled its time and theirs."""
+
 OPERATION_BYTES = 360
+
 FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
 """For brokers beside others, which do not measure milliseconds: the second compiler's work for many fresh brokers is what
 fills the cores."""
@@ -259,14 +281,6 @@ def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:
     if isinstance(load, FailingMessages):
         return float(20 * load.messages)
     return float(trial.params["rate_hz"]) * (_phases_s(deployment.scenario, trial) + 1.0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """What the plan must fit."""
-
-    cores: int
-    memory_mb: int
 
 
 @dataclass(frozen=True, kw_only=True)

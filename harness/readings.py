@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from harness.backends.base import Cluster, Node, ask
-from harness.bytecode import method_of
 from harness.errors import ClientError
+from harness.releases.class_file import method_of
 
 Moment = Literal["before", "after"]
 

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Mapping
 
 from harness.backends.base import Cluster, Node, ask
-from harness.clients.remoting import Route
 from harness.clock import mono_ns
 from harness.errors import ClientError, LabError
+from harness.protocol.connection import Route
+from harness.protocol.targets import check_allowed
 from harness.recorder import EventLog
-from harness.targets import check_allowed
 
 PERIOD_S = 0.5
 ANSWER_S_MAX = 2.0

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.backends.base import Cluster, ClusterSpec, Node, change_live, masters
-from harness.backends.logback import LAB_ZONE, STOCK_ZONE
 from harness.clock import mono_ns
-from harness.cores import usable_cores
 from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults import injection_of
-from harness.leases import Leases
+from harness.host.cores import usable_cores
+from harness.host.hiccups import NoiseProbe, worst_ms
+from harness.leases.leases import Leases
 from harness.load.failing import FailingSession
 from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
@@ -42,7 +42,6 @@ from harness.model import (
     QueueNumbers,
     SteadyClients,
 )
-from harness.noise import NoiseProbe, worst_ms
 from harness.plan import CLIENT_BOOTS_PER_CORE, TRIALS_AHEAD, Plan, PlannedDeployment, PlannedTrial, Relay
 from harness.recorder import (
     DeploymentRecord,
@@ -52,7 +51,8 @@ from harness.recorder import (
     TrialRecord,
     TrialStatus,
 )
-from harness.releases import Java
+from harness.releases.java import Java
+from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.room import Room
 
 PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")

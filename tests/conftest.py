@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import proc
-from harness.lease_healing import clean
-from harness.lease_store import leases_in
+from harness.leases import proc
+from harness.leases.healing import clean
+from harness.leases.store import leases_in
 
 
 @pytest.fixture(scope="session", autouse=True)

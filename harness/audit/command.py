@@ -12,10 +12,10 @@ from rich.console import Console
 
 from harness.audit.findings import AuditFinding, Growth, Severity, crossing, judge, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading, read_cluster, still_offline
-from harness.audit.registration import FRAME_BYTES_DEFAULT
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
-from harness.targets import Network, parse_networks
+from harness.protocol.registration import FRAME_BYTES_DEFAULT
+from harness.protocol.targets import Network, parse_networks
 
 DELETIONS_PER_S = 5.0
 OFFLINE_S = 40.0

@@ -16,7 +16,7 @@ from harness.audit.reading import (
     expected_topics,
     topic_type,
 )
-from harness.audit.registration import FRAME_BYTES_DEFAULT, topic_bytes, topics_at_limit
+from harness.protocol.registration import FRAME_BYTES_DEFAULT, topic_bytes, topics_at_limit
 
 NEARLY_FULL = 0.8
 """From this share of the frame limit on a broker's registration is nearly full: a fifth is a few days of a flood."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.audit.registration import Registrant, frame_of_listing
-from harness.clients.remoting import GET_ROUTEINFO_BY_TOPIC, Remoting, Route, TopicConfig, TopicTable, read_route
 from harness.errors import ClientError
-from harness.targets import LOOPBACK, Network, check_allowed
+from harness.protocol.connection import GET_ROUTEINFO_BY_TOPIC, Remoting, Route, TopicConfig, TopicTable, read_route
+from harness.protocol.registration import Registrant, frame_of_listing
+from harness.protocol.targets import LOOPBACK, Network, check_allowed
 
 TIMEOUT_S = 20.0
 """The listing of 70,000 topics takes a busy broker some seconds."""

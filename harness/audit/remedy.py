@@ -13,14 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.audit.reading import RETRY_PREFIX, TIMEOUT_S, BrokerReading, Reading, TopicType
-from harness.clients.remoting import (
-    GET_MAX_OFFSET,
-    GET_MIN_OFFSET,
-    QUERY_CONSUMER_OFFSET,
-    SUCCESS,
-    Remoting,
-)
 from harness.errors import ClientError
+from harness.protocol.connection import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, SUCCESS, Remoting
 
 
 @dataclass(frozen=True, kw_only=True)

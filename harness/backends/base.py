@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from harness.backends.store import StoreMount
-from harness.clients.process import ClientHost
-from harness.clients.remoting import Remoting, Route, split_address
 from harness.errors import ClientError
+from harness.leases.client_process import ClientHost
 from harness.model import BrokerSettings, Topology
+from harness.protocol.connection import Remoting, Route, split_address
+from harness.protocol.targets import check_allowed
 from harness.recorder import EventLog, Moment
-from harness.targets import check_allowed
 from harness.wait import NotYet, wait_until
 
 LISTEN_S_MAX = 120.0

@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.audit.registration import Registrant
 from harness.backends.base import ClusterSpec, Node
 from harness.backends.flood import write_topics_ahead
-from harness.backends.logback import write_node_logging
-from harness.backends.ports import BROKER_PORTS, free_port, take_port
 from harness.backends.store import LeasedStore, mount_store
-from harness.clients.compile import STALL_SOURCES, compiled_classes
-from harness.leases import Leases
-from harness.releases import TOOLS, Java, ensure_jars, is_5x
+from harness.host.ports import BROKER_PORTS, free_port, take_port
+from harness.leases.leases import Leases
+from harness.protocol.registration import Registrant
+from harness.releases.compile import STALL_SOURCES, compiled_classes
+from harness.releases.jars import TOOLS, ensure_jars, is_5x
+from harness.releases.java import Java
+from harness.releases.node_logging import write_node_logging
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "mqlab"

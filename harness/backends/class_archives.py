@@ -13,9 +13,9 @@ from pathlib import Path
 from harness.backends.base import ClusterSpec, create_topic
 from harness.backends.local import class_archive, start_local
 from harness.errors import LabError
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings, Topology
-from harness.releases import Java
+from harness.releases.java import Java
 
 STOP_S_MAX = 60.0
 """The archive is written while the node ends."""

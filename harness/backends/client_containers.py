@@ -17,16 +17,18 @@ from typing import IO
 import docker
 from docker.errors import DockerException
 
-from harness import proc
-from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.engine import Engine, docker_command
 from harness.errors import LeaseError
 from harness.image import Image
-from harness.lease_store import LeaseValue
-from harness.leases import Lease, LeasedProcess, Leases
-from harness.paths import PACKAGES
-from harness.proc import TOKEN_VARIABLE, ProcessId
-from harness.releases import Java, cache_home
+from harness.leases import proc
+from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
+from harness.leases.proc import TOKEN_VARIABLE, ProcessId
+from harness.leases.process import LeasedProcess
+from harness.leases.store import LeaseValue
+from harness.paths import PACKAGES, cache_home
+from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 
 START_S_MAX = 60.0

@@ -18,22 +18,23 @@ from pathlib import Path
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from harness import proc
 from harness.backends.base import ClusterSpec, Node, wait_listening, wait_registered
 from harness.backends.blueprint import Blueprint, Launch, last_words
 from harness.backends.client_containers import ClientContainers, kill_container, pause_container, remove_containers
-from harness.clients.process import ClientHost
-from harness.clients.remoting import split_address
 from harness.clock import mono_ns
-from harness.container_leases import CONTAINER, LEASE_LABEL
 from harness.engine import Compose, Engine
 from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
 from harness.image import Image
-from harness.lease_store import LeaseValue
-from harness.leases import Lease, Leases
+from harness.leases import proc
+from harness.leases.client_process import ClientHost
+from harness.leases.container_kinds import CONTAINER, LEASE_LABEL
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
+from harness.leases.proc import ProcessId
+from harness.leases.store import LeaseValue
 from harness.paths import PACKAGES
-from harness.proc import ProcessId
-from harness.releases import Java
+from harness.protocol.connection import split_address
+from harness.releases.java import Java
 from harness.wait import wait_until
 
 COMPOSE_FILES = PACKAGES / "compose"

@@ -9,8 +9,8 @@ import json
 import random
 from pathlib import Path
 
-from harness.audit.registration import Registrant, fixed_bytes, topic_bytes
 from harness.model import TopicsAhead
+from harness.protocol.registration import Registrant, fixed_bytes, topic_bytes
 
 RETRY_PREFIX = "%RETRY%"
 _TEAMS = ("order", "payment", "inventory", "member", "coupon", "logistics", "search", "risk")

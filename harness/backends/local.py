@@ -10,12 +10,16 @@ from pathlib import Path
 
 from harness.backends.base import ClusterSpec, Node, NodeKind, wait_listening, wait_registered
 from harness.backends.blueprint import Blueprint, Launch, last_words
-from harness.clients.java import gc_log_option
 from harness.clock import mono_ns
 from harness.errors import LeaseError, NodeStartError
-from harness.leases import Lease, LeasedProcess, Leases
-from harness.releases import MODULE_FLAGS, Java, cache_home, ensure_jars
-from harness.timers import timer_slack
+from harness.host.timers import timer_slack
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
+from harness.paths import cache_home
+from harness.releases.jars import ensure_jars
+from harness.releases.java import Java
+from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 
 
 class LocalCluster:

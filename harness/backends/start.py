@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from harness.backends.base import Cluster, ClusterSpec
 from harness.backends.local import start_local
 from harness.errors import DockerError
-from harness.leases import Leases
-from harness.releases import Java
+from harness.leases.leases import Leases
+from harness.releases.java import Java
 
 if TYPE_CHECKING:
     from harness.backends.compose import Docker

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import psutil
 
-from harness import kernel
 from harness.errors import LeaseError
-from harness.kernel_leases import MOUNT, tool
-from harness.lease_store import LeaseData
-from harness.leases import Lease, Leases
+from harness.leases import kernel
+from harness.leases.kernel_kinds import MOUNT, tool
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
+from harness.leases.store import LeaseData
 from harness.model import BrokerSettings
 
 MAKE_S_MAX = 60.0

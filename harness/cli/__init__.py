@@ -19,11 +19,11 @@ from harness.cli.looking import fetch, list_incidents, show_doctor
 from harness.cli.options import DEFAULT_RUNS, Command, add_analysis, add_releases, add_settings, positive, positives
 from harness.cli.verify import verify
 from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
+from harness.host.signals import handling
 from harness.load.command import add_options as add_load_options
 from harness.patrol import add_options as add_patrol_options
 from harness.patrol import patrol
-from harness.releases import known_releases
-from harness.signals import handling
+from harness.releases.jars import known_releases
 from harness.topologies import TOPOLOGIES
 
 

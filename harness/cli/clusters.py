@@ -17,11 +17,13 @@ from harness.errors import (
     EXIT_FAILED,
     EXIT_OK,
 )
-from harness.lease_healing import clean
-from harness.lease_store import Healed, leases_in, state_home
-from harness.leases import Leases
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import Healed, leases_in, state_home
+from harness.paths import cache_home
 from harness.recorder import new_run_id
-from harness.releases import cache_home, find_java, known_releases
+from harness.releases.jars import known_releases
+from harness.releases.java import find_java
 from harness.topologies import TOPOLOGIES
 
 UP_HOURS = 8.0

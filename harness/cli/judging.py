@@ -19,9 +19,10 @@ from harness.errors import (
     UsageError,
 )
 from harness.model import Scenario
+from harness.paths import cache_home
 from harness.patrol import read_logs
 from harness.recorder import read_manifest
-from harness.releases import Java, cache_home, find_java
+from harness.releases.java import Java, find_java
 
 if TYPE_CHECKING:
     from analysis.session import SparkPlace

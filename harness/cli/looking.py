@@ -11,12 +11,13 @@ from rich.console import Console
 import scenarios
 from harness import doctor
 from harness.cli.options import chosen_releases, print_json
-from harness.clients.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_classes
 from harness.errors import (
     EXIT_OK,
     EXIT_USAGE,
 )
-from harness.releases import TOOLS, Java, ensure_jars, find_java, known_releases
+from harness.releases.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_classes
+from harness.releases.jars import TOOLS, ensure_jars, known_releases
+from harness.releases.java import Java, find_java
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.brokerconf import ignored_keys, parse_sets, read_broker_conf
 from harness.errors import (
     UsageError,
 )
-from harness.releases import known_releases
+from harness.releases.broker_conf import ignored_keys, parse_sets, read_broker_conf
+from harness.releases.jars import known_releases
 
 DEFAULT_RUNS = Path("runs")
 

@@ -15,8 +15,6 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from harness import host
-from harness.abilities import Abilities
 from harness.backends.class_archives import have_archives, leave_archives
 from harness.backends.start import Backend, choose_backend
 from harness.cli.judging import archive_spark, judge
@@ -30,15 +28,18 @@ from harness.errors import (
     UsageError,
 )
 from harness.faults import DEFAULT_WAY, injections_of
-from harness.lease_healing import clean
-from harness.lease_store import state_home
-from harness.leases import Leases
+from harness.host import facts
+from harness.host.abilities import Abilities
+from harness.host.signals import cancelling
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import state_home
 from harness.model import Scenario
 from harness.plan import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
-from harness.releases import Java, find_java, known_releases
+from harness.releases.jars import known_releases
+from harness.releases.java import Java, find_java
 from harness.runner import RunContext, run_plan
-from harness.signals import cancelling
 
 ARCHIVE_NODES_MIN = 20
 """Fewer nodes of a release save no more than the archives cost."""
@@ -68,7 +69,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         scenarios=chosen, releases=releases, effort=effort, trials=options.trials, seed=options.seed, arms=arms,
         user_conf=user_conf, ways=ways, abilities=Abilities.of_this_host(),
     )  # fmt: skip
-    plan = make_plan(wish, host.host_of_plan())
+    plan = make_plan(wish, facts.host_of_plan())
     plan = dataclasses.replace(plan, notes=(*plan.notes, *way_notes))
     _print_plan(plan, wish, console)
     if options.plan:
@@ -170,7 +171,7 @@ def _command_line(options: argparse.Namespace) -> str:
 
 
 def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
-    commit = host.own_commit()
+    commit = facts.own_commit()
     return Manifest(
         run=run_id,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -184,7 +185,7 @@ def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: ar
         backend=backend.name,
         effort=plan.effort,
         rules={claim.id: claim.rule_hash() for scenario in wish.scenarios for claim in scenario.claims},
-        host=host.manifest_facts(backend.java),
+        host=facts.manifest_facts(backend.java),
         trials=tuple(trial.id for _, trial in plan.trials()),
         notes=(
             *plan.notes,

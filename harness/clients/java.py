@@ -14,23 +14,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.backends.logback import client_logging_options
 from harness.clients.commands import CommandedClient, ScheduleState, SendSettings
-from harness.clients.compile import RECORDER_SOURCES, compiled_classes
-from harness.clients.process import ClientHost, ClientProcess
 from harness.clock import mono_ns
 from harness.errors import ClientError, LeaseError
-from harness.leases import Lease, Leases
+from harness.leases.client_process import ClientHost, ClientProcess
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 from harness.paths import PACKAGES
-from harness.releases import MODULE_FLAGS, Java, ensure_jars
-from harness.targets import LOOPBACK, Network
+from harness.protocol.targets import LOOPBACK, Network
+from harness.releases.compile import RECORDER_SOURCES, compiled_classes
+from harness.releases.jars import ensure_jars
+from harness.releases.java import Java
+from harness.releases.jvm import MODULE_FLAGS, gc_log_option
+from harness.releases.node_logging import client_logging_options
 from harness.wait import NotYet, wait_until
 
 Setting = bool | int | str
 
 JAVA_WORKER = "harness.clients.worker"
+
 ROUTE_S_MAX = 60.0
+
 CONSUMER_START_S_MAX = 60.0
+
 ADDRESS_SPACE = "-Xmx256m"
 
 CLIENT_JVM_OPTIONS = (
@@ -57,11 +63,6 @@ PUNCTUAL_JVM_OPTIONS = (
 """Of one that has to be on time. No page of its heap has to be found by whoever allocates first, which at a thousand sends a
 second is for half a minute. JPype asks for a full collection, 13 ms, after every young one. And the threads of a schedule
 are woken before others, which the kernel grants to root."""
-
-
-def gc_log_option(path: Path) -> str:
-    """The unified log of collections and safepoints, in UTC, bounded to 16 MB."""
-    return f"-Xlog:gc*,safepoint:file={path}:utctime,uptime,level,tags:filecount=2,filesize=8M"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harness.errors import ReleaseError
-from harness.releases import cache_home
+from harness.paths import cache_home
 
 PYTHON_WORKER = "harness.clients.python_worker"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.abilities import Abilities
 from harness.faults.append_stall import StallByByteman
 from harness.faults.append_watch import WatchAppends
 from harness.faults.base import Injection
@@ -34,6 +33,7 @@ from harness.faults.store_freeze import StallByFreeze
 from harness.faults.topic_moments import TryMoments
 from harness.faults.topic_resize import ResizeByAdmin
 from harness.faults.write_throttle import ThrottleByCgroup
+from harness.host.abilities import Abilities
 from harness.model import (
     AppendStall,
     AppendWatch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from harness.abilities import Abilities
+from harness.host.abilities import Abilities
 from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerSettings
 

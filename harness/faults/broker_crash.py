@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import os
 
-from harness import kernel
-from harness.abilities import Abilities
 from harness.backends.base import masters
 from harness.backends.store import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
+from harness.host.abilities import Abilities
+from harness.leases import kernel
 from harness.load.open_loop import OpenLoopSession
 from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerCrash, BrokerSettings

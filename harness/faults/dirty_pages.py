@@ -7,10 +7,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.abilities import Abilities
 from harness.errors import ClientError
 from harness.faults.held import Begun, HeldInjection, node_of
-from harness.leases import LeasedProcess, Leases
+from harness.host.abilities import Abilities
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import DirtyPages
 from harness.paths import PACKAGES

@@ -8,12 +8,13 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.abilities import Abilities
 from harness.backends.store import StoreMount
 from harness.errors import LeaseError
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
-from harness.kernel_leases import BALLOON, BALLOON_PREFIX
-from harness.leases import Lease, Leases
+from harness.host.abilities import Abilities
+from harness.leases.kernel_kinds import BALLOON, BALLOON_PREFIX
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, DiskFull
 

@@ -1,7 +1,7 @@
 """A flood of consumer groups makes a broker's registration longer than the name servers' frame, and what mends that.
 
 The groups come with live heartbeats, each of which makes a retry topic. How many topics are too many is predicted by the
-law of ``harness.audit.registration`` and recorded before the first of them.
+law of ``harness.protocol.registration`` and recorded before the first of them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import time
 from collections.abc import Iterator, Sequence
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
-from harness.audit.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.base import Node, ask, masters
 from harness.backends.blueprint import CLUSTER_NAME
 from harness.backends.flood import flood_group
-from harness.clients.remoting import TopicTable, split_address
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.base import NeedsNothing
 from harness.load.session import LoadSession, TrialContext
 from harness.model import CrossFrameLimit
+from harness.protocol.connection import TopicTable, split_address
+from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.wait import NotYet, wait_until
 
 KIND = "cross-frame-limit"

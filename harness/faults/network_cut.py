@@ -10,18 +10,19 @@ from dataclasses import dataclass
 
 import psutil
 
-from harness.abilities import Abilities
 from harness.backends.base import Node
-from harness.backends.ports import BROKER_PORTS
-from harness.clients.remoting import split_address
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.cgroups import Group, make_group, unified_root
 from harness.faults.held import Begun, HeldInjection, node_of
-from harness.kernel_leases import RULE, comment_of, tool
-from harness.lease_store import leases_in
-from harness.leases import Lease, Leases
+from harness.host.abilities import Abilities
+from harness.host.cgroups import Group, make_group, unified_root
+from harness.host.ports import BROKER_PORTS
+from harness.leases.kernel_kinds import RULE, comment_of, tool
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkCut
+from harness.protocol.connection import split_address
 
 COMMAND_S_MAX = 20.0
 PORTS_A_RULE_MAX = 15

@@ -6,12 +6,13 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-from harness.abilities import Abilities
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.faults.network_cut import COMMAND_S_MAX, ports_of
-from harness.kernel_leases import QUEUE, QUEUE_HANDLE, tool
-from harness.leases import Lease, Leases
+from harness.host.abilities import Abilities
+from harness.leases.kernel_kinds import QUEUE, QUEUE_HANDLE, tool
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkDelay
 

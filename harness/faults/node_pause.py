@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.abilities import Abilities
 from harness.backends.base import Cluster
 from harness.clock import mono_ns
 from harness.faults.held import Begun, HeldInjection, node_of
+from harness.host.abilities import Abilities
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import PauseNode
 

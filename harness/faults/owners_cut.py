@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.abilities import Abilities
 from harness.clock import mono_ns
-from harness.faults.cgroups import unified_root
 from harness.faults.network_cut import CutByFirewall, cut_processes, ports_of
 from harness.faults.owners import owners_of
+from harness.host.abilities import Abilities
+from harness.host.cgroups import unified_root
 from harness.load.session import LoadSession, TrialContext
 
 

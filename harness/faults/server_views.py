@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.abilities import Abilities
 from harness.backends.base import Cluster, Node, ask, create_topic, masters
 from harness.backends.blueprint import CLUSTER_NAME
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.base import NeedsNothing
 from harness.faults.held import Begun, HeldInjection
+from harness.host.abilities import Abilities
 from harness.load.session import FaultEnd, LoadSession, TrialContext
 from harness.model import SteadyClients
 from harness.wait import NotYet, wait_until

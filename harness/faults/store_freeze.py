@@ -14,13 +14,14 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-from harness.abilities import Abilities
 from harness.backends.base import Node, masters
 from harness.backends.store import StoreMount
 from harness.errors import ClientError, LeaseError
 from harness.faults.append_stall import watch_appends
-from harness.kernel_leases import FREEZE
-from harness.leases import LeasedProcess, Leases
+from harness.host.abilities import Abilities
+from harness.leases.kernel_kinds import FREEZE
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
 from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerSettings
 from harness.paths import PACKAGES

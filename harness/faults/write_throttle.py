@@ -10,14 +10,14 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import kernel
-from harness.abilities import Abilities
 from harness.backends.store import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
+from harness.leases import kernel
+from harness.leases.leases import Leases
 from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, ThrottledWrites
 

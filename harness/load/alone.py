@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from harness.backends.ports import free_port
 from harness.clients.java import (
     JAVA_WORKER,
     LOAD_JVM_OPTIONS,
@@ -26,15 +25,17 @@ from harness.clients.java import (
     worker_spec,
 )
 from harness.clients.python_clients import NAMES, PYTHON_WORKER, ensure_python_client
-from harness.clients.remoting import split_address
 from harness.clock import mono_ns
 from harness.errors import ClientError, Interrupted, LabError, TargetNotAllowedError, WaitTimeout
-from harness.leases import LeasedProcess, Leases
+from harness.host.hiccups import NoiseProbe, worst_ms
+from harness.host.ports import free_port
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
 from harness.load.target import Target
 from harness.load.wish import CLIENT_FAILED, DriverSpec, LoadWish, Role, WheelSpec
-from harness.noise import NoiseProbe, worst_ms
+from harness.protocol.connection import split_address
 from harness.recorder import EventLog, RunDirectory, TrialDirectory, TrialRecord, write_json
-from harness.releases import Java
+from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 
 LOAD = "load"

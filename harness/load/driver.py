@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backends.logback import client_logging_options
 from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.wish import SEQUENCE_STEP, WheelSpec
 from harness.paths import PACKAGES
+from harness.releases.node_logging import client_logging_options
 from harness.wait import NotYet, wait_until
 
 LOAD = "load"

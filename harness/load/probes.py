@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from harness.backends.base import Node, ask
-from harness.clients.remoting import (
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.protocol.connection import (
     GET_MAX_OFFSET,
     HEART_BEAT,
     PULL_MESSAGE,
@@ -22,8 +24,6 @@ from harness.clients.remoting import (
     pull_fields,
     send_fields,
 )
-from harness.clock import mono_ns
-from harness.errors import ClientError
 from harness.recorder import EventLog
 
 PERIOD_S = 0.02

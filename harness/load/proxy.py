@@ -15,12 +15,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.backends.blueprint import CLUSTER_NAME, HOST
-from harness.backends.logback import write_node_logging
-from harness.backends.ports import free_port
-from harness.clients.remoting import split_address
 from harness.errors import NodeStartError
-from harness.leases import LeasedProcess, Leases
-from harness.releases import MODULE_FLAGS, PROXY, PROXY_RELEASE, Java, ensure_jars
+from harness.host.ports import free_port
+from harness.leases.leases import Leases
+from harness.leases.process import LeasedProcess
+from harness.protocol.connection import split_address
+from harness.releases.jars import PROXY, PROXY_RELEASE, ensure_jars
+from harness.releases.java import Java
+from harness.releases.jvm import MODULE_FLAGS
+from harness.releases.node_logging import write_node_logging
 from harness.wait import wait_until
 
 PROXY_MAIN = "org.apache.rocketmq.proxy.ProxyStartup"

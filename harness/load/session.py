@@ -11,10 +11,10 @@ from typing import Protocol
 from harness.backends.base import Cluster
 from harness.clients.java import JavaClient
 from harness.errors import Interrupted
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import Arm, Parameters, Phases
 from harness.recorder import EventLog, TrialDirectory, TrialRecord
-from harness.releases import Java
+from harness.releases.java import Java
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,20 +14,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import host
 from harness.backends.base import Cluster, ClusterSpec, namesrv_addresses
 from harness.backends.local import start_local
-from harness.backends.logback import LAB_ZONE
 from harness.clients.python_clients import LIMITS, NAMES
 from harness.errors import UsageError
-from harness.lease_healing import clean
-from harness.lease_store import state_home
-from harness.leases import Leases
+from harness.host import facts
+from harness.host.signals import cancelling
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import state_home
 from harness.load.alone import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, python_driver, run_load
 from harness.load.command import wish_of
 from harness.load.proxy import proxy_beside
 from harness.load.target import Target, find_target
 from harness.load.wish import DriverSpec, LoadWish
+from harness.protocol.targets import check_allowed, parse_networks
 from harness.recorder import (
     DeploymentRecord,
     Manifest,
@@ -37,9 +38,9 @@ from harness.recorder import (
     new_run_id,
     require_space,
 )
-from harness.releases import PROXY_RELEASE, Java, find_java, is_5x, known_releases
-from harness.signals import cancelling
-from harness.targets import check_allowed, parse_networks
+from harness.releases.jars import PROXY_RELEASE, is_5x, known_releases
+from harness.releases.java import Java, find_java
+from harness.releases.node_logging import LAB_ZONE
 from harness.topologies import TOPOLOGIES
 
 RECORD_BYTES = 700
@@ -235,7 +236,7 @@ def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespac
 
 
 def _manifest(run_id: str, options: argparse.Namespace, release: str, java: Java) -> Manifest:
-    commit = host.own_commit()
+    commit = facts.own_commit()
     return Manifest(
         run=run_id,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -249,7 +250,7 @@ def _manifest(run_id: str, options: argparse.Namespace, release: str, java: Java
         backend="given" if options.namesrv else "local",
         effort="full",
         rules={},
-        host=host.manifest_facts(java),
+        host=facts.manifest_facts(java),
     )
 
 

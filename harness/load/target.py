@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.clients.remoting import Remoting, Route
 from harness.errors import ClientError, UsageError
+from harness.protocol.connection import Remoting, Route
+from harness.protocol.targets import Network, check_allowed
 from harness.recorder import EventLog
-from harness.releases import known_releases
-from harness.targets import Network, check_allowed
+from harness.releases.jars import known_releases
 from harness.wait import NotYet, wait_until
 
 ROUTE_S_MAX = 60.0

@@ -9,9 +9,9 @@ import pytest
 
 from harness.backends.base import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import Topology
-from harness.releases import Java, find_java
+from harness.releases.java import Java, find_java
 
 TEST_S_MAX = 900.0
 

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import scenarios
 from harness.backends.local import start_local
-from harness.leases import Leases
-from harness.plan import Host, Wish, make_plan
+from harness.host.facts import Host
+from harness.leases.leases import Leases
+from harness.plan import Wish, make_plan
 from harness.recorder import Manifest, RunDirectory
-from harness.releases import find_java
+from harness.releases.java import find_java
 from harness.runner import RunContext, run_plan
 
 STALL_MS = 3000

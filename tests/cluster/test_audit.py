@@ -17,9 +17,9 @@ from harness.backends.base import ClusterSpec, ask, create_topic, masters
 from harness.backends.blueprint import CLUSTER_NAME
 from harness.backends.flood import flood_group
 from harness.backends.local import LocalCluster, start_local
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings, TopicsAhead, Topology
-from harness.releases import Java
+from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 
 AHEAD = TopicsAhead(frame_bytes=100_000, share=0.9, name_bytes=54)

@@ -8,9 +8,9 @@ from harness.backends import local
 from harness.backends.base import ClusterSpec
 from harness.backends.class_archives import have_archives, leave_archives
 from harness.backends.local import class_archive, start_local
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.model import Topology
-from harness.releases import Java
+from harness.releases.java import Java
 
 SPEC = ClusterSpec(name="archived", release="4.6.0", topology=Topology(name="single"))
 

@@ -13,9 +13,9 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.leases import Leases
+from harness.leases.leases import Leases
 from harness.recorder import read_records
-from harness.releases import Java
+from harness.releases.java import Java
 from harness.wait import wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")]

@@ -13,8 +13,8 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.leases import Leases
-from harness.releases import Java
+from harness.leases.leases import Leases
+from harness.releases.java import Java
 from harness.wait import wait_until
 
 SENDS = 200

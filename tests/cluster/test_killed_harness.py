@@ -11,12 +11,12 @@ import pytest
 
 from analysis.analyze import analyze
 from analysis.session import SparkPlace
-from harness.abilities import Abilities
 from harness.backends.store import MEMORY
-from harness.lease_store import leases_in
+from harness.host.abilities import Abilities
+from harness.leases.store import leases_in
 from harness.model import VerdictKind
 from harness.paths import PACKAGES
-from harness.releases import Java
+from harness.releases.java import Java
 from harness.runner import PHASES
 from harness.wait import wait_until
 from scenarios import find

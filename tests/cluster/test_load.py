@@ -18,13 +18,13 @@ import pytest
 
 from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
-from harness.backends.ports import free_port
 from harness.clock import mono_ns
-from harness.leases import Leases
+from harness.host.ports import free_port
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings, Topology
 from harness.paths import PACKAGES
 from harness.recorder import read_records
-from harness.releases import Java
+from harness.releases.java import Java
 from harness.wait import wait_until
 
 Json = Mapping[str, object]

@@ -15,14 +15,14 @@ from harness.backends.base import (
     namesrv_addresses,
 )
 from harness.backends.local import LocalCluster, start_local
-from harness.backends.ports import free_port, take_port
-from harness.clients.remoting import split_address
 from harness.errors import ClientError, NodeStartError, PortTakenError
 from harness.faults.append_stall import stall_next_append
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.host.ports import free_port, take_port
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.model import BrokerSettings, Topology
-from harness.releases import Java
+from harness.protocol.connection import split_address
+from harness.releases.java import Java
 
 
 def test_every_broker_is_in_the_topics_route_on_the_name_server(cluster: LocalCluster) -> None:

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients.remoting import Remoting
 from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNDECIDED
-from harness.lease_store import leases_in
+from harness.leases.store import leases_in
 from harness.paths import PACKAGES
+from harness.protocol.connection import Remoting
 from harness.wait import wait_until
 
 COMMAND_S_MAX = 300

@@ -13,8 +13,8 @@ from harness.backends.compose import ComposeCluster, Docker, start_compose
 from harness.engine import Engine, find_compose, find_engine
 from harness.errors import DockerError
 from harness.image import ensure_image
-from harness.leases import Leases
-from harness.releases import Java, find_java
+from harness.leases.leases import Leases
+from harness.releases.java import Java, find_java
 from harness.topologies import TOPOLOGIES
 
 RELEASE = "4.6.0"

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from harness import proc
 from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
 from harness.backends.compose import ComposeCluster, Docker, start_compose
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
-from harness.clients.remoting import split_address
 from harness.clock import mono_ns
-from harness.container_leases import CONTAINER, LEASE_LABEL, PAUSE
 from harness.errors import NodeStartError
 from harness.faults.append_stall import stall_next_append
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.leases import proc
+from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.model import BrokerSettings
-from harness.releases import Java
+from harness.protocol.connection import split_address
+from harness.releases.java import Java
 from harness.topologies import TOPOLOGIES
 from harness.wait import wait_until
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from harness.backends.compose import COMPOSE_FILES, Docker
-from harness.backends.ports import BROKER_PORTS, free_port
-from harness.clients.remoting import Remoting
 from harness.engine import Compose
 from harness.errors import ClientError
+from harness.host.ports import BROKER_PORTS, free_port
+from harness.protocol.connection import Remoting
 from harness.wait import NotYet, wait_until
 
 UP_S_MAX = 300

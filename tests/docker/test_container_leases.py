@@ -12,10 +12,10 @@ import pytest
 from docker.models.containers import Container
 
 from harness.backends.compose import Docker
-from harness.container_leases import CONTAINER, LEASE_LABEL
-from harness.lease_healing import clean
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.leases.container_kinds import CONTAINER, LEASE_LABEL
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.paths import PACKAGES
 from harness.wait import wait_until
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.abilities import Abilities
 from harness.backends.store import LeasedStore, mount_store
-from harness.kernel_leases import tool
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases.kernel_kinds import tool
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings
 
 STORE_MB = 64

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.abilities import Abilities
 from harness.backends.store import LeasedStore
 from harness.errors import LabError
-from harness.faults.cgroups import unified_root
 from harness.faults.dirty_pages import start_neighbour
 from harness.faults.disk_full import fill
 from harness.faults.network_cut import cut_ports, cut_processes
 from harness.faults.network_delay import DelayByNetem, delay_ports
 from harness.faults.write_throttle import ThrottleByCgroup, limit
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.host.cgroups import unified_root
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 
 CONNECT_S_MAX = 1.0
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.abilities import Abilities
 from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.store import MEMORY
@@ -17,9 +16,10 @@ from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.faults.append_stall import watch_appends
 from harness.faults.store_freeze import Freezer, StallByFreeze
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings, Topology
-from harness.releases import Java, find_java
+from harness.releases.java import Java, find_java
 
 pytestmark = pytest.mark.cluster
 

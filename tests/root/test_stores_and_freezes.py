@@ -11,15 +11,15 @@ from typing import get_args
 
 import pytest
 
-from harness import kernel
-from harness.abilities import Abilities
 from harness.backends.store import LeasedStore, mount_store
 from harness.errors import ClientError, LeaseError
 from harness.faults.store_freeze import Freezer
-from harness.kernel_leases import FREEZE, MOUNT
-from harness.lease_healing import HEALABLE, clean
-from harness.lease_store import leases_in
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases import kernel
+from harness.leases.healing import HEALABLE, clean
+from harness.leases.kernel_kinds import FREEZE, MOUNT
+from harness.leases.leases import Leases
+from harness.leases.store import leases_in
 from harness.model import BrokerSettings, Store
 from harness.wait import wait_until
 

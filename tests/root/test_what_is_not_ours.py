@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import kernel, proc
-from harness.abilities import Abilities
 from harness.backends.store import LeasedStore, mount_store
-from harness.kernel_leases import BALLOON, CGROUP, FREEZE, MOUNT, RULE
-from harness.leases import Leases
+from harness.host.abilities import Abilities
+from harness.leases import kernel, proc
+from harness.leases.kernel_kinds import BALLOON, CGROUP, FREEZE, MOUNT, RULE
+from harness.leases.leases import Leases
 from harness.model import BrokerSettings
 from harness.paths import PACKAGES
 

@@ -20,7 +20,12 @@ from rich.console import Console
 from harness.audit.command import add_options, audit
 from harness.audit.findings import Growth, Severity, crossing, judge
 from harness.audit.reading import BrokerReading, NameServerReading, Reading, TopicType, read_cluster, topic_type
-from harness.audit.registration import (
+from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.backends.flood import flood_group, write_topics_ahead
+from harness.errors import TargetNotAllowedError
+from harness.model import TopicsAhead
+from harness.protocol.connection import Remoting, TopicConfig
+from harness.protocol.registration import (
     FRAME_BYTES_DEFAULT,
     Registrant,
     frame_of_listing,
@@ -28,11 +33,6 @@ from harness.audit.registration import (
     topic_bytes,
     topics_at_limit,
 )
-from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.flood import flood_group, write_topics_ahead
-from harness.clients.remoting import Remoting, TopicConfig
-from harness.errors import TargetNotAllowedError
-from harness.model import TopicsAhead
 
 WRITES = {17, 25, 36, 10, 15, 34, 215, 216, 104}
 """Requests that change something."""

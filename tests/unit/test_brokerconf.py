@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.brokerconf import parse_sets, read_broker_conf
 from harness.errors import ConfigurationError, UsageError
+from harness.releases.broker_conf import parse_sets, read_broker_conf
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         "4.6.0": frozenset({"flushDiskType", "brokerRole"}),
         "5.3.3": frozenset({"flushDiskType", "timerWheelEnable"}),
     }
-    monkeypatch.setattr("harness.brokerconf.broker_keys", lambda release: keys[release])
+    monkeypatch.setattr("harness.releases.broker_conf.broker_keys", lambda release: keys[release])
 
 
 def test_comments_and_blanks_are_skipped_and_values_kept_as_they_are(tmp_path: Path) -> None:

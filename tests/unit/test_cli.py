@@ -6,14 +6,15 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from setuptools import find_packages
 
 import analysis
 import harness
 import scenarios
-from harness.abilities import Abilities
 from harness.cli import _parser, main
 from harness.cli.verify import _ways
 from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 
 
@@ -39,12 +40,13 @@ def test_the_packages_are_those_of_this_repository() -> None:
         assert Path(package.__file__).is_relative_to(PACKAGES)
 
 
-def test_every_package_is_listed_for_the_distribution() -> None:
-    listed = set(tomllib.loads((PACKAGES / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+def test_every_package_is_found_for_the_distribution() -> None:
+    patterns = tomllib.loads((PACKAGES / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]
+    listed = set(find_packages(str(PACKAGES), include=patterns["include"]))
     found = {
         ".".join(path.parent.relative_to(PACKAGES).parts)
         for top in ("harness", "analysis", "scenarios")
-        for path in (PACKAGES / top).rglob("__init__.py")
+        for path in (PACKAGES / top).rglob("*.py")
     }
     assert listed == found
 

@@ -13,9 +13,8 @@ import yaml
 
 from harness.backends.blueprint import BROKER_JVM, HOST, LAB_BROKER_CONF, NAMESRV_JVM
 from harness.backends.compose import COMPOSE_FILES
-from harness.clients.java import gc_log_option
 from harness.model import Topology
-from harness.releases import MODULE_FLAGS
+from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 from harness.topologies import TOPOLOGIES
 
 SCRIPTS = sorted((COMPOSE_FILES / "node").glob("*.sh"))

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import lease_healing, proc
-from harness import leases as leases_module
 from harness.errors import LeaseError
-from harness.lease_healing import PROCESS, STOPPED_PROCESS, clean
-from harness.lease_store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in, state_home
-from harness.leases import Leases
+from harness.leases import healing, proc
+from harness.leases import leases as leases_module
+from harness.leases.healing import PROCESS, STOPPED_PROCESS, clean
+from harness.leases.leases import Leases
+from harness.leases.store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in, state_home
 from harness.wait import wait_until
 
 SLEEP = ["sleep", "300"]
@@ -590,7 +590,7 @@ class Recording:
 def test_what_came_last_is_healed_first(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healed: list[str] = []
     monkeypatch.setattr(
-        lease_healing, "HEALABLE", {"mount-of-a-test": Recording(healed), "freeze-of-a-test": Recording(healed)}
+        healing, "HEALABLE", {"mount-of-a-test": Recording(healed), "freeze-of-a-test": Recording(healed)}
     )
     with Leases.open(state_dir) as leases:
         for kind, name in [
@@ -608,7 +608,7 @@ def test_what_one_kind_cannot_heal_does_not_keep_others_from_it_and_is_not_forgo
 ) -> None:
     healed: list[str] = []
     kinds = {"mount-of-a-test": Recording(healed), "freeze-of-a-test": Recording(healed, OSError(16, "busy"))}
-    monkeypatch.setattr(lease_healing, "HEALABLE", kinds)
+    monkeypatch.setattr(healing, "HEALABLE", kinds)
     leases = Leases.open(state_dir)
     leases.hold("mount-of-a-test", {"name": "m1"}, until_s=60)
     leases.hold("freeze-of-a-test", {"name": "f1"}, until_s=60)
@@ -623,7 +623,7 @@ def test_what_one_kind_cannot_heal_does_not_keep_others_from_it_and_is_not_forgo
 
 def test_a_released_lease_is_not_healed(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     healed: list[str] = []
-    monkeypatch.setattr(lease_healing, "HEALABLE", {"mount-of-a-test": Recording(healed)})
+    monkeypatch.setattr(healing, "HEALABLE", {"mount-of-a-test": Recording(healed)})
     with Leases.open(state_dir) as leases:
         lease = leases.hold("mount-of-a-test", {"name": "m1"}, until_s=60)
         lease.update({"device": "/dev/loop7"})

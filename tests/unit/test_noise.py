@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import DiskFullError, LabError, WaitTimeout
-from harness.leases import Leases
-from harness.noise import NoiseProbe, hiccups_since, measure_window, run_probe, worst_ms
+from harness.host.hiccups import NoiseProbe, hiccups_since, measure_window, run_probe, worst_ms
+from harness.leases.leases import Leases
 from harness.paths import PACKAGES
 from harness.recorder import EventLog, read_records
 from harness.wait import wait_until
@@ -137,7 +137,7 @@ def test_windows_from_before_a_restart_of_the_machine_are_left_out(tmp_path: Pat
 def test_the_probe_process_ends_when_its_input_closes(tmp_path: Path) -> None:
     out = tmp_path / "hiccups.jsonl"
     probe = subprocess.Popen(
-        [sys.executable, "-m", "harness.noise", "--out", str(out)],
+        [sys.executable, "-m", "harness.host.hiccups", "--out", str(out)],
         env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         stdin=subprocess.PIPE,
     )

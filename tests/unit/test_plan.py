@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 
 import scenarios
-from harness.abilities import Abilities
+from harness.host.abilities import Abilities
+from harness.host.facts import Host
 from harness.model import Scenario
-from harness.plan import Host, Plan, Relay, Wish, make_plan
+from harness.plan import Plan, Relay, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 NOBODY = Abilities(

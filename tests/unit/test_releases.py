@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import releases
 from harness.errors import JavaNotFoundError, ReleaseError, UsageError
-from harness.releases import LockedJar, ensure_jars, feature_of, find_java, jar_path, known_releases, read_lock
+from harness.releases import jars
+from harness.releases.jars import LockedJar, ensure_jars, jar_path, known_releases, read_lock
+from harness.releases.java import feature_of, find_java
 
 CONTENT = b"these bytes stand for a jar"
 
@@ -22,7 +23,7 @@ def one_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedJar:
     locks = tmp_path / "locks"
     locks.mkdir()
     (locks / "0.0.1.sha256").write_text(f"{jar.sha256}  {jar.coordinate}\n")
-    monkeypatch.setattr(releases, "LOCKS", locks)
+    monkeypatch.setattr(jars, "CHECKSUMS", locks)
     return jar
 
 
@@ -39,7 +40,7 @@ def _writes(content: bytes, into: list[int]):
 
 def test_the_three_releases_and_the_tools_are_locked() -> None:
     assert known_releases() == ("4.6.0", "4.9.7", "5.3.3")
-    for name in (*known_releases(), releases.TOOLS, releases.PROXY):
+    for name in (*known_releases(), jars.TOOLS, jars.PROXY):
         assert all(len(jar.sha256) == 64 for jar in read_lock(name))
     brokers = [jar for jar in read_lock("4.9.7") if jar.artifact == "rocketmq-broker"]
     assert [jar.version for jar in brokers] == ["4.9.7"]

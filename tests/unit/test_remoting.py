@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.clients.remoting import Answer, Remoting
 from harness.errors import ClientError
+from harness.protocol.connection import Answer, Remoting
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import pytest
 
 from harness import routewatch
 from harness.backends.base import Node
-from harness.clients.remoting import Route
 from harness.errors import ClientError, TargetNotAllowedError
+from harness.protocol.connection import Route
 from harness.recorder import EventLog
 from harness.routewatch import SILENT, RouteWatch
 from harness.wait import wait_until

@@ -9,7 +9,7 @@ import scenarios
 from analysis.observe import CHECKERS
 from harness.errors import UsageError
 from harness.model import Claim, Scenario, Statistic
-from harness.releases import known_releases
+from harness.releases.jars import known_releases
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))

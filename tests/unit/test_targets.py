@@ -5,9 +5,9 @@ from unittest import mock
 import pytest
 
 from harness.backends import base
-from harness.clients.remoting import Route
 from harness.errors import ConfigurationError, TargetNotAllowedError, UsageError
-from harness.targets import check_allowed, parse_networks
+from harness.protocol.connection import Route
+from harness.protocol.targets import check_allowed, parse_networks
 
 
 def test_loopback_is_allowed() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from harness.timers import timer_slack
+from harness.host.timers import timer_slack
 
 SAY_SLACK = "import ctypes; print(ctypes.CDLL(None).prctl(30, 0, 0, 0, 0))"
 

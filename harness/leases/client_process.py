@@ -1,15 +1,16 @@
-"""Where client processes run: as processes of this host (``harness.leases.Leases``), or each in a container of its own."""
+"""Where client processes run: as processes of this host (``harness.leases.leases.Leases``), or each in a container of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol
 
-from harness.leases import Lease, Leases
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 
 
 class ClientProcess(Protocol):
-    """A child process under a lease, driven through its pipes. ``harness.leases.LeasedProcess`` is one."""
+    """A child process under a lease, driven through its pipes. ``harness.leases.leases.LeasedProcess`` is one."""
 
     @property
     def pid(self) -> int:

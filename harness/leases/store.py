@@ -1,7 +1,7 @@
 """What a lease is, and the folder that leases are written down in.
 
 A lease says what exists (or is about to), whose it is, and when it has to be gone at the latest. It is one JSON file, on
-disk before the thing itself; ``harness.leases`` takes them, ``harness.lease_healing`` undoes them. Standard library only.
+disk before the thing itself; ``harness.leases.leases`` takes them, ``harness.leases.healing`` undoes them. Standard library only.
 
 State folder::
 
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from harness import proc
 from harness.errors import LeaseError
-from harness.proc import ProcessId
+from harness.leases import proc
+from harness.leases.proc import ProcessId
 
 LEASE_SCHEMA = 1
 
@@ -258,3 +258,8 @@ class LeaseStore:
 def leases_in(state_dir: Path) -> list[LeaseRecord]:
     """All leases that are written down, oldest first; damaged files are left out."""
     return LeaseStore(state_dir).read_all()[0]
+
+
+def until_mono_ns(until_s: float) -> int:
+    """The end of a lease that lasts so many seconds from now."""
+    return time.monotonic_ns() + int(until_s * 1e9)

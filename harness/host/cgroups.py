@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import kernel
-from harness.abilities import Abilities
 from harness.errors import LeaseError
-from harness.kernel_leases import CGROUP, CGROUP_PREFIX
-from harness.leases import Lease, Leases
+from harness.host.abilities import Abilities
+from harness.leases import kernel
+from harness.leases.kernel_kinds import CGROUP, CGROUP_PREFIX
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 
 ROOT_V2 = Path("/sys/fs/cgroup")
 NAMES_V1: Mapping[str, str] = {"io": "blkio"}

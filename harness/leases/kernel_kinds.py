@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness import kernel, proc
-from harness.proc import ProcessId
+from harness.leases import kernel, proc
+from harness.leases.proc import ProcessId
 
 if TYPE_CHECKING:
-    from harness.lease_store import Healable, LeaseRecord
+    from harness.leases.store import Healable, LeaseRecord
 
 MOUNT, FREEZE, BALLOON, RULE, CGROUP, QUEUE = "mount", "freeze", "balloon", "rule", "cgroup", "queue"
 
@@ -223,7 +223,7 @@ KERNEL_KINDS: Mapping[str, Healable] = {
     CGROUP: _Cgroup(),
     QUEUE: _Queue(),
 }
-"""What ``harness.lease_healing`` heals besides processes."""
+"""What ``harness.leases.healing`` heals besides processes."""
 
 
 def _mount_of(lease: LeaseRecord) -> kernel.Mount | None:

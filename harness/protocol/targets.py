@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Sequence
 
-from harness.clients.remoting import split_address
 from harness.errors import TargetNotAllowedError, UsageError
+from harness.protocol.connection import split_address
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))

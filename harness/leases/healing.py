@@ -1,6 +1,6 @@
 """How what a lease stands for is undone, kind by kind, and how leftovers of dead owners are cleaned up.
 
-Nothing is touched that cannot be shown to be ours: see harness/proc.py for processes. Standard library only.
+Nothing is touched that cannot be shown to be ours: see harness/leases/proc.py for processes. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from harness import proc
-from harness.container_leases import CONTAINER_KINDS
 from harness.errors import LeaseError
-from harness.kernel_leases import KERNEL_KINDS
-from harness.lease_store import Healable, Healed, LeaseRecord, LeaseStore
-from harness.proc import ProcessId
+from harness.leases import proc
+from harness.leases.container_kinds import CONTAINER_KINDS
+from harness.leases.kernel_kinds import KERNEL_KINDS
+from harness.leases.proc import ProcessId
+from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore
 
 PROCESS = "process"
 STOPPED_PROCESS = "stopped-process"

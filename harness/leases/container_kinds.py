@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 if TYPE_CHECKING:
-    from harness.lease_store import Healable, LeaseRecord
+    from harness.leases.store import Healable, LeaseRecord
 
 CONTAINER, PAUSE = "container", "paused-container"
 LEASE_LABEL = "mqlab.lease"

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
-from harness.releases import ensure_jars
+from harness.releases.jars import ensure_jars
 
 CONFIG_CLASSES = ("BrokerConfig", "MessageStoreConfig", "NettyServerConfig", "NettyClientConfig", "AuthConfig")
 """The beans that a broker fills from its broker.conf (``BrokerStartup.createBrokerController``); AuthConfig is 5.x's."""

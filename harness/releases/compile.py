@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import ReleaseError
-from harness.paths import PACKAGES
-from harness.releases import TOOLS, Java, cache_home, ensure_jars
+from harness.paths import PACKAGES, cache_home
+from harness.releases.jars import TOOLS, ensure_jars
+from harness.releases.java import Java
 
 RECORDER_SOURCES = PACKAGES / "harness" / "clients" / "recorder"
 STALL_SOURCES = PACKAGES / "harness" / "faults" / "byteman"

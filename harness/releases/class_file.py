@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.errors import ReleaseError
-from harness.releases import ensure_jars
+from harness.releases.jars import ensure_jars
 
 Number = int | float
 

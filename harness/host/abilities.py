@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness.kernel_leases import tool
+from harness.leases.kernel_kinds import tool
 
 Cgroup = Literal["v1", "v2", "none"]
 

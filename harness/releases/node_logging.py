@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from harness.releases import is_5x
+from harness.releases.jars import is_5x
 
 LAB_PATTERN = "%d{ISO8601,UTC} %p [%t] %c - %m%n"
 """``2026-11-21 08:15:00,123 INFO [main] RocketmqBroker - text``; ISO8601 is logback's name for a pattern with a comma,

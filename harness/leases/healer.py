@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from harness.errors import LeaseError
-from harness.lease_healing import heal
-from harness.lease_store import Healed, LeaseRecord, LeaseStore, Owner
+from harness.leases.healing import heal
+from harness.leases.store import Healed, LeaseRecord, LeaseStore, Owner
 
 LOOK_PERIOD_S = 1.0
 """The owner's process and the end times are looked at this often, and whenever the harness rings the bell."""

@@ -1,0 +1,1 @@
+"""RocketMQ's releases: jars, Java, and what their files look like."""

