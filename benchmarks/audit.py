@@ -13,13 +13,13 @@ from pathlib import Path
 
 from harness.audit.findings import judge
 from harness.audit.reading import read_cluster
-from harness.backends.base import ClusterSpec
+from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
+from harness.backends.topologies import TOPOLOGIES
 from harness.leases.leases import Leases
 from harness.model import BrokerSettings, TopicsAhead
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
-from harness.topologies import TOPOLOGIES
 
 LIMIT_S = 10.0
 FRAME_BYTES = 16_777_216

@@ -1,6 +1,6 @@
 """From start to usable: a name server and a broker, with and without asking the broker to register again.
 
-A broker of 5.x may miss its first registration and repeat it ten seconds later (``harness.backends.base.wait_registered``
+A broker of 5.x may miss its first registration and repeat it ten seconds later (``harness.backends.cluster.wait_registered``
 says why). Both ways alternate in one run; printed are medians and the ratio, by release.
 """
 
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from unittest import mock
 
-from harness.backends.base import ClusterSpec, create_topic
+from harness.backends.cluster import ClusterSpec, create_topic
 from harness.backends.local import start_local
 from harness.leases.leases import Leases
 from harness.model import Topology

@@ -24,9 +24,9 @@ import scenarios
 from analysis.analyze import analyze_in
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
-from harness.cli import main as mqlab
 from harness.model import Arm, Effort, NoFault, OrderedGroups, Phases, Scenario, Topology
 from harness.releases.java import find_java
+from mqlab.main import main as mqlab
 
 NAME = "clean-runs"
 MASTERS, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ = 2, 8, 100.0

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import psutil
 
-from harness.backends.base import Cluster, ClusterSpec
-from harness.backends.start import BACKENDS, Backend, choose_backend
+from harness.backends.choose import BACKENDS, Backend, choose_backend
+from harness.backends.cluster import Cluster, ClusterSpec
+from harness.backends.topologies import TOPOLOGIES
 from harness.host.cores import usable_cores
 from harness.leases.leases import Leases
 from harness.releases.jars import ensure_jars, known_releases
 from harness.releases.java import find_java
-from harness.topologies import TOPOLOGIES
 
 RATIO_MAX = 1.5
 GAP_S_MAX = 2.0

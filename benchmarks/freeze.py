@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.backends.store import mount_store
+from harness.backends.store_mount import mount_store
 from harness.faults.store_freeze import Freezer, FreezeStamps
 from harness.host.abilities import Abilities
 from harness.leases import kernel

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.backends.store import StoreMount, mount_store
+from harness.backends.store_mount import StoreMount, mount_store
 from harness.host.abilities import Abilities
 from harness.leases import proc
 from harness.leases.kernel_kinds import comment_of, tool

@@ -27,17 +27,17 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
 from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.clock import mono_ns
+from harness.generator.load_run import java_driver, python_driver, spawn_wheel
+from harness.generator.options import LoadWish, WheelSpec
+from harness.generator.target import Target, find_target
 from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.load.alone import java_driver, python_driver, spawn_wheel
-from harness.load.target import Target, find_target
-from harness.load.wish import LoadWish, WheelSpec
 from harness.model import Topology
 from harness.protocol.connection import Remoting
 from harness.protocol.targets import LOOPBACK

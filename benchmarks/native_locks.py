@@ -24,9 +24,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backends.base import ClusterSpec, create_topic, masters, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, create_topic, masters, namesrv_addresses
 from harness.backends.local import start_local
-from harness.clients.python_clients import NAMES, ensure_python_client
+from harness.clients.python.install import NAMES, ensure_python_client
 from harness.leases.leases import Leases
 from harness.model import Topology
 from harness.protocol.connection import LOCK_BATCH_MQ

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec

@@ -185,7 +185,7 @@ class OpenLoopSends:
     attempts: bool = False
     """Record each attempt of a send with its broker, not only how the send ended."""
     readings: tuple[str, ...] = ()
-    """What is read off the first master before the fault and after it, by the names of ``harness/readings.py``."""
+    """What is read off the first master before the fault and after it, by the names of ``harness/load/readings.py``."""
     probes: tuple[str, ...] = ()
     """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and, in a topic
     of their own, ``send`` and ``delivery`` (a send until a pull gets what it sent)."""

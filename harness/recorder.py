@@ -31,7 +31,7 @@ events.jsonl (``EventLog``)::
     {"type":"route","n","at_ns","node","topic","registered","routed"}         a name server's view, when it changes
     {"type":"drain","n","at_ns","complete","remaining"}
     {"type":"store_max","n","topic","broker","queue","min_offset","max_offset","group","consumer_offset"}
-    {"type":"reading","n","at_ns","name","value","target","moment":"before|after","detail"}   see harness/readings.py
+    {"type":"reading","n","at_ns","name","value","target","moment":"before|after","detail"}   see harness/load/readings.py
     {"type":"request","n","kind","started_ns","finished_ns","code"}              a request of another kind beside the load
     {"type":"anchor","n","process","mono_ns","wall_us"}
 

@@ -1,6 +1,6 @@
 """What each name server listed: for how long a broker was absent, and how long one that is gone stayed.
 
-The harness asks every name server twice a second and records each change (``harness.routewatch``). A view holds from its
+The harness asks every name server twice a second and records each change (``harness.load.route_watch``). A view holds from its
 record to the next one; while a name server does not answer, nothing is said of what it lists.
 """
 

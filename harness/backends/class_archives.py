@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 from pathlib import Path
 
-from harness.backends.base import ClusterSpec, create_topic
+from harness.backends.cluster import ClusterSpec, create_topic
 from harness.backends.local import class_archive, start_local
 from harness.errors import LabError
 from harness.leases.leases import Leases

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.backends.base import ClusterSpec, Node, NodeKind, wait_listening, wait_registered
-from harness.backends.blueprint import Blueprint, Launch, last_words
+from harness.backends.cluster import ClusterSpec, Node, NodeKind, wait_listening, wait_registered
+from harness.backends.nodes import Blueprint, Launch, last_words
 from harness.clock import mono_ns
 from harness.errors import LeaseError, NodeStartError
 from harness.host.timers import timer_slack

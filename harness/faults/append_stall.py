@@ -12,12 +12,11 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.backends.base import Node, masters
+from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError, WaitTimeout
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
 from harness.model import AppendStall
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 from harness.wait import wait_until
 
 ANSWER_S_MAX = 45.0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from harness.backends.base import masters
+from harness.backends.cluster import masters
 from harness.faults.append_stall import AppendTally, watch_appends
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
 from harness.recorder import EventLog
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class WatchAppends(NeedsNothing):

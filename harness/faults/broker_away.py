@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from harness.backends.base import masters
+from harness.backends.cluster import masters
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class KillBrokerAndRestart(NeedsNothing):

@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 import os
 
-from harness.backends.base import masters
-from harness.backends.store import StoreMount
+from harness.backends.cluster import masters
+from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
 from harness.host.abilities import Abilities
 from harness.leases import kernel
 from harness.load.open_loop import OpenLoopSession
-from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerCrash, BrokerSettings
+from harness.trial import LoadSession, TrialContext
 from harness.wait import NotYet, wait_until
 
 REST_S = 1.0

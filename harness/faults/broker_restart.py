@@ -5,13 +5,12 @@ Locks of queues are such a thing (``mqLockTable`` of org.apache.rocketmq.broker.
 
 from __future__ import annotations
 
-from harness.backends.base import masters, wait_registered
+from harness.backends.cluster import masters, wait_registered
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
 from harness.faults.owners import owners_of
 from harness.load.ordered import OrderedSession
-from harness.load.session import LoadSession, TrialContext
 from harness.model import KillOwnersRestartBroker, RestartBroker
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class RestartBrokerBySignal(NeedsNothing):

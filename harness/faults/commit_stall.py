@@ -6,11 +6,10 @@ commit runs in a thread of its own, outside of the put lock.
 
 from __future__ import annotations
 
-from harness.backends.base import masters
+from harness.backends.cluster import masters
 from harness.clock import mono_ns
 from harness.faults.append_stall import stall_next_commit
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class StallCommitByByteman(NeedsNothing):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +11,12 @@ from harness.faults.held import Begun, HeldInjection, node_of
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import DirtyPages
-from harness.paths import PACKAGES
+from harness.paths import isolated
+from harness.trial import FaultEnd, TrialContext
 
 END_S_MAX = 60.0
 """A write that waits for the disk may take long to end."""
-
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.dirtier import main; main(sys.argv[2:])"
 
 
 class DirtyByNeighbour(HeldInjection):
@@ -72,7 +69,7 @@ class Neighbour:
 
 def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: float, rate_bps: int = 0) -> Neighbour:
     """Start writing to ``folder``'s file system; the file has no name and at most ``file_mb`` mebibytes."""
-    argv = [sys.executable, "-I", "-S", "-c", _BOOT, str(PACKAGES)]
+    argv = isolated("harness.faults.programs.page_cache_writer")
     process = leases.spawn(
         [*argv, str(folder), str(file_mb * 2**20), str(rate_bps), str(seconds)],
         name="neighbour that writes",

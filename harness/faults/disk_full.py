@@ -8,15 +8,15 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backends.store import StoreMount
+from harness.backends.store_mount import StoreMount
 from harness.errors import LeaseError
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import BALLOON, BALLOON_PREFIX
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, DiskFull
+from harness.trial import FaultEnd, TrialContext
 
 SLACK_BYTES = 2**20
 """A file system keeps some blocks for its own use."""

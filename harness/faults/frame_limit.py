@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.base import Node, ask, masters
-from harness.backends.blueprint import CLUSTER_NAME
-from harness.backends.flood import flood_group
+from harness.backends.cluster import Node, ask, masters
+from harness.backends.nodes import CLUSTER_NAME
+from harness.backends.topics_ahead import flood_group
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
 from harness.model import CrossFrameLimit
 from harness.protocol.connection import TopicTable, split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 from harness.wait import NotYet, wait_until
 
 KIND = "cross-frame-limit"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 
-from harness.backends.base import Node
-from harness.backends.store import StoreMount
+from harness.backends.cluster import Node
+from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError
 from harness.host.abilities import Abilities
-from harness.load.session import HeldFault, LoadSession, TrialContext
 from harness.model import BrokerSettings
+from harness.trial import HeldFault, LoadSession, TrialContext
 
 
 @dataclass(frozen=True, kw_only=True)

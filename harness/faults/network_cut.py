@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from harness.backends.base import Node
+from harness.backends.cluster import Node
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.host.abilities import Abilities
@@ -20,9 +20,9 @@ from harness.leases.kernel_kinds import RULE, comment_of, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkCut
 from harness.protocol.connection import split_address
+from harness.trial import FaultEnd, TrialContext
 
 COMMAND_S_MAX = 20.0
 PORTS_A_RULE_MAX = 15

@@ -13,8 +13,8 @@ from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import QUEUE, QUEUE_HANDLE, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import NetworkDelay
+from harness.trial import FaultEnd, TrialContext
 
 DEVICE = "lo"
 _NETEM_HANDLE = "6d72:"

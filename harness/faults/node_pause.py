@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.backends.base import Cluster
+from harness.backends.cluster import Cluster
 from harness.clock import mono_ns
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.host.abilities import Abilities
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import PauseNode
+from harness.trial import FaultEnd, TrialContext
 
 
 class PauseByBackend(HeldInjection):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class NothingHappens(NeedsNothing):

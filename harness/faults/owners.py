@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.clients.java import JavaClient
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 def owners_of(load: LoadSession) -> JavaClient:

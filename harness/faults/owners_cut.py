@@ -7,7 +7,7 @@ from harness.faults.network_cut import CutByFirewall, cut_processes, ports_of
 from harness.faults.owners import owners_of
 from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, TrialContext
 
 
 class CutOffOwnersByFirewall(CutByFirewall):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from harness.clock import mono_ns
-from harness.faults.base import NeedsNothing
 from harness.faults.owners import owners_of
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 PAUSED_S_MAX, SILENT_S_MAX = 120.0, 600.0
 

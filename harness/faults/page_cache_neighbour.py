@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harness.backends.base import Node, masters
+from harness.backends.cluster import Node, masters
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.append_stall import watch_appends
 from harness.faults.append_watch import record_tally
-from harness.faults.base import NeedsNothing
 from harness.faults.dirty_pages import start_neighbour
 from harness.host.abilities import Abilities
 from harness.host.cgroups import controller_root, is_v2, make_group, why_no_controller
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class FloodPageCache(NeedsNothing):

@@ -6,12 +6,12 @@ need be slow. What the broker's appends were like meanwhile is read at its rule.
 
 from __future__ import annotations
 
-from harness.backends.base import masters
+from harness.backends.cluster import masters
 from harness.errors import LeaseError
 from harness.faults.append_stall import watch_appends
 from harness.faults.append_watch import record_tally
 from harness.faults.store_freeze import Freezer, StallByFreeze, record_freeze
-from harness.load.session import LoadSession, TrialContext
+from harness.trial import LoadSession, TrialContext
 
 
 class StallPageCacheByFreeze(StallByFreeze):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.backends.base import Cluster, Node, ask, create_topic, masters
-from harness.backends.blueprint import CLUSTER_NAME
+from harness.backends.cluster import Cluster, Node, ask, create_topic, masters
+from harness.backends.nodes import CLUSTER_NAME
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
 from harness.faults.held import Begun, HeldInjection
 from harness.host.abilities import Abilities
-from harness.load.session import FaultEnd, LoadSession, TrialContext
 from harness.model import SteadyClients
+from harness.trial import FaultEnd, LoadSession, NeedsNothing, TrialContext
 from harness.wait import NotYet, wait_until
 
 BACK_S_MAX = 120.0

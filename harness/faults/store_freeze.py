@@ -1,8 +1,9 @@
 """The store's file system stands still for an exact time, by the kernel's own freeze.
 
 A freeze write-protects the mapped pages of the commit log, so the append that touches one next waits, inside the put
-lock, until the thaw. It is asked for by a process of its own (``harness/freezer.py``) under a lease, whose healer thaws
-within milliseconds when this program dies. The time counts from the moment at which the freeze call has returned.
+lock, until the thaw. It is asked for by a process of its own (``programs/freezer.py``) under a lease, whose healer
+thaws within milliseconds when this program dies. The time counts from the moment at which the freeze call has
+returned.
 """
 
 from __future__ import annotations
@@ -10,22 +11,21 @@ from __future__ import annotations
 import dataclasses
 import select
 import subprocess
-import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-from harness.backends.base import Node, masters
-from harness.backends.store import StoreMount
+from harness.backends.cluster import Node, masters
+from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError, LeaseError
 from harness.faults.append_stall import watch_appends
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import FREEZE
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.load.session import LoadSession, TrialContext
 from harness.model import BrokerSettings
-from harness.paths import PACKAGES
+from harness.paths import isolated
 from harness.recorder import EventLog
+from harness.trial import LoadSession, TrialContext
 
 START_S_MAX = 20.0
 GRACE_S = 10.0
@@ -40,8 +40,6 @@ FREEZE_JVM = (
 )
 """A thread that waits in a page fault reaches no safepoint, so that any safepoint during the freeze would stop the whole
 broker with it. These make one rare: none for its own sake, and a young generation that lasts for minutes."""
-
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.freezer import main; main(sys.argv[2:])"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +77,7 @@ class Freezer:
     def start(cls, leases: Leases, mount: StoreMount, *, until_s: float) -> Freezer:
         """Start the process and wait until it is ready. Raises ClientError."""
         process = leases.spawn(
-            [sys.executable, "-I", "-S", "-c", _BOOT, str(PACKAGES), str(mount.mountpoint)],
+            [*isolated("harness.faults.programs.freezer"), str(mount.mountpoint)],
             name=f"freezer of {mount.mountpoint}",
             until_s=until_s,
             env={"LC_ALL": "C.UTF-8"},

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from harness.backends.base import Node, ask, masters, namesrv_addresses
+from harness.backends.cluster import Node, ask, masters, namesrv_addresses
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
-from harness.load.session import LoadSession, TrialContext
 from harness.model import TopicMoments
 from harness.protocol.connection import Remoting
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 KIND = "topic-moments"
 RETRY = "%RETRY%"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.errors import ClientError
-from harness.faults.base import NeedsNothing
 from harness.load.queue_numbers import QueueNumbersSession
-from harness.load.session import LoadSession, TrialContext
 from harness.model import ResizeTopic
+from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 
 class ResizeByAdmin(NeedsNothing):

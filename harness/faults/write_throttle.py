@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.backends.store import StoreMount
+from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.held import Begun, HeldInjection, node_of, store_of
@@ -18,8 +18,8 @@ from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.leases import kernel
 from harness.leases.leases import Leases
-from harness.load.session import FaultEnd, TrialContext
 from harness.model import BrokerSettings, ThrottledWrites
+from harness.trial import FaultEnd, TrialContext
 
 _SECTOR_BYTES = 512
 _SECTORS_WRITTEN = 6

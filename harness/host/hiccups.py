@@ -2,7 +2,7 @@
 
 A small process sleeps 2 ms again and again and records, for each window of 100 ms, by how much the worst of its sleeps
 was too long (the idea of Azul's jHiccup). What delays it delays brokers and clients as well, and is not their doing.
-Run it as ``python -m harness.host.hiccups --out FILE``; it ends when its standard input closes.
+Run it as ``python -m harness.host.hiccups FILE``; it ends when its standard input closes.
 
 FILE gets ``hiccup`` and ``anchor`` records; see harness/recorder.py. Only the sleep is timed, not the writing: a write
 may wait for the disk, which is part of what the trials are about.
@@ -10,7 +10,6 @@ may wait for the disk, which is part of what the trials are about.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import select
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from harness.clock import ANCHOR_PERIOD_S
 from harness.errors import DiskFullError, LabError
-from harness.paths import PACKAGES
+from harness.paths import isolated
 from harness.recorder import EventLog, Record, parse_records
 
 if TYPE_CHECKING:
@@ -87,12 +86,9 @@ def _stdin_has_closed() -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The probe's own command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m harness.host.hiccups", description=(__doc__ or "").split("\n", 1)[0]
-    )
-    parser.add_argument("--out", type=Path, required=True, help="file of JSON lines to append to")
-    out: Path = parser.parse_args(argv).out
+    """The probe by itself: its one argument is the file of JSON lines to append to."""
+    (file,) = sys.argv[1:] if argv is None else argv
+    out = Path(file)
     # The collector would be measured as a hiccup of the machine; nothing here makes cycles.
     gc.disable()
     try:
@@ -114,9 +110,8 @@ class NoiseProbe:
     @classmethod
     def start(cls, leases: Leases, path: Path, *, until_s: float) -> NoiseProbe:
         """Start it. ``path`` is the run's hiccups.jsonl. Raises LeaseError."""
-        boot = "import sys; sys.path.insert(0, sys.argv[1]); from harness.host.hiccups import main; main(sys.argv[2:])"
         # Isolated and without site-packages, so that it starts in the same way in any folder and stays small.
-        argv = [sys.executable, "-I", "-S", "-c", boot, str(PACKAGES), "--out", str(path.absolute())]
+        argv = [*isolated("harness.host.hiccups"), str(path.absolute())]
         process = leases.spawn(
             argv,
             name="noise-probe",

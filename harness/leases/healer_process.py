@@ -14,7 +14,7 @@ from harness.errors import LeaseError
 from harness.leases import proc
 from harness.leases.proc import ProcessId
 from harness.leases.store import LeaseStore, Owner
-from harness.paths import PACKAGES
+from harness.paths import isolated
 
 # The write ends of the pipes to our healers. A forked child that never calls exec would hold them open, and its healer
 # would not notice this process's death.
@@ -92,15 +92,12 @@ class HealerHandle:
         self.is_running()
 
 
-_HEALER_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from harness.leases.healer import main; main(sys.argv[2:])"
-
-
 def _spawn_healer(store: LeaseStore, owner: Owner, *, stdin: int, stdout: int) -> int:
     # Isolated and without site-packages: it starts in some 30 ms whatever the working folder and the user's settings
     # are, and cannot be broken by a package. Its environment is nearly empty, so that it carries no lease's token: it
     # would be killed as a descendant when the harness itself runs under a lease.
     owner_json = json.dumps(dataclasses.asdict(owner))
-    argv = [sys.executable, "-I", "-S", "-c", _HEALER_BOOT, str(PACKAGES), str(store.state_dir), owner_json]
+    argv = [*isolated("harness.leases.healer"), str(store.state_dir), owner_json]
     log_flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
     return os.posix_spawn(
         sys.executable,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from harness.backends.base import ask, create_topic, masters, namesrv_addresses, record_queue_ends
+from harness.backends.cluster import ask, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.load.one_process import OneProcessSession
-from harness.load.session import TrialContext
 from harness.model import FailingMessages
+from harness.trial import TrialContext
 from harness.wait import wait_until
 
 SCHEDULE = "load"

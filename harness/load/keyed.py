@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 
-from harness.backends.base import RECORD_S_MAX, ask, create_topic, masters, namesrv_addresses, unconsumed
+from harness.backends.cluster import RECORD_S_MAX, ask, create_topic, masters, namesrv_addresses, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
-from harness.load.session import TrialContext
 from harness.model import KeyedSends
+from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
 ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal"}

@@ -6,7 +6,7 @@ Nobody of them is killed, and the start of a process costs more than all that it
 from __future__ import annotations
 
 from harness.clients.java import JavaClient
-from harness.load.session import TrialContext
+from harness.trial import TrialContext
 
 PROCESS = "clients"
 

@@ -6,15 +6,15 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
-from harness import readings
-from harness.backends.base import Cluster, Node, create_topic, masters, namesrv_addresses, record_queue_ends
+from harness.backends.cluster import Cluster, Node, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
+from harness.load import readings
 from harness.load.probes import Probes
-from harness.load.session import TrialContext
 from harness.model import OpenLoopSends
 from harness.recorder import Moment
+from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
 INSTANCE = "producer"

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Iterable, Mapping
 
-from harness.backends.base import (
+from harness.backends.cluster import (
     RECORD_S_MAX,
     ask,
     create_topic,
@@ -23,8 +23,8 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.load.session import TrialContext
 from harness.model import OrderedGroups
+from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
 SCHEDULE = "load"

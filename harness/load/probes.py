@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
-from harness.backends.base import Node, ask
+from harness.backends.cluster import Node, ask
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.protocol.connection import (

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 
-from harness.backends.base import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.backends.cluster import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
-from harness.load.session import TrialContext
 from harness.model import QueueNumbers
 from harness.recorder import Moment
+from harness.trial import TrialContext
 
 SCHEDULE = "load"
 MEMBERS = ("first", "second")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import random
 import time
 
-from harness.backends.base import create_topic, masters, record_queue_ends, unconsumed
+from harness.backends.cluster import create_topic, masters, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
-from harness.load.session import TrialContext
+from harness.load.route_watch import RouteWatch
 from harness.model import CrossFrameLimit, SteadyClients
-from harness.routewatch import RouteWatch
+from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
 POLL_S = 0.5

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import ClusterSpec
+from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
 from harness.model import Topology

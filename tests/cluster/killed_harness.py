@@ -14,10 +14,10 @@ import scenarios
 from harness.backends.local import start_local
 from harness.host.facts import Host
 from harness.leases.leases import Leases
-from harness.plan import Wish, make_plan
+from harness.plan.schedule import Wish, make_plan
 from harness.recorder import Manifest, RunDirectory
 from harness.releases.java import find_java
-from harness.runner import RunContext, run_plan
+from harness.run.run_plan import RunContext, run_plan
 
 STALL_MS = 3000
 KILL_AFTER_S = {"inject": 1.0}

@@ -13,10 +13,10 @@ import pytest
 from harness.audit.findings import judge
 from harness.audit.reading import Reading, read_cluster
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.base import ClusterSpec, ask, create_topic, masters
-from harness.backends.blueprint import CLUSTER_NAME
-from harness.backends.flood import flood_group
+from harness.backends.cluster import ClusterSpec, ask, create_topic, masters
 from harness.backends.local import LocalCluster, start_local
+from harness.backends.nodes import CLUSTER_NAME
+from harness.backends.topics_ahead import flood_group
 from harness.leases.leases import Leases
 from harness.model import BrokerSettings, TopicsAhead, Topology
 from harness.releases.java import Java

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.backends import local
-from harness.backends.base import ClusterSpec
 from harness.backends.class_archives import have_archives, leave_archives
+from harness.backends.cluster import ClusterSpec
 from harness.backends.local import class_archive, start_local
 from harness.leases.leases import Leases
 from harness.model import Topology

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import create_topic, namesrv_addresses
+from harness.backends.cluster import create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec

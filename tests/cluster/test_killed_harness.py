@@ -11,13 +11,13 @@ import pytest
 
 from analysis.analyze import analyze
 from analysis.session import SparkPlace
-from harness.backends.store import MEMORY
+from harness.backends.store_mount import MEMORY
 from harness.host.abilities import Abilities
 from harness.leases.store import leases_in
 from harness.model import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from harness.runner import PHASES
+from harness.run.run_plan import PHASES
 from harness.wait import wait_until
 from scenarios import find
 

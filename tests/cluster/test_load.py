@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import ClusterSpec, create_topic, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.clock import mono_ns
 from harness.host.ports import free_port
@@ -54,7 +54,7 @@ class Command:
         self.out = out
         self.trial = out / "trials" / "load"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "harness.cli", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
+            [sys.executable, "-m", "mqlab", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
              "--topic", topic, "--out", str(out), *arguments],
             env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state")},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -313,7 +313,7 @@ def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path
 
 def _load(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "harness.cli", "load", "--out", str(tmp_path / "run"), *arguments],
+        [sys.executable, "-m", "mqlab", "load", "--out", str(tmp_path / "run"), *arguments],
         env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip

@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import (
-    ClusterSpec,
-    ask,
-    change_live,
-    create_topic,
-    masters,
-    namesrv_addresses,
-)
+from harness.backends.cluster import ClusterSpec, ask, change_live, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import ClientError, NodeStartError, PortTakenError
 from harness.faults.append_stall import stall_next_append

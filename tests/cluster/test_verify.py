@@ -28,7 +28,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def _mqlab(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "harness.cli", *arguments]
+    command = [sys.executable, "-m", "mqlab", *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=COMMAND_S_MAX, check=False)
 
 
@@ -41,7 +41,7 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "harness.cli", "verify", *ONE_CELL_EACH, "--out", str(run)]
+    command = [sys.executable, "-m", "mqlab", "verify", *ONE_CELL_EACH, "--out", str(run)]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:

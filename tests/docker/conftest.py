@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from docker.models.containers import Container
 
-from harness.backends.base import ClusterSpec
-from harness.backends.compose import ComposeCluster, Docker, start_compose
-from harness.engine import Engine, find_compose, find_engine
+from harness.backends.cluster import ClusterSpec
+from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
+from harness.backends.docker.engine import Engine, find_compose, find_engine
+from harness.backends.docker.image import ensure_image
+from harness.backends.topologies import TOPOLOGIES
 from harness.errors import DockerError
-from harness.image import ensure_image
 from harness.leases.leases import Leases
 from harness.releases.java import Java, find_java
-from harness.topologies import TOPOLOGIES
 
 RELEASE = "4.6.0"
 TEST_S_MAX = 600.0

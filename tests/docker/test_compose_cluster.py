@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
-from harness.backends.compose import ComposeCluster, Docker, start_compose
+from harness.backends.cluster import ClusterSpec, ask, create_topic, masters, namesrv_addresses
+from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
+from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
@@ -23,7 +24,6 @@ from harness.leases.store import leases_in
 from harness.model import BrokerSettings
 from harness.protocol.connection import split_address
 from harness.releases.java import Java
-from harness.topologies import TOPOLOGIES
 from harness.wait import wait_until
 
 

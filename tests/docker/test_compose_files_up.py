@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.compose import COMPOSE_FILES, Docker
-from harness.engine import Compose
+from harness.backends.docker.compose import COMPOSE_FILES, Docker
+from harness.backends.docker.engine import Compose
 from harness.errors import ClientError
 from harness.host.ports import BROKER_PORTS, free_port
 from harness.protocol.connection import Remoting

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from docker.models.containers import Container
 
-from harness.backends.compose import Docker
+from harness.backends.docker.compose import Docker
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL
 from harness.leases.healing import clean
 from harness.leases.leases import Leases

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.store import LeasedStore, mount_store
+from harness.backends.store_mount import LeasedStore, mount_store
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import tool
 from harness.leases.leases import Leases

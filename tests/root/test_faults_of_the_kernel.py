@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.store import LeasedStore
+from harness.backends.store_mount import LeasedStore
 from harness.errors import LabError
 from harness.faults.dirty_pages import start_neighbour
 from harness.faults.disk_full import fill

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.base import ClusterSpec, ask, create_topic, masters, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, ask, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
-from harness.backends.store import MEMORY
+from harness.backends.store_mount import MEMORY
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns

@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from harness.backends.store import LeasedStore, mount_store
+from harness.backends.store_mount import LeasedStore, mount_store
 from harness.errors import ClientError, LeaseError
 from harness.faults.store_freeze import Freezer
 from harness.host.abilities import Abilities

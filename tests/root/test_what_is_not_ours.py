@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.store import LeasedStore, mount_store
+from harness.backends.store_mount import LeasedStore, mount_store
 from harness.host.abilities import Abilities
 from harness.leases import kernel, proc
 from harness.leases.kernel_kinds import BALLOON, CGROUP, FREEZE, MOUNT, RULE

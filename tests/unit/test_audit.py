@@ -17,11 +17,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.audit.command import add_options, audit
 from harness.audit.findings import Growth, Severity, crossing, judge
 from harness.audit.reading import BrokerReading, NameServerReading, Reading, TopicType, read_cluster, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.flood import flood_group, write_topics_ahead
+from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.errors import TargetNotAllowedError
 from harness.model import TopicsAhead
 from harness.protocol.connection import Remoting, TopicConfig
@@ -33,6 +32,7 @@ from harness.protocol.registration import (
     topic_bytes,
     topics_at_limit,
 )
+from mqlab.audit import add_options, audit
 
 WRITES = {17, 25, 36, 10, 15, 34, 215, 216, 104}
 """Requests that change something."""

@@ -11,11 +11,11 @@ from setuptools import find_packages
 import analysis
 import harness
 import scenarios
-from harness.cli import _parser, main
-from harness.cli.verify import _ways
 from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
+from mqlab.main import _parser, main
+from mqlab.verify import _ways
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_every_package_is_found_for_the_distribution() -> None:
     listed = set(find_packages(str(PACKAGES), include=patterns["include"]))
     found = {
         ".".join(path.parent.relative_to(PACKAGES).parts)
-        for top in ("harness", "analysis", "scenarios")
+        for top in ("mqlab", "harness", "analysis", "scenarios")
         for path in (PACKAGES / top).rglob("*.py")
     }
     assert listed == found

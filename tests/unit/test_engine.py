@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import main
-from harness.doctor import examine
-from harness.engine import DEFAULT_SOCKET, engine_socket, find_engine
+from harness.backends.docker.engine import DEFAULT_SOCKET, engine_socket, find_engine
 from harness.errors import EXIT_USAGE, DockerError
+from harness.run.doctor import examine
+from mqlab.main import main
 
 
 @pytest.fixture

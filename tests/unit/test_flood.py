@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from harness.backends.base import Node
-from harness.backends.blueprint import CLUSTER_NAME
+from harness.backends.cluster import Node
+from harness.backends.nodes import CLUSTER_NAME
 from harness.errors import ClientError
 from harness.faults import frame_limit
 from harness.faults.frame_limit import FloodByHeartbeats
-from harness.load.session import LoadSession, TrialContext
 from harness.model import Arm, BrokerSettings, CrossFrameLimit, SteadyClients, TopicsAhead
 from harness.protocol.connection import TopicConfig, TopicTable
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes
+from harness.trial import LoadSession, TrialContext
 
 LIMIT_BYTES = 100_000
 USUAL_BYTES, LONG_BYTES = 54, 127

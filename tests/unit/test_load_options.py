@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients.body import make_body, read_body
-from harness.clients.python_worker import Line, Tally
+from harness.clients.python.body import make_body, read_body
+from harness.clients.python.worker import Line, Tally
 from harness.errors import UsageError
-from harness.load.command import add_options, parse_sizes, wish_of
-from harness.load.shapes import read_replay, shape_named, share_at
-from harness.load.wish import DriverSpec, LoadWish, WheelSpec
+from harness.generator.options import DriverSpec, LoadWish, WheelSpec
+from harness.generator.shapes import read_replay, shape_named, share_at
+from mqlab.load_options import add_options, parse_sizes, wish_of
 
 
 def _wish(*arguments: str) -> LoadWish:

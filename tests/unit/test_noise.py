@@ -137,7 +137,7 @@ def test_windows_from_before_a_restart_of_the_machine_are_left_out(tmp_path: Pat
 def test_the_probe_process_ends_when_its_input_closes(tmp_path: Path) -> None:
     out = tmp_path / "hiccups.jsonl"
     probe = subprocess.Popen(
-        [sys.executable, "-m", "harness.host.hiccups", "--out", str(out)],
+        [sys.executable, "-m", "harness.host.hiccups", str(out)],
         env={**os.environ, "PYTHONPATH": str(PACKAGES)},
         stdin=subprocess.PIPE,
     )

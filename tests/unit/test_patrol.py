@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from harness.cli import main
 from harness.errors import ConfigurationError
-from harness.patrol import SIGNS, read_logs, report
+from mqlab.main import main
+from mqlab.patrol import SIGNS, read_logs, report
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "

@@ -9,7 +9,7 @@ import scenarios
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
 from harness.model import Scenario
-from harness.plan import Plan, Relay, Wish, make_plan
+from harness.plan.schedule import Plan, Relay, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 NOBODY = Abilities(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients.python_clients import ensure_python_client
+from harness.clients.python.install import ensure_python_client
 from harness.errors import ReleaseError
 from harness.paths import PACKAGES
 
@@ -21,8 +21,8 @@ from pathlib import Path
 import grpc
 from rocketmq.grpc_protocol import definition_pb2 as d, service_pb2 as s, service_pb2_grpc
 from harness.clients.commands import SendSettings
-from harness.clients.proxied import open_client
-from harness.clients.python_worker import Message, Opening
+from harness.clients.python.proxied import open_client
+from harness.clients.python.worker import Message, Opening
 
 got = []
 OK = d.Status(code=d.Code.OK)

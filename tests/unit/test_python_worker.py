@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.clients import python_worker
-from harness.clients.body import read_body
 from harness.clients.commands import SendSettings
-from harness.clients.python_worker import Answer, Line, Load, Message, Opening
+from harness.clients.python import worker as python_worker
+from harness.clients.python.body import read_body
+from harness.clients.python.worker import Answer, Line, Load, Message, Opening
 from harness.wait import wait_until
 
 OPERATIONS = 240

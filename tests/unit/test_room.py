@@ -3,7 +3,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.room import Room, fits
+from harness.plan.core_budget import Room, fits
 
 
 def test_what_fits_is_served_and_what_does_not_waits_for_it() -> None:

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import routewatch
-from harness.backends.base import Node
+from harness.backends.cluster import Node
 from harness.errors import ClientError, TargetNotAllowedError
+from harness.load import route_watch
+from harness.load.route_watch import SILENT, RouteWatch
 from harness.protocol.connection import Route
 from harness.recorder import EventLog
-from harness.routewatch import SILENT, RouteWatch
 from harness.wait import wait_until
 
 HERE = "127.0.0.1:10911"
@@ -44,8 +44,8 @@ class _Servers:
 @pytest.fixture
 def servers(monkeypatch: pytest.MonkeyPatch) -> _Servers:
     made = _Servers()
-    monkeypatch.setattr(routewatch, "ask", made.ask)
-    monkeypatch.setattr(routewatch, "PERIOD_S", 0.01)
+    monkeypatch.setattr(route_watch, "ask", made.ask)
+    monkeypatch.setattr(route_watch, "PERIOD_S", 0.01)
     return made
 
 

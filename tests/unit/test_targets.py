@@ -4,7 +4,7 @@ from unittest import mock
 
 import pytest
 
-from harness.backends import base
+from harness.backends import cluster
 from harness.errors import ConfigurationError, TargetNotAllowedError, UsageError
 from harness.protocol.connection import Route
 from harness.protocol.targets import check_allowed, parse_networks
@@ -50,11 +50,11 @@ class _NameServerThatPointsElsewhere:
 
 
 def test_a_route_that_leads_elsewhere_ends_the_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "ask", lambda node, **_: _NameServerThatPointsElsewhere())
+    monkeypatch.setattr(cluster, "ask", lambda node, **_: _NameServerThatPointsElsewhere())
     nodes = [
-        base.Node(name="namesrv-1", kind="namesrv", address="127.0.0.1:9876"),
-        base.Node(name="broker-a", kind="broker", address="127.0.0.1:10911", broker_name="broker-a"),
+        cluster.Node(name="namesrv-1", kind="namesrv", address="127.0.0.1:9876"),
+        cluster.Node(name="broker-a", kind="broker", address="127.0.0.1:10911", broker_name="broker-a"),
     ]
-    cluster = mock.create_autospec(base.Cluster, instance=True, nodes=nodes)
+    made = mock.create_autospec(cluster.Cluster, instance=True, nodes=nodes)
     with pytest.raises(TargetNotAllowedError, match=r"192\.168\.1\.9"):
-        base.create_topic(cluster, "T", read_queues=8, write_queues=8)
+        cluster.create_topic(made, "T", read_queues=8, write_queues=8)

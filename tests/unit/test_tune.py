@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.tune import choices
-from harness.cli import main
 from harness.errors import EXIT_OK, EXIT_USAGE
+from mqlab.main import main
 
 SLOW = "2026-11-21 08:46:01,424 WARN x - [NOTIFYME]putMessage in lock cost time(ms)={ms}, bodyLength=128\n"
 

@@ -8,7 +8,7 @@ import java.util.zip.CRC32;
  * A message body that proves itself: run, sequence number and intended time of the send, padding, and a checksum of it
  * all in the last eight characters. ASCII without NUL, which the native client would cut.
  *
- * <p>{@code harness/clients/body.py} writes and reads the same.
+ * <p>{@code harness/clients/python/body.py} writes and reads the same.
  */
 public final class Body {
     private static final int CHECKSUM_CHARS = 8;

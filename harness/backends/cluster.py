@@ -1,0 +1,288 @@
+"""What every backend offers: a cluster that is up, by the names of its nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from harness.backends.store_mount import StoreMount
+from harness.errors import ClientError
+from harness.leases.client_process import ClientHost
+from harness.model import BrokerSettings, Topology
+from harness.protocol.connection import Remoting, Route, split_address
+from harness.protocol.targets import check_allowed
+from harness.recorder import EventLog, Moment
+from harness.wait import NotYet, wait_until
+
+LISTEN_S_MAX = 120.0
+READY_S_MAX = 180.0
+RECORD_S_MAX = 60.0
+"""For one answer that a trial is judged by or cannot go on without: of a broker that has the cores with many others, 5 s were
+not always enough."""
+NUDGE_AFTER_S = 0.3
+
+
+NodeKind = Literal["broker", "namesrv"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server."""
+
+    name: str
+    kind: NodeKind
+    address: str
+    role: str = ""
+    broker_name: str = ""
+    broker_id: int = 0
+    stall_port: int = 0
+    """Where the append stall is armed; 0 when the broker was started without it."""
+    store: StoreMount | None = None
+    """The file system of its own that its store lies on, where it has one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSpec:
+    """What a cluster is started as."""
+
+    name: str
+    release: str
+    topology: Topology
+    settings: BrokerSettings = field(default_factory=BrokerSettings)
+    user_conf: Mapping[str, str] = field(default_factory=dict)
+    """The user's own broker.conf and ``--set`` values; the scenario's settings win over them, the lab's over both."""
+    can_stall: bool = False
+    """Whether the brokers carry the Byteman rules of the append stall."""
+
+
+class Cluster(Protocol):
+    """A cluster that is up."""
+
+    spec: ClusterSpec
+    folder: Path
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """The nodes, name servers first."""
+
+    @property
+    def overrides(self) -> Mapping[str, str]:
+        """What of the user's own settings the lab had to change, as ``old -> new`` by key."""
+
+    @property
+    def client_host(self) -> ClientHost:
+        """Where the clients of its trials run."""
+
+    def pid(self, name: str) -> int | None:
+        """A node's process id on this host, None while it is down."""
+
+    def check_running(self) -> None:
+        """Raises NodeStartError, with the last lines that it wrote, when a node ended although nobody asked it to."""
+
+    def kill_node(self, name: str) -> tuple[int, int]:
+        """SIGKILL; monotonic nanoseconds just before it was asked for and when the process was gone."""
+
+    def stop_node(self, name: str, *, grace_s: float) -> bool:
+        """SIGTERM, and SIGKILL after ``grace_s``; True when it ended by itself."""
+
+    def restart_node(self, name: str) -> None:
+        """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
+
+    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
+        """The same with further JVM options from now on, and wait only until it listens."""
+
+    def pause_node(self, name: str, *, until_s: float) -> None:
+        """Let a node stand still, every thread of it, until it is resumed or ``until_s`` seconds are over."""
+
+    def resume_node(self, name: str) -> None:
+        """Let a paused node go on."""
+
+    def keep(self) -> None:
+        """Let the cluster outlive this process."""
+
+    def down(self) -> None:
+        """End every node and remove its store; logs stay."""
+
+
+def namesrv_addresses(cluster: Cluster) -> str:
+    """The name servers as a client wants them: ``HOST:PORT;HOST:PORT``."""
+    return ";".join(node.address for node in cluster.nodes if node.kind == "namesrv")
+
+
+def masters(cluster: Cluster) -> list[Node]:
+    """The brokers that take sends, by name."""
+    return [node for node in cluster.nodes if node.kind == "broker" and node.broker_id == 0]
+
+
+def ask(node: Node, *, timeout_s: float = 5.0) -> Remoting:
+    """A connection to a node."""
+    return Remoting(node.address, timeout_s=timeout_s)
+
+
+def wait_listening(cluster: Cluster, nodes: Sequence[Node]) -> None:
+    """Wait until the nodes accept connections.
+
+    Raises:
+        NodeStartError: a node ended, with the last lines that it wrote.
+    """
+    for node in nodes:
+        wait_until(f"{node.name} listening", lambda node=node: _listens(cluster, node), timeout_s=LISTEN_S_MAX)  # type: ignore[misc]
+
+
+def _listens(cluster: Cluster, node: Node) -> bool:
+    cluster.check_running()
+    with socket.create_connection(split_address(node.address), timeout=1.0):
+        return True
+
+
+def wait_registered(cluster: Cluster) -> None:
+    """Wait until every name server lists every broker, and every slave has what its master has.
+
+    Nodes that are down on purpose are left out.
+
+    5.x registers at start with the name servers that its client has found *reachable* so far (NettyRemotingClient,
+    ``availableNamesrvAddrMap``), which a scan of its own fills at about the same moment; when the scan is later, that
+    registration reaches nobody and the next one comes ten seconds after (BrokerController.start). Writing the
+    broker's own permission back makes it register at once, in all three releases.
+
+    Raises:
+        TargetNotAllowedError: a name server lists a broker that is not on loopback; nothing is sent to it.
+    """
+    check_allowed(node.address for node in cluster.nodes)
+    running = [node for node in cluster.nodes if cluster.pid(node.name) is not None]
+    brokers = [node for node in running if node.kind == "broker"]
+    for namesrv in (node for node in running if node.kind == "namesrv"):
+        for broker in brokers:
+            wait_until(
+                f"{broker.name} in the list of {namesrv.name}",
+                lambda namesrv=namesrv, broker=broker: _is_registered(cluster, namesrv, broker),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+                poll_s=NUDGE_AFTER_S,
+            )
+    by_id = {(node.broker_name, node.broker_id): node for node in brokers}
+    for slave in (node for node in brokers if node.broker_id != 0):
+        if (master := by_id.get((slave.broker_name, 0))) is not None:
+            wait_until(
+                f"{slave.name} in sync with {master.name}",
+                lambda master=master, slave=slave: _is_in_sync(master, slave),  # type: ignore[misc]
+                timeout_s=READY_S_MAX,
+            )
+
+
+def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
+    cluster.check_running()
+    with _patience(), ask(namesrv) as connection:
+        listed = connection.cluster_brokers()
+    check_allowed(address for addresses in listed.values() for address in addresses.values())
+    if broker.broker_id in listed.get(broker.broker_name, {}):
+        return True
+    with _patience(), ask(broker) as connection:
+        connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
+    raise NotYet(f"{namesrv.name} lists {listed or 'no broker'}")
+
+
+@contextlib.contextmanager
+def _patience() -> Iterator[None]:
+    """A node that boots on a busy machine may not answer yet, or not in time: no reason to give up a wait."""
+    try:
+        yield
+    except ClientError as error:
+        raise NotYet(str(error)) from error
+
+
+def _is_in_sync(master: Node, slave: Node) -> bool:
+    with _patience(), ask(master) as one, ask(slave) as other:
+        ahead, behind = one.runtime_info()["commitLogMaxOffset"], other.runtime_info()["commitLogMaxOffset"]
+    if ahead != behind:
+        raise NotYet(f"{master.name} is at {ahead}, {slave.name} at {behind}")
+    return True
+
+
+def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] = ()) -> None:
+    """Create a topic on every master, or on those named, and wait until every name server's route lists them all.
+
+    A topic that is there gets these numbers of queues.
+    """
+    brokers = on or masters(cluster)
+    for master in brokers:
+        with ask(master, timeout_s=RECORD_S_MAX) as connection:
+            connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
+    wanted = {master.broker_name: (write_queues, read_queues) for master in brokers}
+    for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
+        wait_until(
+            f"the route of {topic} on {namesrv.name}",
+            lambda namesrv=namesrv: _route_lists(namesrv, topic, wanted),  # type: ignore[misc]
+            timeout_s=READY_S_MAX,
+        )
+
+
+def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, tuple[int, int]]) -> bool:
+    with _patience(), ask(namesrv) as connection:
+        route = connection.route(topic) or Route()
+    check_allowed(address for addresses in route.addresses.values() for address in addresses.values())
+    listed = {broker: (writes, route.read_queues[broker]) for broker, writes in route.write_queues.items()}
+    if listed != dict(wanted):
+        raise NotYet(f"it lists {listed}")
+    return True
+
+
+def change_live(node: Node, settings: Mapping[str, str]) -> None:
+    """Change settings of a running broker and read them back.
+
+    Raises:
+        ClientError: the broker did not take a value.
+    """
+    if not settings:
+        return
+    with ask(node) as connection:
+        connection.update_broker_config(settings)
+        now = connection.broker_config()
+    for key, value in settings.items():
+        if now.get(key) != value:
+            raise ClientError(f"{node.name} has {key}={now.get(key)} after it was set to {value}")
+
+
+def record_queue_ends(
+    cluster: Cluster,
+    events: EventLog,
+    topic: str,
+    queues: int,
+    groups: Sequence[str] = (),
+    *,
+    on: Sequence[Node] = (),
+    moment: Moment = "end",
+) -> None:
+    """Record each queue's offsets, and each group's committed offset in it, as the brokers themselves have them."""
+    for master in on or masters(cluster):
+        with ask(master, timeout_s=RECORD_S_MAX) as connection:
+            for queue in range(queues):
+                first, end = connection.min_offset(topic, queue), connection.max_offset(topic, queue)
+                for group in groups or (None,):
+                    events.store_max(
+                        topic=topic,
+                        broker=master.broker_name,
+                        queue=queue,
+                        min_offset=first,
+                        max_offset=end,
+                        group=group,
+                        consumer_offset=connection.consumer_offset(group, topic, queue) if group else None,
+                        moment=moment,
+                    )
+
+
+def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = ()) -> int:
+    """Messages of the topic that the groups have not committed yet, by the brokers' own counts; -1 when one is too busy."""
+    left = 0
+    try:
+        for master in on or masters(cluster):
+            with ask(master, timeout_s=RECORD_S_MAX) as connection:
+                for queue in range(queues):
+                    end = connection.max_offset(topic, queue)
+                    left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)
+    except ClientError:
+        return -1
+    return left

@@ -1,0 +1,1 @@
+"""The same cluster in containers: engine, image, compose, and clients."""

@@ -1,0 +1,268 @@
+"""What each node of a cluster is started with, whichever backend starts it: its folder, conf, options and store.
+
+A node's folder is ``FOLDER/nodes/NAME`` with ``broker.conf`` or ``namesrv.conf``, ``conf/`` (logging), ``store/``,
+``logs/``, ``gc.log`` and ``stdout.log``. Containers see it under the same path, so that all of this holds for them, too.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.backends.cluster import ClusterSpec, Node
+from harness.backends.store_mount import LeasedStore, mount_store
+from harness.backends.topics_ahead import write_topics_ahead
+from harness.host.ports import BROKER_PORTS, free_port, take_port
+from harness.leases.leases import Leases
+from harness.protocol.registration import Registrant
+from harness.releases.compile import STALL_SOURCES, compiled_classes
+from harness.releases.jars import TOOLS, ensure_jars, is_5x
+from harness.releases.java import Java
+from harness.releases.node_logging import write_node_logging
+
+HOST = "127.0.0.1"
+CLUSTER_NAME = "mqlab"
+
+NAMESRV_MAIN = "org.apache.rocketmq.namesrv.NamesrvStartup"
+BROKER_MAIN = "org.apache.rocketmq.broker.BrokerStartup"
+NO_TLS = "-Dtls.server.mode=disabled"
+"""By itself every node makes a key and a certificate as it starts, which nobody here uses: two seconds of 4.9.7 and 5.3.3."""
+NAMESRV_JVM = (NO_TLS, "-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:TieredStopAtLevel=1")
+BROKER_JVM = (
+    NO_TLS,
+    "-Xms256m",
+    "-Xmx512m",
+    "-Xmn128m",
+    "-XX:+UseSerialGC",
+    "-Xss512k",
+    "-XX:MaxDirectMemorySize=512m",
+)
+
+LAB_BROKER_CONF: Mapping[str, str] = {
+    "brokerClusterName": CLUSTER_NAME,
+    "autoCreateTopicEnable": "false",
+    "autoCreateSubscriptionGroup": "true",
+    "mappedFileSizeCommitLog": str(64 * 1024 * 1024),
+    "mappedFileSizeConsumeQueue": str(30_000 * 20),
+    "diskMaxUsedSpaceRatio": "95",
+    "fileReservedTime": "72",
+}
+"""Scaled for a laptop's disk: stock commit-log files are 1 GiB. Listed as overrides in every deployment."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """How one node is started: the Java that runs it and the place of the release's jars are the backend's."""
+
+    node: Node
+    home: Path
+    conf: Path
+    heap: tuple[str, ...]
+    options: tuple[str, ...]
+    """Further options of its JVM, without those of the module system and of the log of collections."""
+    classes: tuple[Path, ...] = ()
+    """In front of the release's jars."""
+    reads: tuple[Path, ...] = ()
+    """What it reads outside of its folder, besides Java and the release."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    memlock_kb: int | None = None
+    """As ``BrokerSettings`` has it."""
+
+    @property
+    def main(self) -> str:
+        """Its main class."""
+        return NAMESRV_MAIN if self.node.kind == "namesrv" else BROKER_MAIN
+
+    @property
+    def gc_log(self) -> Path:
+        """Where collections and safepoints are logged."""
+        return self.home / "gc.log"
+
+    @property
+    def stdout(self) -> Path:
+        """What it prints."""
+        return self.home / "stdout.log"
+
+
+class Blueprint:
+    """The launches of a cluster's nodes, name servers first. ``draw`` writes their files and mounts their stores."""
+
+    def __init__(self, spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float) -> None:
+        self.spec = spec
+        self.launches: tuple[Launch, ...] = ()
+        self.overrides: Mapping[str, str] = {}
+        self._folder = folder.absolute()
+        self._leases = leases
+        self._java = java
+        self._until_s = until_s
+        self._stores: list[LeasedStore] = []
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes, name servers first."""
+        return tuple(launch.node for launch in self.launches)
+
+    def draw(self, port: int | None = None) -> None:
+        """Prepare every node of the topology; ``port`` is the first name server's, all others are free ones.
+
+        Raises:
+            PortTakenError: the port that was asked for is in use.
+            LeaseError: a store could not be mounted.
+        """
+        topology = self.spec.topology
+        for index in range(topology.name_servers):
+            chosen = take_port(port) if port and index == 0 else free_port()
+            self.launches += (self._name_server(f"namesrv-{index + 1}", chosen),)
+        for broker in topology.broker_names():
+            for broker_id in range(topology.slaves_per_master + 1):
+                self.launches += (self._broker(broker, broker_id, free_port(BROKER_PORTS)),)
+
+    def _name_server(self, name: str, port: int) -> Launch:
+        home = self._home(name)
+        conf = {
+            "listenPort": str(port),
+            "kvConfigPath": str(home / "store" / "kvConfig.json"),
+            "configStorePath": str(home / "store" / "namesrv.properties"),
+        }
+        if is_5x(self.spec.release):
+            conf["bindAddress"] = HOST
+        return Launch(
+            node=Node(name=name, kind="namesrv", address=f"{HOST}:{port}"),
+            home=home,
+            conf=_write_conf(home / "namesrv.conf", conf),
+            heap=NAMESRV_JVM,
+            options=(*self._logging(home, stock=False), *self.spec.settings.name_server_jvm, *_homes(home)),
+        )
+
+    def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
+        name = broker_name if broker_id == 0 else f"{broker_name}-s{broker_id}"
+        home = self._home(name)
+        role = self.spec.settings.conf.get("brokerRole", "ASYNC_MASTER") if broker_id == 0 else "SLAVE"
+        own = {
+            "brokerName": broker_name,
+            "brokerId": str(broker_id),
+            "brokerRole": role,
+            "listenPort": str(port),
+            "haListenPort": str(port + 1),
+            "namesrvAddr": ";".join(node.address for node in self.nodes if node.kind == "namesrv"),
+            "brokerIP1": HOST,
+            "brokerIP2": HOST,
+            "storePathRootDir": str(home / "store"),
+            "storePathCommitLog": str(home / "store" / "commitlog"),
+        }
+        if is_5x(self.spec.release):
+            own["bindAddress"] = HOST
+        settings = self.spec.settings
+        conf = {**LAB_BROKER_CONF, **self.spec.user_conf, **settings.conf, **own}
+        self._note_overrides(conf)
+        store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
+        self._stores += [store] if store else []
+        if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
+            write_topics_ahead(home / "store", settings.topics_ahead, _registrant(conf, port, self.spec.release))
+        stall = _StallAgent.at(free_port(), self._java) if self.spec.can_stall else _StallAgent()
+        return Launch(
+            node=Node(
+                name=name,
+                kind="broker",
+                address=f"{HOST}:{port}",
+                role=role,
+                broker_name=broker_name,
+                broker_id=broker_id,
+                stall_port=stall.port,
+                store=store.mount if store else None,
+            ),
+            home=home,
+            conf=_write_conf(home / "broker.conf", conf),
+            heap=BROKER_JVM,
+            options=(
+                *stall.options,
+                *self._logging(home, stock=settings.logging == "stock"),
+                *(f"-D{key}={value}" for key, value in settings.properties.items()),
+                *settings.jvm,
+                *_homes(home),
+            ),
+            classes=stall.classes,
+            reads=stall.reads,
+            environment=settings.environment,
+            memlock_kb=settings.memlock_kb,
+        )
+
+    def _logging(self, home: Path, *, stock: bool) -> tuple[str, ...]:
+        return write_node_logging(self.spec.release, home=home, logs=home / "logs", stock=stock)
+
+    def _home(self, name: str) -> Path:
+        home = self._folder / "nodes" / name
+        for folder in (home / "store", home / "logs"):
+            folder.mkdir(parents=True, exist_ok=True)
+        return home
+
+    def _note_overrides(self, conf: Mapping[str, str]) -> None:
+        changed = {key: f"{value} -> {conf[key]}" for key, value in self.spec.user_conf.items() if conf[key] != value}
+        self.overrides = {**self.overrides, **changed}
+
+    def keep(self) -> None:
+        """Let the stores outlive this process."""
+        for store in self._stores:
+            store.lease.keep()
+
+    def remove_stores(self) -> None:
+        """Unmount and remove what the nodes stored, once they have ended; conf and logs stay."""
+        while self._stores:
+            self._stores.pop().unmount()
+        for launch in self.launches:
+            shutil.rmtree(launch.home / "store", ignore_errors=True)
+
+
+def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
+    return Registrant(
+        broker_name=conf["brokerName"],
+        broker_id=int(conf["brokerId"]),
+        cluster=conf["brokerClusterName"],
+        address=f"{HOST}:{port}",
+        ha_address=f"{HOST}:{conf['haListenPort']}",
+        is_5x=is_5x(release),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StallAgent:
+    """What a broker's JVM needs so that its appends can be stalled; nothing by default."""
+
+    port: int = 0
+    options: tuple[str, ...] = ()
+    classes: tuple[Path, ...] = ()
+    reads: tuple[Path, ...] = ()
+
+    @classmethod
+    def at(cls, port: int, java: Java) -> _StallAgent:
+        tools = ensure_jars(TOOLS)
+        byteman = next(path for path in tools if path.name.startswith("byteman"))
+        rules = STALL_SOURCES / "append_stall.btm"
+        classes = compiled_classes(STALL_SOURCES, tools, java)
+        return cls(
+            port=port,
+            options=(f"-javaagent:{byteman}=script:{rules}", f"-Dmqlab.stall.port={port}"),
+            classes=(classes,),
+            reads=(byteman, rules, classes),
+        )
+
+
+def _homes(home: Path) -> tuple[str, ...]:
+    return (f"-Drocketmq.home.dir={home}", f"-Duser.home={home}")
+
+
+def _write_conf(path: Path, conf: Mapping[str, str]) -> Path:
+    path.write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
+    return path
+
+
+def last_words(launch: Launch, count: int = 12) -> list[str]:
+    """The last lines that a node wrote to the log it used last, and printed."""
+    logs = sorted(launch.home.glob("logs/**/*.log"), key=lambda file: file.stat().st_mtime)
+    lines: list[str] = []
+    for file in (*logs[-1:], launch.stdout):
+        if file.exists():
+            lines += [f"{file.name}: {line}" for line in file.read_text(errors="replace").splitlines()[-count:]]
+    return lines[-count:]

@@ -1,0 +1,1 @@
+"""Programs that a fault starts as child processes, without site-packages."""

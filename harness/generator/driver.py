@@ -1,0 +1,215 @@
+"""A Locust worker's own client process: it follows the number of users, and tells what has ended.
+
+Runs inside of Locust's patched processes; the client itself is a child, untouched by that patching.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.clients.commands import CommandedClient, ScheduleState
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.generator.options import SEQUENCE_STEP, WheelSpec
+from harness.paths import PACKAGES
+from harness.releases.node_logging import client_logging_options
+from harness.wait import NotYet, wait_until
+
+LOAD = "load"
+ROUTE_S_MAX = 60.0
+ANSWER_S = 5.0
+"""How long beyond its timeout a send may take until it has ended one way or the other."""
+OPERATIONS_MAX = 2**62
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What has ended since it was asked last. ``response_ms`` counts by rounded response time, ``errors`` by text;
+    ``late_us`` are quantiles of how late sends started, over the whole load."""
+
+    requests: int
+    failures: int
+    bytes: int
+    sum_ms: int
+    min_ms: int
+    max_ms: int
+    response_ms: Mapping[str, int]
+    errors: Mapping[str, int]
+    late_us: Mapping[str, int]
+
+    @classmethod
+    def of(cls, answer: object) -> Taken:
+        """From a client's answer."""
+        assert isinstance(answer, dict)
+        return cls(**answer)
+
+
+class Driver:
+    """One client process with one load, steered by the users that are there."""
+
+    def __init__(self, spec: WheelSpec, index: int) -> None:
+        self._spec = spec
+        self._name = f"producer-{index}"
+        self._sends = dataclasses.replace(
+            spec.wish.sends,
+            first=index,
+            step=1 if spec.role == "local" else SEQUENCE_STEP,
+            seed=spec.wish.sends.seed + index,
+            key_prefix=spec.wish.sends.key_prefix if spec.role == "local" else f"k{index}-",
+        )
+        self._users: set[int] = set()
+        self._changed = threading.Event()
+        self._ready = threading.Event()
+        self._client = self._spawn()
+
+    def _spawn(self) -> CommandedClient:
+        driver = self._spec.driver
+        folder = Path(self._spec.folder) / "clients" / self._name
+        folder.mkdir(parents=True, exist_ok=True)
+        search = [*driver.search_path, str(PACKAGES)]
+        with (folder / "stderr.log").open("ab") as stderr:
+            process = subprocess.Popen(
+                [sys.executable, "-m", driver.module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(search),
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    "HOME": str(folder) if driver.search_path else os.environ.get("HOME", str(folder)),
+                },
+            )
+        client = CommandedClient(process, self._name, folder)
+        first = {name: _filled(value, str(folder)) for name, value in driver.first_line.items()}
+        if driver.java_release:
+            options = first["jvm_options"]
+            assert isinstance(options, list)
+            first["jvm_options"] = [*options, *client_logging_options(driver.java_release, folder)]
+        client.write({**first, "process": self._name})
+        return client
+
+    @property
+    def pid(self) -> int:
+        """Of the client process."""
+        return self._client.pid
+
+    def start(self) -> None:
+        """Wait for the client, open its history, and begin a load of nothing."""
+        spec, client = self._spec, self._client
+        client.wait_started()
+        history = Path(spec.folder) / "history" / f"{self._name}.jsonl"
+        client.call("open_history", path=str(history) if spec.history else "")
+        client.call(
+            "start_producer",
+            instance=self._name,
+            group=f"{spec.wish.sends.topic}-producers",
+            namesrv=spec.driver.namesrv,
+            transactional=spec.wish.sends.mode == "transaction",
+            settings=spec.driver.settings,
+        )
+        if spec.driver.queues:
+            self._wait_for_route(spec.driver.queues)
+        if spec.wish.closed:
+            client.call("start_saturation", name=LOAD, instance=self._name, settings=self._sends.to_worker())
+        else:
+            client.call(
+                "start_schedule",
+                name=LOAD,
+                instance=self._name,
+                rate_hz=0.0,
+                start_ns=mono_ns(),
+                operations=OPERATIONS_MAX,
+                settings=self._sends.to_worker(),
+            )
+        self._ready.set()
+        threading.Thread(target=self._steer_forever, daemon=True).start()
+
+    def _wait_for_route(self, queues: int) -> None:
+        def has_route() -> bool:
+            try:
+                found = self._client.call("publish_queues", instance=self._name, topic=self._sends.topic)
+            except ClientError as error:
+                raise NotYet(str(error)) from error
+            if found != queues:
+                raise NotYet(f"it has {found}")
+            return True
+
+        what = f"{queues} queues of {self._sends.topic} in the route of {self._name}"
+        wait_until(what, has_route, timeout_s=ROUTE_S_MAX, poll_s=0.3)
+
+    def join(self, user: int) -> None:
+        """A user has come."""
+        self._users.add(user)
+        self._changed.set()
+
+    def leave(self, user: int) -> None:
+        """A user is gone."""
+        self._users.discard(user)
+        self._changed.set()
+
+    @property
+    def users(self) -> int:
+        """How many there are."""
+        return len(self._users)
+
+    def _steer_forever(self) -> None:
+        # Users come and go in bursts: one change for all that have come or gone until it is made.
+        while True:
+            self._changed.wait()
+            self._changed.clear()
+            try:
+                self._client.call("steer", name=LOAD, to=self.users * self._spec.wish.per_user)
+            except ClientError:
+                return  # whoever takes what has ended meets the same error and says so
+
+    def take(self) -> Taken:
+        """What has ended since it was asked last."""
+        return Taken.of(self._client.call("take", name=LOAD))
+
+    def drain(self) -> int:
+        """With no user left: wait until everything that was due has been sent and has ended.
+
+        A client that is far behind its schedule is not waited for until it has caught up: what is due and not sent when a
+        send's timeout is well over is forgotten. Returns how many were not sent or have not ended.
+        """
+        if self._wait(lambda state: state.due <= state.issued == state.ended):
+            return 0
+        left = int(str(self._client.call("abandon", name=LOAD)))
+        self._wait(lambda state: state.issued == state.ended)
+        state = self._state()
+        return left + state.issued - state.ended
+
+    def _wait(self, is_over: Callable[[ScheduleState], bool]) -> bool:
+        """False when it is not so for two looks in a row within a send's timeout and some seconds."""
+        deadline = time.monotonic() + self._sends.timeout_ms / 1000 + ANSWER_S
+        agreed = 0
+        while agreed < 2 and time.monotonic() < deadline:
+            agreed = agreed + 1 if is_over(self._state()) else 0
+            time.sleep(0.02)
+        return agreed == 2
+
+    def _state(self) -> ScheduleState:
+        return ScheduleState.of(self._client.call("schedule_state", name=LOAD))
+
+    def end(self) -> None:
+        """Close the history and end the client."""
+        try:
+            self._client.call("stop_schedule", name=LOAD)
+            self._client.close_history()
+        finally:
+            self._client.end()
+
+
+def _filled(value: object, folder: str) -> object:
+    if isinstance(value, str):
+        return value.replace("{folder}", folder)
+    return [_filled(item, folder) for item in value] if isinstance(value, list | tuple) else value

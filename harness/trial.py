@@ -1,0 +1,136 @@
+"""What a trial has at hand, what the runner asks of its load, and what it asks of a fault."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.backends.cluster import Cluster
+from harness.clients.java import JavaClient
+from harness.errors import Interrupted
+from harness.host.abilities import Abilities
+from harness.leases.leases import Leases
+from harness.model import Arm, BrokerSettings, Parameters, Phases
+from harness.recorder import EventLog, TrialDirectory, TrialRecord
+from harness.releases.java import Java
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultEnd:
+    """What a fault achieved, in words, and whether it bit at all."""
+
+    achieved: str
+    exercised: bool
+
+
+class HeldFault(Protocol):
+    """A fault that is on."""
+
+    def end(self) -> FaultEnd:
+        """Switch it off. Raises LabError when something of it stays."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialContext:
+    """What one trial has at hand."""
+
+    record: TrialRecord
+    arm: Arm
+    phases: Phases
+    cluster: Cluster
+    directory: TrialDirectory
+    events: EventLog
+    leases: Leases
+    java: Java
+    until_s: float
+    cancel: threading.Event
+    boots: threading.Semaphore
+    """Taken while clients boot and until they have their queues: more at once would make each other late."""
+    on_rate: Callable[[float], None]
+    """Told the messages a second, now and then."""
+    held: list[HeldFault] = field(default_factory=list)
+    """What was switched on and not off again, the latest last; the runner ends what is left when the trial does."""
+
+    @property
+    def params(self) -> Parameters:
+        """The cell."""
+        return self.record.params
+
+    def client(self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None) -> JavaClient:
+        """Start a client process of this trial's client release."""
+        return JavaClient.start(
+            self.cluster.client_host,
+            name=name,
+            release=self.record.client.split()[-1],
+            java=self.java,
+            folder=folder or self.directory.client_folder(name),
+            until_s=self.until_s,
+            properties=properties,
+        )
+
+    def stay(self, seconds: float) -> None:
+        """Let a window of the trial pass. Raises Interrupted at once when the run is cancelled."""
+        if self.cancel.wait(max(0.0, seconds)):
+            raise Interrupted("stopped by the user")
+
+
+class LoadSession(Protocol):
+    """The clients of one trial. The runner calls these in the order of its phases."""
+
+    def up(self) -> None:
+        """Start the clients and the load; returns when every client does its part."""
+
+    def steady(self) -> None:
+        """Let the load run until it has shown that it makes progress."""
+
+    def owners(self) -> JavaClient | None:
+        """The process that holds every group's owner, where there is one."""
+
+    def hold(self) -> None:
+        """Stay until the fault's effect is over, within the phases' bounds."""
+
+    def recover(self) -> None:
+        """Stay a little longer, so that the way back is recorded."""
+
+    def drain(self) -> None:
+        """Stop the load, wait until nothing is under way, and record whether that was reached."""
+
+    def collect(self) -> None:
+        """Record what the brokers themselves say."""
+
+    def down(self) -> None:
+        """End the clients. Called however the trial ends."""
+
+
+class Injection(Protocol):
+    """One fault of one trial. ``inject`` and ``heal`` stamp what they do into the trial's events."""
+
+    way: str
+    """How it is done, as the ledger names it: ``byteman``, ``freeze``, ``signal``, ``client call``, ``none``."""
+
+    def can(self, host: Abilities) -> str | None:
+        """Why it cannot be made on this host; None when it can."""
+
+    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
+        """What the brokers have to be started with beyond what their arm asks for."""
+
+    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+        """Make it happen; returns when it has happened, or is over where it ends by itself."""
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+        """Undo it, where that is not part of it."""
+
+
+class NeedsNothing:
+    """Any host can make it, on brokers as they are."""
+
+    def can(self, host: Abilities) -> str | None:
+        """It can."""
+        return None
+
+    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
+        """As they are."""
+        return settings

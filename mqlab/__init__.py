@@ -1,0 +1,1 @@
+"""The command line, which alone knows harness, scenarios and analysis."""

@@ -1,0 +1,113 @@
+"""Clusters that stay until they are ended, their images, and what crashed commands left behind."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import shutil
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.backends.choose import choose_backend
+from harness.backends.cluster import ClusterSpec, namesrv_addresses
+from harness.backends.topologies import TOPOLOGIES
+from harness.errors import (
+    EXIT_FAILED,
+    EXIT_OK,
+)
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import Healed, leases_in, state_home
+from harness.paths import cache_home
+from harness.recorder import new_run_id
+from harness.releases.jars import known_releases
+from harness.releases.java import find_java
+from mqlab.looking import prepare
+from mqlab.options import chosen_releases, print_json, read_user_conf
+
+UP_HOURS = 8.0
+
+
+def _clusters_folder() -> Path:
+    return state_home() / "clusters"
+
+
+def up(options: argparse.Namespace, console: Console) -> int:
+    """Start a cluster that stays after the command has ended."""
+    release = chosen_releases(options.release, known_releases()[-1:])[0]
+    java = find_java()
+    prepare(java, (release,), console)
+    user_conf = read_user_conf(options, (release,), console)
+    name = f"up-{new_run_id()}"
+    folder = _clusters_folder() / name
+    spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user_conf=user_conf)
+    backend = choose_backend(options.backend, options.image, (release,), java, console.print)
+    with Leases.open(state_home()) as leases:
+        cluster = backend.start(spec, folder, leases, until_s=options.hours * 3600, port=options.port)
+        cluster.keep()
+    addresses = namesrv_addresses(cluster)
+    if options.json:
+        nodes = [dataclasses.asdict(node) for node in cluster.nodes]
+        print_json({"cluster": name, "namesrv": addresses, "folder": str(folder), "nodes": nodes})
+    else:
+        for node in cluster.nodes:
+            print(f"{node.name:14} {node.address}")
+        print(
+            f"\nNAMESRV_ADDR={addresses}\nlogs: {folder}/nodes\nmqlab down ends it; by itself after {options.hours:g} h"
+        )
+    for change in cluster.overrides.items():
+        console.print(f"the lab overrides {change[0]}: {change[1]}", markup=False, highlight=False)
+    return EXIT_OK
+
+
+def image(options: argparse.Namespace, console: Console) -> int:
+    """Build images of the releases that the command names."""
+    # The Docker SDK is loaded only where it is used.
+    from harness.backends.docker.engine import find_engine
+    from harness.backends.docker.image import build_image
+
+    releases = chosen_releases(",".join(options.releases), known_releases())
+    engine, java = find_engine(), find_java()
+    prepare(java, releases, console)
+    images = [build_image(engine, release, java) for release in releases]
+    if options.json:
+        print_json([dataclasses.asdict(image) for image in images])
+    else:
+        for image in images:
+            print(f"{image.tag}  Java {image.java}, {image.bytes // 2**20} MiB, {image.id}")
+    return EXIT_OK
+
+
+def down(options: argparse.Namespace, console: Console) -> int:
+    """End every cluster that ``up`` started."""
+    healed = clean(state_home(), include_kept=True)
+    for one in healed:
+        print(one)
+    shutil.rmtree(_clusters_folder(), ignore_errors=True)
+    if not healed:
+        print("no cluster is up")
+    return EXIT_OK if all(one.complete for one in healed) else EXIT_FAILED
+
+
+def clean_up(options: argparse.Namespace, console: Console) -> int:
+    """Heal and end leftovers; remove caches and images where asked."""
+    healed: list[Healed] = clean(state_home(), dry_run=options.dry_run)
+    if options.json:
+        print_json([dataclasses.asdict(one) for one in healed])
+    else:
+        for one in healed:
+            print(one)
+        kept = sum(record.kept for record in leases_in(state_home()))
+        print(f"{len(healed)} leftovers" + (f"; {kept} of `mqlab up` are kept" if kept else ""))
+    if options.cache and not options.dry_run:
+        shutil.rmtree(cache_home(), ignore_errors=True)
+        print(f"removed {cache_home()}")
+    if options.images and not options.dry_run:
+        # The Docker SDK is loaded only where it is used.
+        from harness.backends.docker.engine import find_engine
+        from harness.backends.docker.image import remove_images
+
+        for name in remove_images(find_engine()):
+            print(f"removed the image {name}")
+    return EXIT_OK if options.dry_run or all(one.complete for one in healed) else EXIT_FAILED

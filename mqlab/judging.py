@@ -1,0 +1,175 @@
+"""Commands that judge: a run, a load, a setting, an upgrade, and the committed record of it all."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+import scenarios
+from harness.errors import (
+    EXIT_OK,
+    ConfigurationError,
+    UsageError,
+)
+from harness.model import Scenario
+from harness.paths import cache_home
+from harness.recorder import read_manifest
+from harness.releases.java import Java, find_java
+from mqlab.options import print_json
+from mqlab.patrol import read_logs
+
+if TYPE_CHECKING:
+    from analysis.session import SparkPlace
+
+
+def run_load(options: argparse.Namespace, console: Console) -> int:
+    """Run a load and judge what arrived."""
+    from mqlab.load import load
+
+    path = load(options, console)
+    if options.join or options.record_only:
+        print(path)
+        return EXIT_OK
+    return judge_load(path, options, find_java(), console)
+
+
+def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:
+    """Print what became of a load; the exit code says it only with ``--strict``."""
+    from analysis.load import judge_load
+
+    judged = judge_load(path, spark_place(options, java))
+    if options.json:
+        print_json(dataclasses.asdict(judged))
+    else:
+        print("\n".join([*judged.lines(), str(path)]))
+    return judged.exit_code if options.strict else EXIT_OK
+
+
+def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:
+    """Leave the archive that makes analyses start sooner, once for a Java and a PySpark."""
+    from analysis.session import archive_classes
+
+    place = spark_place(options, java)
+    if not place.has_archive():
+        console.print("Spark: its classes are archived for quicker analyses, once, in half a minute", highlight=False)
+        archive_classes(place)
+
+
+def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
+    """Where the options want Spark to run."""
+    from analysis.session import SparkPlace
+
+    return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
+
+
+def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
+    """Analyse a run, write its reports and print its findings; returns the exit code."""
+    # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
+    from analysis.analyze import analyze
+    from analysis.report.terminal import summary_lines, summary_table
+    from analysis.report.write import exit_code, write_reports
+
+    def progress(text: str) -> None:
+        console.print(f"analysis: {text}", markup=False, highlight=False)
+
+    findings = analyze(path, chosen, spark_place(options, java), progress)
+    write_reports(path)
+    if options.json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    elif sys.stdout.isatty():
+        Console().print(summary_table(findings))
+    else:
+        print("\n".join(summary_lines(findings)))
+    return exit_code(findings, options.strict)
+
+
+def analyze_run(options: argparse.Namespace, console: Console) -> int:
+    """Judge a recorded run again."""
+    manifest = read_manifest(options.run)
+    if manifest.incidents == ("load",):
+        return judge_load(options.run, options, find_java(), console)
+    chosen = [scenarios.find(name) for name in manifest.incidents]
+    code = judge(options.run, chosen, options, find_java(), console)
+    print(options.run / "report.html")
+    return code
+
+
+def rewrite_report(options: argparse.Namespace, console: Console) -> int:
+    """Write the reports of an analysed run again."""
+    from analysis.report.write import write_reports
+
+    for path in dataclasses.asdict(write_reports(options.run)).values():
+        print(path)
+    return EXIT_OK
+
+
+def show_law(options: argparse.Namespace, console: Console) -> int:
+    """Predicted and measured refusals of a run, cell by cell."""
+    from analysis.report.law import law_document, load_law
+
+    found = load_law(options.run)
+    if options.json:
+        print_json(found)
+    else:
+        print(law_document(found), end="")
+    return EXIT_OK
+
+
+def tune(options: argparse.Namespace, console: Console) -> int:
+    """Predict what settings of the send queue would refuse."""
+    from analysis.tune import choices, choices_table
+
+    logged = read_logs(options.log, threshold_ms=0).appends if options.log else ()
+    stalls_ms = [*options.stall, *(float(append.ms) for append in logged)]
+    if not stalls_ms:
+        raise UsageError(
+            "there is no stalled append to ask about",
+            advice="Give --stall 450,700 or --log store.log with slow appends.",
+        )
+    found = choices(stalls_ms, options.rate, options.wait, options.busy, max(1, options.threads))
+    if options.json:
+        print_json([{**dataclasses.asdict(one), "refused": one.refused} for one in found])
+    else:
+        print(choices_table(found, stalls_ms, options.rate))
+    return EXIT_OK
+
+
+def ledger(options: argparse.Namespace, console: Console) -> int:
+    """Show the committed record, or bring runs into it."""
+    from analysis.report.ledger import ledger_json, load_ledger, rewrite_readme, update_ledger
+    from analysis.report.markdown import ledger_table
+
+    folder = Path(scenarios.__file__).parent
+    target = folder / "ledger.json"
+    if options.update:
+        update = update_ledger(target, folder / "LEDGER.md", options.update)
+        print(update)
+        readme = folder.parent / "README.md"
+        if readme.exists():
+            rewrite_readme(readme, load_ledger(target))
+        return EXIT_OK
+    ledger = load_ledger(target)
+    print(ledger_json(ledger) if options.json else ledger_table(ledger))
+    return EXIT_OK
+
+
+def show_changes(options: argparse.Namespace, console: Console) -> int:
+    """What differs between two releases."""
+    from analysis.report.changes import changes
+    from analysis.report.ledger import load_ledger
+
+    path = options.run / "ledger.json" if options.run else Path(scenarios.__file__).parent / "ledger.json"
+    if not path.exists():
+        raise ConfigurationError(f"there is no {path}", advice="`mqlab report RUN_DIR` writes it for a run.")
+    found = changes(load_ledger(path), options.before, options.after)
+    if options.json:
+        print_json(dataclasses.asdict(found))
+    else:
+        print("\n".join(found.lines()))
+    return EXIT_OK
