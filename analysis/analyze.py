@@ -26,7 +26,8 @@ from analysis.schema import OBSERVATIONS
 from analysis.session import SparkPlace, closing_session, for_small_tables
 from analysis.trials import TrialFacts, trial_facts, trials_frame
 from analysis.verdict import Evidence, TrialValidity, findings
-from harness.model import Finding, Scenario
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
 
 Progress = Callable[[str], None]
 

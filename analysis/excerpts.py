@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from analysis.verdict import without_evidence
-from harness.model import EvidenceLine, Finding
+from harness.model.findings import EvidenceLine, Finding
 
 EXCERPT_LENGTH_MAX = 2_000
 

@@ -25,7 +25,7 @@ from analysis.observations import Observation
 from analysis.run_directory import RunDirectory, Trial
 from analysis.stats import garwood
 from analysis.verdict import TrialValidity
-from harness.model import Parameters
+from harness.model.cells import Parameters
 
 INCIDENT = "append-stall"
 TIMEOUT, PCBUSY, REJECT = "TIMEOUT_CLEAN_QUEUE", "PCBUSY_CLEAN_QUEUE", "REJECTREQUEST"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.model import Parameters, ParameterValue
+from harness.model.cells import Parameters, ParameterValue
 
 
 @dataclass(frozen=True, kw_only=True)

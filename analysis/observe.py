@@ -44,7 +44,7 @@ from analysis.checkers.base import Checker, Inputs
 from analysis.observations import Observation, Source
 from analysis.run_directory import RunDirectory, Trial
 from analysis.verdict import TrialValidity
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 
 CHECKERS: Mapping[str, Checker] = {
     "order": order,

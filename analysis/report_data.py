@@ -18,7 +18,10 @@ from analysis.logs.lines import FileCount
 from analysis.observations import Observation
 from analysis.trials import TrialFacts
 from analysis.verdict import TrialValidity, cell_of, unit_of
-from harness.model import RUN_SCHEMA, Finding, Parameters, Scenario
+from harness.model.cells import Parameters
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
+from harness.rundir.layout import RUN_SCHEMA
 
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 

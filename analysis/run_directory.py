@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from harness.errors import RunDirectoryError
-from harness.model import RUN_SCHEMA, Parameters, ParameterValue
+from harness.model.cells import Parameters, ParameterValue
+from harness.rundir.layout import RUN_SCHEMA
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = Mapping[str, JsonValue]

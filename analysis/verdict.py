@@ -21,21 +21,11 @@ from analysis.observations import Observation, Source, canonical, matches
 from analysis.report.numbers import estimate as estimate_words
 from analysis.report.numbers import number
 from analysis.run_directory import Deployment, RunDirectory, Trial
-from harness.model import (
-    Arm,
-    Claim,
-    EvidenceLine,
-    Finding,
-    MeasureSummary,
-    Parameters,
-    Part,
-    PartResult,
-    Quantity,
-    Reason,
-    Scenario,
-    Statistic,
-    VerdictKind,
-)
+from harness.model.cells import Parameters
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.findings import EvidenceLine, Finding, MeasureSummary, PartResult
+from harness.model.scenario import Arm, Scenario
+from harness.model.verdicts import Reason, VerdictKind
 
 EVIDENCE_LINES_MAX = 8
 """A reader follows a few lines; the tables of the analysis hold all of them."""

@@ -17,7 +17,7 @@ from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.topologies import TOPOLOGIES
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, TopicsAhead
+from harness.model.cluster import BrokerSettings, TopicsAhead
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
 

@@ -17,7 +17,7 @@ from unittest import mock
 from harness.backends.cluster import ClusterSpec, create_topic
 from harness.backends.local import start_local
 from harness.leases.leases import Leases
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.protocol.connection import Remoting
 from harness.releases.jars import ensure_jars, known_releases
 from harness.releases.java import Java, find_java

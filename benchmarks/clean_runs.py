@@ -24,7 +24,10 @@ import scenarios
 from analysis.analyze import analyze_in
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
-from harness.model import Arm, Effort, NoFault, OrderedGroups, Phases, Scenario, Topology
+from harness.model.cluster import Topology
+from harness.model.faults import NoFault
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.releases.java import find_java
 from mqlab.main import main as mqlab
 

@@ -25,7 +25,7 @@ from harness.host.abilities import Abilities
 from harness.leases import kernel
 from harness.leases.kernel_kinds import FREEZE
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, Store, StoreImage
+from harness.model.cluster import BrokerSettings, Store, StoreImage
 
 MEDIAN_MS_MAX, P95_MS_MAX = 5.0, 15.0
 APPENDS_HZ = 500

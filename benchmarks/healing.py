@@ -27,7 +27,7 @@ from harness.leases import proc
 from harness.leases.kernel_kinds import comment_of, tool
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 from harness.wait import wait_until
 
 ROOT = Path(__file__).resolve().parents[1]

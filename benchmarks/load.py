@@ -38,7 +38,7 @@ from harness.generator.target import Target, find_target
 from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.protocol.connection import Remoting
 from harness.protocol.targets import LOOPBACK
 from harness.recorder import EventLog

@@ -21,7 +21,7 @@ from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.host.hiccups import NoiseProbe
 from harness.leases.leases import Leases
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.releases.java import find_java
 
 

@@ -60,7 +60,8 @@ from typing import Literal, Self, TypeVar, cast
 
 from harness.clock import Anchor, mono_ns, take_anchor
 from harness.errors import DiskFullError, LabError, RunDirectoryError
-from harness.model import RUN_SCHEMA, ParameterValue
+from harness.model.cells import ParameterValue
+from harness.rundir.layout import RUN_SCHEMA
 
 JsonValue = str | int | float | bool | None
 Record = Mapping[str, object]
@@ -220,7 +221,7 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise _write_error(path, error) from error
+        raise write_error(path, error) from error
 
 
 def require_space(path: Path, needed_bytes: int) -> None:
@@ -238,7 +239,8 @@ def _mebibytes(count: int) -> str:
     return f"{count / 2**20:.0f} MiB"
 
 
-def _write_error(path: Path, error: OSError) -> LabError:
+def write_error(path: Path, error: OSError) -> LabError:
+    """The error to raise when ``path`` could not be written: a full disk is told apart, since it ends a run."""
     if error.errno in _FULL:
         return DiskFullError(f"no room left to write {path}: {error.strerror}", advice=_SPACE_ADVICE)
     return LabError(f"cannot write {path}: {error.strerror}")
@@ -260,7 +262,7 @@ class RecordLog:
         try:
             self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise _write_error(path, error) from error
+            raise write_error(path, error) from error
         self._count, whole_bytes = _count_lines(self._handle)
         self.cut_bytes = max(0, os.fstat(self._handle).st_size - whole_bytes)
         if self.cut_bytes:
@@ -311,7 +313,7 @@ class RecordLog:
         except OSError as error:
             if written:
                 os.ftruncate(self._handle, size_before)
-            raise _write_error(self.path, error) from error
+            raise write_error(self.path, error) from error
 
 
 def _count_lines(handle: int) -> tuple[int, int]:

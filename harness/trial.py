@@ -13,7 +13,9 @@ from harness.clients.java import JavaClient
 from harness.errors import Interrupted
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
-from harness.model import Arm, BrokerSettings, Parameters, Phases
+from harness.model.cells import Parameters
+from harness.model.cluster import BrokerSettings
+from harness.model.scenario import Arm, Phases
 from harness.recorder import EventLog, TrialDirectory, TrialRecord
 from harness.releases.java import Java
 

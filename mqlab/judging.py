@@ -17,7 +17,7 @@ from harness.errors import (
     ConfigurationError,
     UsageError,
 )
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.recorder import read_manifest
 from harness.releases.java import Java, find_java

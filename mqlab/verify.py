@@ -30,7 +30,7 @@ from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 from harness.plan.schedule import EffortName, Plan, Wish, make_plan
 from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases.jars import known_releases

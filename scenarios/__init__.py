@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.errors import UsageError
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 from scenarios import (
     append_lock_over_1s,
     append_stall,

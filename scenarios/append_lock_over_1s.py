@@ -13,25 +13,13 @@ Each way is produced on purpose, in an arm where it appears and beside one where
 
 from __future__ import annotations
 
-from harness.model import (
-    AppendStall,
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    Expectation,
-    NoFault,
-    OpenLoopSends,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    Relation,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import ParameterValue
+from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import AppendStall, NoFault
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
 RATE_HZ = 500

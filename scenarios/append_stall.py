@@ -7,23 +7,13 @@ by a Byteman rule that stamps its entry and exit, so that its length is exact an
 
 from __future__ import annotations
 
-from harness.model import (
-    AppendStall,
-    AppendWatch,
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    OpenLoopSends,
-    Parameters,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import Parameters
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import AppendStall, AppendWatch
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 RATE_HZ = 500

@@ -7,21 +7,12 @@ without a key at all.
 
 from __future__ import annotations
 
-from harness.model import (
-    Arm,
-    BrokerAway,
-    Claim,
-    Effort,
-    KeyedSends,
-    NoFault,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import BrokerAway, NoFault
+from harness.model.loads import KeyedSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 ORDINARY = KeyedSends(kinds=("hash", "fixed", "keyless"))

@@ -8,22 +8,12 @@ other one.
 
 from __future__ import annotations
 
-from harness.model import (
-    AppendStall,
-    Arm,
-    Claim,
-    Effort,
-    Expectation,
-    NoFault,
-    OpenLoopSends,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import AppendStall, NoFault
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
 STALL_MS, RATE_HZ = 1200, 200

@@ -10,23 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    FailingMessages,
-    NoFault,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    TopicMoments,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import ParameterValue
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import NoFault, TopicMoments
+from harness.model.loads import FailingMessages
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
 SCALED_LEVELS = "1s 2s 1s 2s 3s 4s 5s 6s 7s 8s 1s 2s 3s 4s 5s 6s 7s 8s"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.model import Expectation, VerdictKind
+from harness.model.claims import Expectation
+from harness.model.verdicts import VerdictKind
 
 RELEASES_4X = ("4.6.0", "4.9.7")
 RELEASES = (*RELEASES_4X, "5.3.3")

@@ -10,29 +10,22 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from harness.model import (
-    Arm,
+from harness.model.cells import ParameterValue
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import (
     BrokerAway,
-    BrokerSettings,
-    Claim,
-    Effort,
     ForgottenTopic,
     MoreQueues,
     NetworkCut,
     NoFault,
-    ParameterValue,
-    Part,
     PauseNode,
-    Phases,
-    Quantity,
     RestartNameServer,
-    Scenario,
-    Statistic,
-    SteadyClients,
-    Topology,
     UnheardBroker,
-    VerdictKind,
 )
+from harness.model.loads import SteadyClients
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 HOLD_S = 150.0

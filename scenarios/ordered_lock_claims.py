@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.model import Claim, Part, Quantity, Statistic, VerdictKind
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
 LOCK_MANAGER = "org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager"

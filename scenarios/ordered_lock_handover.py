@@ -11,21 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    CutOffOwners,
-    Effort,
-    KillOwners,
-    NoFault,
-    OrderedGroups,
-    PauseOwners,
-    Phases,
-    Scenario,
-    ShutDownOwners,
-    SilenceOwners,
-    Topology,
-)
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import CutOffOwners, KillOwners, NoFault, PauseOwners, ShutDownOwners, SilenceOwners
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
 from scenarios.ordered_lock_claims import CLAIMS
 
 GROUPS = 21

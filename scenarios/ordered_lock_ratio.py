@@ -7,23 +7,13 @@ which ratio keeps the locks; a long one asks what happens when they are gone and
 
 from __future__ import annotations
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    NoFault,
-    OrderedGroups,
-    Parameters,
-    Part,
-    PauseOwners,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import Parameters
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import NoFault, PauseOwners
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 LIFE_MS = 15_000

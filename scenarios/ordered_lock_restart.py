@@ -11,18 +11,10 @@ successors of killed owners have the queues (the restarted broker's at their nex
 
 from __future__ import annotations
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Effort,
-    KillOwnersRestartBroker,
-    NoFault,
-    OrderedGroups,
-    Phases,
-    RestartBroker,
-    Scenario,
-    Topology,
-)
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import KillOwnersRestartBroker, NoFault, RestartBroker
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
 from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ, SHORT
 
 GROUPS = 40

@@ -7,18 +7,11 @@ Nothing is claimed by an article here; the report shows every value.
 
 from __future__ import annotations
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Effort,
-    KillOwners,
-    NoFault,
-    OrderedGroups,
-    Parameters,
-    Phases,
-    Scenario,
-    Topology,
-)
+from harness.model.cells import Parameters
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import KillOwners, NoFault
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
 from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ
 
 GROUPS = 20

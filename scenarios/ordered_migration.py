@@ -9,17 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.model import (
-    Arm,
-    Effort,
-    KillOwners,
-    NoFault,
-    OrderedGroups,
-    Phases,
-    Scenario,
-    ShutDownOwners,
-    Topology,
-)
+from harness.model.cluster import Topology
+from harness.model.faults import KillOwners, NoFault, ShutDownOwners
+from harness.model.loads import OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
 
 QUEUES = 24
 RATE_HZ = 567.7

@@ -10,16 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.model import (
-    AppendWatch,
-    Arm,
-    BrokerSettings,
-    Effort,
-    LimitedPageCache,
-    PageCacheNeighbour,
-    Parameters,
-    Scenario,
-)
+from harness.model.cells import Parameters
+from harness.model.cluster import BrokerSettings
+from harness.model.faults import AppendWatch, LimitedPageCache, PageCacheNeighbour
+from harness.model.scenario import Arm, Effort, Scenario
 from scenarios import page_cache_stress
 
 NEIGHBOUR_MB = 1024

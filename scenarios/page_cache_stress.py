@@ -11,25 +11,13 @@ Where the longest append begins to grow is what page-cache-pressure searches for
 
 from __future__ import annotations
 
-from harness.model import (
-    AppendWatch,
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    OpenLoopSends,
-    PageCacheNeighbour,
-    Parameters,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    StoreFreeze,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import Parameters, ParameterValue
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import AppendWatch, PageCacheNeighbour, StoreFreeze
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 RATE_HZ = 500

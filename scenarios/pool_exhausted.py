@@ -12,24 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Claim,
-    CommitStall,
-    Effort,
-    Expectation,
-    NoFault,
-    OpenLoopSends,
-    Part,
-    Phases,
-    Quantity,
-    Relation,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import CommitStall, NoFault
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
 FILE_MB, RATE_HZ = 1, 500

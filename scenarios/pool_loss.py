@@ -10,23 +10,12 @@ flushCommitLogLeastPages and ...ThoroughInterval.
 
 from __future__ import annotations
 
-from harness.model import (
-    Arm,
-    BrokerCrash,
-    BrokerSettings,
-    Claim,
-    Effort,
-    NoFault,
-    OpenLoopSends,
-    Part,
-    Phases,
-    Quantity,
-    Relation,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Part, Quantity, Relation, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import BrokerCrash, NoFault
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 RATE_HZ = 1000

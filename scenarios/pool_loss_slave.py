@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.model import Arm, BrokerCrash, BrokerSettings, Effort, NoFault, Scenario, Topology
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import BrokerCrash, NoFault
+from harness.model.scenario import Arm, Effort, Scenario
 from scenarios import pool_loss
 
 

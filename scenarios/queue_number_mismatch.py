@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.model import (
-    Arm,
-    Claim,
-    Effort,
-    NoFault,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    QueueNumbers,
-    ResizeTopic,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import ParameterValue
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import NoFault, ResizeTopic
+from harness.model.loads import QueueNumbers
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 GROUPS = 5

@@ -11,24 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from harness.model import (
-    Arm,
-    BrokerSettings,
-    Claim,
-    CrossFrameLimit,
-    Effort,
-    NoFault,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    SteadyClients,
-    TopicsAhead,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import ParameterValue
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
+from harness.model.faults import CrossFrameLimit, NoFault
+from harness.model.loads import SteadyClients
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
 FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"

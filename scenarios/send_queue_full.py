@@ -7,22 +7,12 @@ heartbeat. Each kind is in a connection of its own, so that one never waits for 
 
 from __future__ import annotations
 
-from harness.model import (
-    AppendStall,
-    Arm,
-    BrokerSettings,
-    Claim,
-    Effort,
-    NoFault,
-    OpenLoopSends,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import AppendStall, NoFault
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 RATE_HZ = 500

@@ -14,7 +14,9 @@ from analysis.checkers.handover import OWNERS_END
 from analysis.run_directory import FREEZE
 from analysis.trials import TrialFacts
 from analysis.verdict import Doubt, TrialValidity
-from harness.model import HeldFault, Reason, Scenario
+from harness.model.faults import HeldFault
+from harness.model.scenario import Scenario
+from harness.model.verdicts import Reason
 
 WALL_STEP_MS_MAX = 50.0
 """Slewing moves the clock by at most 5 ms in the 10 s between two anchors; more than this is a step."""

@@ -15,7 +15,8 @@ from analysis.report.ledger import Ledger, LedgerFinding, LedgerMeasure
 from analysis.report.numbers import cell_label, estimate, number
 from analysis.report.order import natural_key
 from harness.errors import LedgerError
-from harness.model import ParameterValue, VerdictKind
+from harness.model.cells import ParameterValue
+from harness.model.verdicts import VerdictKind
 
 MOVED_SHARE = 0.1
 """Medians that are closer than this are the same to an operator, however exactly they are known."""

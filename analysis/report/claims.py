@@ -11,7 +11,7 @@ from analysis.report.data import ClaimText, ReportData, TrialNote
 from analysis.report.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.report.order import arm_key
 from analysis.report.words import in_order, is_mismatch, releases_of
-from harness.model import EvidenceLine, Finding, MeasureSummary, PartResult
+from harness.model.findings import EvidenceLine, Finding, MeasureSummary, PartResult
 
 EXCERPT_LENGTH_MAX = 1500
 """A page stays readable; the whole line is in the file that is named beside it."""

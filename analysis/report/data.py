@@ -13,7 +13,9 @@ from pathlib import Path
 
 from analysis.report.decode import DecodeError, decode
 from harness.errors import RunDirectoryError
-from harness.model import RUN_SCHEMA, Finding, ParameterValue
+from harness.model.cells import ParameterValue
+from harness.model.findings import Finding
+from harness.rundir.layout import RUN_SCHEMA
 
 DATA_PATH = Path("analysis") / "report_data.json"
 

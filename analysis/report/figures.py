@@ -14,7 +14,8 @@ from statistics import fmean, median
 from analysis.report.data import Distribution, ReportData, Series, TrialNote
 from analysis.report.numbers import MISSING, Quantiles, cell_key, cell_label, number, quantiles, quantity
 from analysis.report.order import arm_key, arm_role, natural_key
-from harness.model import ArmRole, ParameterValue
+from harness.model.cells import ParameterValue
+from harness.model.scenario import ArmRole
 
 POINTS_MAX = 400
 """Points drawn in one row of a strip. More are not told apart on a screen and only make the page heavy."""

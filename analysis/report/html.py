@@ -35,7 +35,7 @@ from analysis.report.words import (
     tally,
     tally_words,
 )
-from harness.model import Finding
+from harness.model.findings import Finding
 
 
 @dataclass(frozen=True, kw_only=True)

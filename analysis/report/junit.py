@@ -15,7 +15,8 @@ from analysis.report.numbers import cell_label, printable
 from analysis.report.order import natural_key
 from analysis.report.ways import claim_name, told_apart
 from analysis.report.words import in_order, is_mismatch
-from harness.model import Finding, VerdictKind
+from harness.model.findings import Finding
+from harness.model.verdicts import VerdictKind
 
 
 def junit_xml(data: ReportData) -> str:

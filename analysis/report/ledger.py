@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from analysis.ledger.schema import LEDGER_SCHEMA
 from analysis.report import markdown
 from analysis.report.data import Host, Manifest, ReportData, load_report_data
 from analysis.report.decode import DecodeError, decode
@@ -23,7 +24,9 @@ from analysis.report.files import write_atomically
 from analysis.report.numbers import cell_key, printable
 from analysis.report.order import arm_key, natural_key
 from harness.errors import LedgerError
-from harness.model import LEDGER_SCHEMA, EvidenceLine, Finding, MeasureSummary, ParameterValue, VerdictKind
+from harness.model.cells import ParameterValue
+from harness.model.findings import EvidenceLine, Finding, MeasureSummary
+from harness.model.verdicts import VerdictKind
 
 EXCERPT_LENGTH_MAX = 400
 """A remark of a broker is some 150 characters; what is longer is cut, since the committed file has to stay readable."""

@@ -10,7 +10,7 @@ from analysis.report.numbers import cell_label, interval, number, printable, qua
 from analysis.report.order import natural_key
 from analysis.run_directory import FREEZE
 from harness.errors import LedgerError
-from harness.model import VerdictKind
+from harness.model.verdicts import VerdictKind
 
 if TYPE_CHECKING:
     from analysis.report.ledger import Ledger, LedgerFinding

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model import ParameterValue
+from harness.model.cells import ParameterValue
 
 COUNT_UNITS = frozenset({"", "1", "count", "counts", "lines", "messages", "rejections", "requests", "sends"})
 """Units that a number needs no word for."""

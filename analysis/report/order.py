@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.model import ArmRole
+from harness.model.scenario import ArmRole
 
 ROLE_ORDER = {ArmRole.INCIDENT: 0, ArmRole.FIX: 1, ArmRole.BETTER: 2, ArmRole.BASELINE: 3}
 """The incident first and what helps against it beside it; the baseline closes."""

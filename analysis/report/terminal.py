@@ -10,7 +10,8 @@ from rich.text import Text
 from analysis.report.numbers import printable
 from analysis.report.ways import claim_name, told_apart
 from analysis.report.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
-from harness.model import Finding, VerdictKind
+from harness.model.findings import Finding
+from harness.model.verdicts import VerdictKind
 
 STYLES = {VerdictKind.CONFIRMED: "blue", VerdictKind.REFUTED: "bold yellow", VerdictKind.UNDECIDED: "dim"}
 """Blue and yellow stay apart for every kind of colour vision; the words carry the meaning anyway."""

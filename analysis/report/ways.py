@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.report.data import ReportData
 from analysis.report.numbers import estimate
 from analysis.report.order import natural_key
-from harness.model import Finding, PartResult
+from harness.model.findings import Finding, PartResult
 
 
 def told_apart(findings: Iterable[Finding]) -> frozenset[str]:

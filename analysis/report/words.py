@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from analysis.report.order import natural_key
-from harness.model import Finding, Reason, VerdictKind
+from harness.model.findings import Finding
+from harness.model.verdicts import Reason, VerdictKind
 
 SYMBOLS = {
     VerdictKind.CONFIRMED: "\N{CHECK MARK}",

@@ -13,7 +13,8 @@ from analysis.report.junit import junit_xml
 from analysis.report.ledger import ledger_json, ledger_of
 from analysis.report.words import is_mismatch
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
-from harness.model import Finding, VerdictKind
+from harness.model.findings import Finding
+from harness.model.verdicts import VerdictKind
 
 
 @dataclass(frozen=True, kw_only=True)

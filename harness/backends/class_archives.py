@@ -14,7 +14,7 @@ from harness.backends.cluster import ClusterSpec, create_topic
 from harness.backends.local import class_archive, start_local
 from harness.errors import LabError
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.releases.java import Java
 
 STOP_S_MAX = 60.0

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
-from harness.model import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.protocol.connection import Remoting, Route, split_address
 from harness.protocol.targets import check_allowed
 from harness.recorder import EventLog, Moment

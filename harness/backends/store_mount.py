@@ -16,7 +16,7 @@ from harness.leases.kernel_kinds import MOUNT, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.leases.store import LeaseData
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 
 MAKE_S_MAX = 60.0
 MEMORY = Path("/dev/shm")

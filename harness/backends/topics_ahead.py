@@ -9,7 +9,7 @@ import json
 import random
 from pathlib import Path
 
-from harness.model import TopicsAhead
+from harness.model.cluster import TopicsAhead
 from harness.protocol.registration import Registrant, fixed_bytes, topic_bytes
 
 RETRY_PREFIX = "%RETRY%"

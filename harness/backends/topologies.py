@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.model import Topology
+from harness.model.cluster import Topology
 
 TOPOLOGIES: Mapping[str, Topology] = {
     topology.name: topology

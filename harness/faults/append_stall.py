@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError, WaitTimeout
-from harness.model import AppendStall
+from harness.model.faults import AppendStall
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 from harness.wait import wait_until
 

@@ -20,7 +20,8 @@ from harness.errors import LeaseError
 from harness.host.abilities import Abilities
 from harness.leases import kernel
 from harness.load.open_loop import OpenLoopSession
-from harness.model import BrokerCrash, BrokerSettings
+from harness.model.cluster import BrokerSettings
+from harness.model.faults import BrokerCrash
 from harness.trial import LoadSession, TrialContext
 from harness.wait import NotYet, wait_until
 

@@ -9,7 +9,7 @@ from harness.backends.cluster import masters, wait_registered
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
 from harness.load.ordered import OrderedSession
-from harness.model import KillOwnersRestartBroker, RestartBroker
+from harness.model.faults import KillOwnersRestartBroker, RestartBroker
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 

@@ -11,7 +11,7 @@ from harness.faults.held import Begun, HeldInjection, node_of
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.model import DirtyPages
+from harness.model.faults import DirtyPages
 from harness.paths import isolated
 from harness.trial import FaultEnd, TrialContext
 

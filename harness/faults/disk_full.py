@@ -15,7 +15,8 @@ from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import BALLOON, BALLOON_PREFIX
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, DiskFull
+from harness.model.cluster import BrokerSettings
+from harness.model.faults import DiskFull
 from harness.trial import FaultEnd, TrialContext
 
 SLACK_BYTES = 2**20

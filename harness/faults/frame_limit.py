@@ -16,7 +16,7 @@ from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.model import CrossFrameLimit
+from harness.model.faults import CrossFrameLimit
 from harness.protocol.connection import TopicTable, split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.trial import LoadSession, NeedsNothing, TrialContext

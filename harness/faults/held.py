@@ -10,7 +10,7 @@ from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError
 from harness.host.abilities import Abilities
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 from harness.trial import HeldFault, LoadSession, TrialContext
 
 

@@ -33,7 +33,7 @@ from harness.faults.topic_moments import TryMoments
 from harness.faults.topic_resize import ResizeByAdmin
 from harness.faults.write_throttle import ThrottleByCgroup
 from harness.host.abilities import Abilities
-from harness.model import (
+from harness.model.faults import (
     AppendStall,
     AppendWatch,
     BrokerAway,
@@ -58,7 +58,6 @@ from harness.model import (
     ResizeTopic,
     RestartBroker,
     RestartNameServer,
-    Scenario,
     ShutDownOwners,
     SilenceOwners,
     StoreFreeze,
@@ -66,6 +65,7 @@ from harness.model import (
     TopicMoments,
     UnheardBroker,
 )
+from harness.model.scenario import Scenario
 from harness.trial import Injection
 
 INJECTIONS: Mapping[type[Fault], tuple[Injection, ...]] = {

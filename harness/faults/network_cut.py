@@ -20,7 +20,7 @@ from harness.leases.kernel_kinds import RULE, comment_of, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model import NetworkCut
+from harness.model.faults import NetworkCut
 from harness.protocol.connection import split_address
 from harness.trial import FaultEnd, TrialContext
 

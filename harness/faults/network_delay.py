@@ -13,7 +13,7 @@ from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import QUEUE, QUEUE_HANDLE, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.model import NetworkDelay
+from harness.model.faults import NetworkDelay
 from harness.trial import FaultEnd, TrialContext
 
 DEVICE = "lo"

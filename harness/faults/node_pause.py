@@ -8,7 +8,7 @@ from harness.backends.cluster import Cluster
 from harness.clock import mono_ns
 from harness.faults.held import Begun, HeldInjection, node_of
 from harness.host.abilities import Abilities
-from harness.model import PauseNode
+from harness.model.faults import PauseNode
 from harness.trial import FaultEnd, TrialContext
 
 

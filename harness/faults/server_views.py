@@ -11,7 +11,7 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.held import Begun, HeldInjection
 from harness.host.abilities import Abilities
-from harness.model import SteadyClients
+from harness.model.loads import SteadyClients
 from harness.trial import FaultEnd, LoadSession, NeedsNothing, TrialContext
 from harness.wait import NotYet, wait_until
 

@@ -22,7 +22,7 @@ from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import FREEZE
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 from harness.paths import isolated
 from harness.recorder import EventLog
 from harness.trial import LoadSession, TrialContext

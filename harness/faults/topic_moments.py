@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.backends.cluster import Node, ask, masters, namesrv_addresses
 from harness.errors import ClientError
-from harness.model import TopicMoments
+from harness.model.faults import TopicMoments
 from harness.protocol.connection import Remoting
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.errors import ClientError
 from harness.load.queue_numbers import QueueNumbersSession
-from harness.model import ResizeTopic
+from harness.model.faults import ResizeTopic
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 

@@ -18,7 +18,8 @@ from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.leases import kernel
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, ThrottledWrites
+from harness.model.cluster import BrokerSettings
+from harness.model.faults import ThrottledWrites
 from harness.trial import FaultEnd, TrialContext
 
 _SECTOR_BYTES = 512

@@ -9,7 +9,7 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.load.one_process import OneProcessSession
-from harness.model import FailingMessages
+from harness.model.loads import FailingMessages
 from harness.trial import TrialContext
 from harness.wait import wait_until
 

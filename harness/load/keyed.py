@@ -11,7 +11,7 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
-from harness.model import KeyedSends
+from harness.model.loads import KeyedSends
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 

@@ -23,7 +23,7 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.model import OrderedGroups
+from harness.model.loads import OrderedGroups
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 

@@ -15,7 +15,7 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
-from harness.model import QueueNumbers
+from harness.model.loads import QueueNumbers
 from harness.recorder import Moment
 from harness.trial import TrialContext
 

@@ -12,7 +12,8 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.route_watch import RouteWatch
-from harness.model import CrossFrameLimit, SteadyClients
+from harness.model.faults import CrossFrameLimit
+from harness.model.loads import SteadyClients
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 

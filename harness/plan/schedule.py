@@ -18,26 +18,19 @@ from typing import Literal
 from harness.faults.injections import DEFAULT_WAY, injection_of, injections_of, obstacle
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
-from harness.model import (
+from harness.model.cells import Parameters
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import (
     AppendStall,
     AppendWatch,
-    Arm,
     BrokerCrash,
-    BrokerSettings,
     CommitStall,
-    FailingMessages,
-    KeyedSends,
     LimitedPageCache,
-    Load,
-    OrderedGroups,
     PageCacheNeighbour,
-    Parameters,
-    QueueNumbers,
-    Scenario,
-    SteadyClients,
     StoreFreeze,
-    Topology,
 )
+from harness.model.loads import FailingMessages, KeyedSends, Load, OrderedGroups, QueueNumbers, SteadyClients
+from harness.model.scenario import Arm, Scenario
 from harness.plan.core_budget import fits
 from harness.releases.jars import is_5x
 

@@ -16,7 +16,7 @@ from harness.faults.injections import INJECTIONS
 from harness.host.abilities import Abilities
 from harness.host.cores import usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java

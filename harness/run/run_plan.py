@@ -29,10 +29,8 @@ from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.steady import SteadySession
-from harness.model import (
-    Arm,
-    ArmRole,
-    BrokerCrash,
+from harness.model.faults import BrokerCrash
+from harness.model.loads import (
     FailingMessages,
     KeyedSends,
     Load,
@@ -41,6 +39,7 @@ from harness.model import (
     QueueNumbers,
     SteadyClients,
 )
+from harness.model.scenario import Arm, ArmRole
 from harness.plan.core_budget import Room
 from harness.plan.schedule import CLIENT_BOOTS_PER_CORE, TRIALS_AHEAD, Plan, PlannedDeployment, PlannedTrial, Relay
 from harness.recorder import (

@@ -10,7 +10,7 @@ import pytest
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.releases.java import Java, find_java
 
 TEST_S_MAX = 900.0

@@ -18,7 +18,7 @@ from harness.backends.local import LocalCluster, start_local
 from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, TopicsAhead, Topology
+from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 

@@ -9,7 +9,7 @@ from harness.backends.class_archives import have_archives, leave_archives
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import class_archive, start_local
 from harness.leases.leases import Leases
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.releases.java import Java
 
 SPEC = ClusterSpec(name="archived", release="4.6.0", topology=Topology(name="single"))

@@ -14,7 +14,7 @@ from analysis.session import SparkPlace
 from harness.backends.store_mount import MEMORY
 from harness.host.abilities import Abilities
 from harness.leases.store import leases_in
-from harness.model import VerdictKind
+from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.java import Java
 from harness.run.run_plan import PHASES

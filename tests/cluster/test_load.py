@@ -21,7 +21,7 @@ from harness.backends.local import LocalCluster, start_local
 from harness.clock import mono_ns
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
 from harness.recorder import read_records
 from harness.releases.java import Java

@@ -13,7 +13,7 @@ from harness.faults.append_stall import stall_next_append
 from harness.host.ports import free_port, take_port
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.protocol.connection import split_address
 from harness.releases.java import Java
 

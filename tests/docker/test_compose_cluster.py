@@ -21,7 +21,7 @@ from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 from harness.protocol.connection import split_address
 from harness.releases.java import Java
 from harness.wait import wait_until

@@ -13,7 +13,7 @@ from harness.backends.store_mount import LeasedStore, mount_store
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import tool
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 
 STORE_MB = 64
 

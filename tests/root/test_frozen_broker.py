@@ -18,7 +18,7 @@ from harness.faults.append_stall import watch_appends
 from harness.faults.store_freeze import Freezer, StallByFreeze
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.releases.java import Java, find_java
 
 pytestmark = pytest.mark.cluster

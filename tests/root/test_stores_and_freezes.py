@@ -20,7 +20,7 @@ from harness.leases.healing import HEALABLE, clean
 from harness.leases.kernel_kinds import FREEZE, MOUNT
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model import BrokerSettings, Store
+from harness.model.cluster import BrokerSettings, Store
 from harness.wait import wait_until
 
 

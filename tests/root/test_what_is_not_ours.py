@@ -16,7 +16,7 @@ from harness.host.abilities import Abilities
 from harness.leases import kernel, proc
 from harness.leases.kernel_kinds import BALLOON, CGROUP, FREEZE, MOUNT, RULE
 from harness.leases.leases import Leases
-from harness.model import BrokerSettings
+from harness.model.cluster import BrokerSettings
 from harness.paths import PACKAGES
 
 KILLS = 2

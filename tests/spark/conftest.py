@@ -15,26 +15,13 @@ from analysis.analyze import analyze_in
 from analysis.observe import showing_everything
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
-from harness.model import (
-    AppendStall,
-    Arm,
-    Claim,
-    Effort,
-    Expectation,
-    Finding,
-    KillOwners,
-    NoFault,
-    OpenLoopSends,
-    OrderedGroups,
-    Part,
-    Phases,
-    Quantity,
-    Scenario,
-    ShutDownOwners,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import AppendStall, KillOwners, NoFault, ShutDownOwners
+from harness.model.findings import Finding
+from harness.model.loads import OpenLoopSends, OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import VerdictKind
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -22,7 +22,7 @@ from harness.audit.reading import BrokerReading, NameServerReading, Reading, Top
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.errors import TargetNotAllowedError
-from harness.model import TopicsAhead
+from harness.model.cluster import TopicsAhead
 from harness.protocol.connection import Remoting, TopicConfig
 from harness.protocol.registration import (
     FRAME_BYTES_DEFAULT,

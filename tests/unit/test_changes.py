@@ -10,7 +10,7 @@ from analysis.report.changes import changes
 from analysis.report.ledger import Ledger, LedgerClaim, LedgerFinding, LedgerMeasure
 from analysis.report.numbers import NARROW_SPACE
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
-from harness.model import VerdictKind
+from harness.model.verdicts import VerdictKind
 from mqlab.main import main
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED

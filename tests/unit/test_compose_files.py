@@ -14,7 +14,7 @@ import yaml
 from harness.backends.docker.compose import COMPOSE_FILES
 from harness.backends.nodes import BROKER_JVM, HOST, LAB_BROKER_CONF, NAMESRV_JVM
 from harness.backends.topologies import TOPOLOGIES
-from harness.model import Topology
+from harness.model.cluster import Topology
 from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 
 SCRIPTS = sorted((COMPOSE_FILES / "node").glob("*.sh"))

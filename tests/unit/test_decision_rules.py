@@ -10,22 +10,13 @@ import pytest
 from analysis.observations import Observation, Source
 from analysis.run_directory import Manifest, RunDirectory, Trial
 from analysis.verdict import Evidence, TrialValidity, finding
-from harness.model import (
-    Arm,
-    Claim,
-    Effort,
-    NoFault,
-    OpenLoopSends,
-    Part,
-    PartResult,
-    Phases,
-    Quantity,
-    Reason,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import NoFault
+from harness.model.findings import PartResult
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import Reason, VerdictKind
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 

@@ -12,7 +12,10 @@ from harness.backends.nodes import CLUSTER_NAME
 from harness.errors import ClientError
 from harness.faults import frame_limit
 from harness.faults.frame_limit import FloodByHeartbeats
-from harness.model import Arm, BrokerSettings, CrossFrameLimit, SteadyClients, TopicsAhead
+from harness.model.cluster import BrokerSettings, TopicsAhead
+from harness.model.faults import CrossFrameLimit
+from harness.model.loads import SteadyClients
+from harness.model.scenario import Arm
 from harness.protocol.connection import TopicConfig, TopicTable
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes
 from harness.trial import LoadSession, TrialContext

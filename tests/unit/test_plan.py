@@ -8,7 +8,7 @@ import pytest
 import scenarios
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
-from harness.model import Scenario
+from harness.model.scenario import Scenario
 from harness.plan.schedule import Plan, Relay, Wish, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)

@@ -11,7 +11,7 @@ import pytest
 
 from analysis.report.data import load_report_data
 from harness.errors import RunDirectoryError
-from harness.model import VerdictKind
+from harness.model.verdicts import VerdictKind
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 

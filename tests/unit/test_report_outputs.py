@@ -19,7 +19,8 @@ from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table
 from analysis.report.write import exit_code, write_reports
 from harness.errors import RunDirectoryError
-from harness.model import Finding, Reason, VerdictKind
+from harness.model.findings import Finding
+from harness.model.verdicts import Reason, VerdictKind
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 

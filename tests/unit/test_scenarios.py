@@ -8,7 +8,8 @@ import pytest
 import scenarios
 from analysis.observe import CHECKERS
 from harness.errors import UsageError
-from harness.model import Claim, Scenario, Statistic
+from harness.model.claims import Claim, Statistic
+from harness.model.scenario import Scenario
 from harness.releases.jars import known_releases
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.clients.commands import ScheduleState
 from harness.load.steady import BEHIND_S_MAX, THREADS, SteadySession
-from harness.model import SteadyClients
+from harness.model.loads import SteadyClients
 from harness.wait import NotYet
 
 LOAD = SteadyClients(rate_hz=20.0)

@@ -10,25 +10,14 @@ from analysis import stats
 from analysis.observations import Observation, Source, matches, same_value
 from analysis.run_directory import Deployment, Manifest, RunDirectory, Trial
 from analysis.verdict import Doubt, Evidence, TrialValidity, compare, finding, findings, unit_of, without_evidence
-from harness.model import (
-    Arm,
-    Claim,
-    Effort,
-    Expectation,
-    Finding,
-    NoFault,
-    OpenLoopSends,
-    Parameters,
-    ParameterValue,
-    Part,
-    Phases,
-    Quantity,
-    Reason,
-    Scenario,
-    Statistic,
-    Topology,
-    VerdictKind,
-)
+from harness.model.cells import Parameters, ParameterValue
+from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
+from harness.model.cluster import Topology
+from harness.model.faults import NoFault
+from harness.model.findings import Finding
+from harness.model.loads import OpenLoopSends
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import Reason, VerdictKind
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 

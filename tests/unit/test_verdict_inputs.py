@@ -12,22 +12,11 @@ from analysis.checkers import validity
 from analysis.run_directory import Trial, read_run_directory
 from analysis.trials import TrialFacts
 from harness.errors import RunDirectoryError
-from harness.model import (
-    AppendStall,
-    Arm,
-    Effort,
-    Fault,
-    KillOwners,
-    NetworkCut,
-    NoFault,
-    OpenLoopSends,
-    OrderedGroups,
-    Phases,
-    Reason,
-    Scenario,
-    ShutDownOwners,
-    Topology,
-)
+from harness.model.cluster import Topology
+from harness.model.faults import AppendStall, Fault, KillOwners, NetworkCut, NoFault, ShutDownOwners
+from harness.model.loads import OpenLoopSends, OrderedGroups
+from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.verdicts import Reason
 
 S = 1_000_000_000
 

@@ -24,7 +24,9 @@ from pyspark.sql import Row, SparkSession
 from analysis.analyze import analyze_in
 from analysis.run_directory import read_run_directory
 from analysis.session import SparkPlace, spark_session
-from harness.model import Finding, ParameterValue, Scenario
+from harness.model.cells import ParameterValue
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
 
 MS, S = 1_000_000, 1_000_000_000
 FAULT_NS = 2_000 * S

@@ -14,7 +14,10 @@ from pyspark.sql import SparkSession
 from analysis.analyze import analyze
 from analysis.checkers import appends
 from analysis.session import SparkPlace
-from harness.model import Expectation, Finding, Scenario, VerdictKind
+from harness.model.claims import Expectation
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.model import VerdictKind
+from harness.model.verdicts import VerdictKind
 from scenarios import ordered_lock_handover
 
 if TYPE_CHECKING:

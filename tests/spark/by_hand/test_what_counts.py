@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.model import Reason, VerdictKind
+from harness.model.verdicts import Reason, VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What is read, kept and written of a record of runs."""

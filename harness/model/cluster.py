@@ -1,0 +1,77 @@
+"""The cluster that a scenario asks for: nodes, and what its brokers are started with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """How many nodes of each kind. Brokers are named ``broker-a``, ``broker-b``, ... as RocketMQ's examples do."""
+
+    name: str
+    name_servers: int = 1
+    masters: int = 1
+    slaves_per_master: int = 0
+
+    def broker_names(self) -> tuple[str, ...]:
+        """``broker-a``, ``broker-b``, ..."""
+        return tuple(f"broker-{chr(ord('a') + index)}" for index in range(self.masters))
+
+    @property
+    def brokers(self) -> int:
+        """Masters and slaves."""
+        return self.masters * (1 + self.slaves_per_master)
+
+    @property
+    def nodes(self) -> int:
+        """Brokers and name servers."""
+        return self.name_servers + self.brokers
+
+
+Store = Literal["folder", "loop-ext4", "loop-xfs"]
+
+StoreImage = Literal["beside", "memory"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicsAhead:
+    """Retry topics that the first broker and its slaves have from their start, as a flood of groups would leave them.
+
+    As many as make the broker's registration ``share`` of a frame of ``frame_bytes``; their names have ``name_bytes``.
+    """
+
+    frame_bytes: int
+    share: float
+    name_bytes: int = 54
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerSettings:
+    """What a broker is started with beyond the lab's own settings.
+
+    ``conf`` goes into broker.conf, ``properties`` become ``-D`` options of its JVM, ``environment`` its environment
+    variables. ``logging`` is ``lab`` (milliseconds, UTC, bounded files) or ``stock`` (what the release ships).
+    ``jvm`` are further options of its JVM, which win over the lab's. ``store`` says where its store lies: in a folder, or
+    on a file system of its own (``store_mb`` mebibytes in an image file, by a loop device), which faults of the kernel
+    need and which only root can mount. ``store_image`` is where the image lies: beside the store on the host's disk, or
+    in memory, where the store does not wait for a disk that others use.
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    logging: Literal["lab", "stock"] = "lab"
+    jvm: tuple[str, ...] = ()
+    store: Store = "folder"
+    store_mb: int = 1024
+    store_image: StoreImage = "beside"
+    memlock_kb: int | None = None
+    """How many KiB the process may lock in memory (RLIMIT_MEMLOCK), root's privilege to lock more taken from it."""
+    name_server_jvm: tuple[str, ...] = ()
+    """Further options of the name servers' JVMs."""
+    topics_ahead: TopicsAhead | None = None
+    timer_slack_ms: float = 0.0
+    """How late timers of all nodes may fire; 0: as Linux does by itself. Local processes alone, containers have no such setting."""

@@ -1,0 +1,79 @@
+"""What the analysis answers: findings with their numbers and their evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.model.cells import Parameters
+from harness.model.verdicts import VerdictKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceLine:
+    """A line or record that a finding rests on; ``file`` is relative to the run directory, ``line`` counts from 1."""
+
+    excerpt: str
+    file: str
+    line: int
+    operation: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSummary:
+    """The distribution of one measure in one cell. ``independent`` counts units, ``n`` values."""
+
+    name: str
+    arm: str
+    params: Parameters
+    unit: str
+    independent: int
+    n: int
+    censored: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    min: float | None
+    max: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartResult:
+    """What became of one part: its estimate, its 95 % interval and its own verdict."""
+
+    name: str
+    verdict: VerdictKind
+    reason: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    relation: str
+    bound: float
+    unit: str
+    why: str
+    units: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One claim in one release."""
+
+    claim: str
+    incident: str
+    release: str
+    backend: str
+    client: str
+    injection: str
+    rule_commit: str
+    rule_hash: str
+    validity: tuple[str, ...]
+    expected: VerdictKind
+    expected_from_code: str
+    verdict: VerdictKind
+    reason: str
+    truth: str
+    trials: int
+    parts: tuple[PartResult, ...]
+    measures: tuple[MeasureSummary, ...]
+    evidence: tuple[EvidenceLine, ...]

@@ -1,0 +1,141 @@
+"""One incident: arms, phases, claims, and how much of it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from harness.model.cells import Parameters
+from harness.model.claims import Claim
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import Fault
+from harness.model.loads import Load
+
+
+class ArmRole(StrEnum):
+    """The first word of an arm's name."""
+
+    BASELINE = "baseline"
+    INCIDENT = "incident"
+    FIX = "fix"
+    BETTER = "better"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phases:
+    """How long the runner stays in each phase, in seconds.
+
+    Where a load can tell that the fault's effect is over, hold ends then, but not before ``hold_s_min``. ``settle_s_max``
+    and ``drain_s_max`` bound waits for conditions.
+    """
+
+    steady_s: float
+    hold_s_min: float
+    hold_s_max: float
+    recover_s: float
+    settle_s_max: float = 150.0
+    drain_s_max: float = 60.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """One way of living through the incident.
+
+    ``cells`` are its parameter sets; an arm without parameters has one empty cell. ``live_conf`` is changed on the
+    running broker before each of its trials, ``broker`` needs a deployment of its own kind. ``releases`` are those that
+    have what it sets; empty stands for all.
+    """
+
+    name: str
+    what: str
+    fault: Fault
+    load: Load
+    broker: BrokerSettings = field(default_factory=BrokerSettings)
+    live_conf: Mapping[str, str] = field(default_factory=dict)
+    cells: tuple[Parameters, ...] = ({},)
+    releases: tuple[str, ...] = ()
+    trial_s: float = 0.0
+    """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
+    trials: int = 0
+    """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
+    never came in five trials may still come in half of all."""
+    is_apart: bool = False
+    """Shares its cluster with no other arm, whose clients, topics or store it might disturb."""
+    phases: Phases | None = None
+    topology: Topology | None = None
+    """Its own phases and topology where they differ from the scenario's; one with a topology needs a cluster of its own."""
+    stands_in_for: str = ""
+    """The arm that shows the same better, and needs more of the host: this one is run where that cannot be, or when asked for."""
+
+    @property
+    def role(self) -> ArmRole:
+        """What the arm is for; ValueError when its name does not say."""
+        return ArmRole(self.name.split("-", 1)[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """How much of a scenario is run: trials a cell, and over how many deployments they are spread.
+
+    ``shown_trials`` are those of arms that no claim is judged by (default: as many). ``load`` are fields of the arms' loads
+    that it changes, for a run that has to be light.
+    """
+
+    trials: int
+    deployments: int
+    shown_trials: int | None = None
+    load: Mapping[str, int | float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """One incident."""
+
+    name: str
+    title: str
+    article: str
+    summary: str
+    topology: Topology
+    arms: tuple[Arm, ...]
+    phases: Phases
+    claims: tuple[Claim, ...]
+    effort: Effort
+    quick_effort: Effort
+    quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    """Cells by arm that a quick run keeps; an arm that is absent keeps all of its cells, one that has none is left out."""
+    exclusive: bool
+    """True when the trials measure milliseconds and must have the machine to themselves."""
+    hiccup_ms_max: float
+    """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
+    schedule: Literal["interleaved", "side by side"] = "interleaved"
+    trial_s: float = 0.0
+    """How long a trial takes on an idle machine where its phases end by conditions; 0: the hand-over's time."""
+    shown: tuple[str, ...] = ()
+    """Measures whose values the report shows although no claim is judged by them."""
+    cluster_per_trial: bool = False
+    """True when a trial's fault is one of the cluster itself, which others must not share."""
+    shares_machine: bool = False
+    """Of an exclusive one: its clusters may run beside each other, each of them one trial after another."""
+    ways: tuple[str, ...] = ()
+    """The ways of injection that it can be run in, where its faults offer several and not all of them serve it."""
+    way_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    """Cells by arm that are run in any other way than the usual one; an arm that is absent keeps all of its cells."""
+
+    def arm(self, name: str) -> Arm:
+        """The arm of that name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def phases_of(self, arm: Arm) -> Phases:
+        """How long its trials stay in each phase."""
+        return arm.phases or self.phases
+
+    def judged_arms(self) -> frozenset[str]:
+        """Names of the arms that a claim is judged by."""
+        return frozenset(quantity.arm for claim in self.claims for quantity in claim.quantities())
+
+    def measures(self, arms: Collection[str] | None = None) -> frozenset[str]:
+        """What its claims are judged by in ``arms`` (default: in any), and what its report shows beside that."""
+        asked = (quantity for claim in self.claims for quantity in claim.quantities())
+        return frozenset(item.measure for item in asked if arms is None or item.arm in arms) | frozenset(self.shown)
