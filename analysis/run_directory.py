@@ -1,6 +1,6 @@
 """A run directory's JSON files, read and checked: manifest, trials, deployments.
 
-The layout is written down in ``harness/recorder.py``. A reader ignores fields that it does not know and refuses another
+The layout is written down in ``harness/rundir/run.py``. A reader ignores fields that it does not know and refuses another
 schema. A run that was interrupted has trials without a file and perhaps a half-written one: those become problems in
 words, never a crash; only a folder that is no run directory at all is an error.
 """

@@ -41,10 +41,10 @@ from harness.leases.process import LeasedProcess
 from harness.model.cluster import Topology
 from harness.protocol.connection import Remoting
 from harness.protocol.targets import LOOPBACK
-from harness.recorder import EventLog
 from harness.releases.jars import BENCHMARK, BENCHMARK_RELEASE, ensure_jars
 from harness.releases.java import Java, find_java
 from harness.releases.jvm import MODULE_FLAGS
+from harness.rundir.events import EventLog
 from harness.wait import wait_until
 
 QUEUES = 8

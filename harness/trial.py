@@ -16,8 +16,10 @@ from harness.leases.leases import Leases
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings
 from harness.model.scenario import Arm, Phases
-from harness.recorder import EventLog, TrialDirectory, TrialRecord
 from harness.releases.java import Java
+from harness.rundir.events import EventLog
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.run import TrialDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

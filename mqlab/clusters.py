@@ -20,9 +20,9 @@ from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import Healed, leases_in, state_home
 from harness.paths import cache_home
-from harness.recorder import new_run_id
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
+from harness.rundir.layout import new_run_id
 from mqlab.looking import prepare
 from mqlab.options import chosen_releases, print_json, read_user_conf
 

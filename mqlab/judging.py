@@ -19,8 +19,8 @@ from harness.errors import (
 )
 from harness.model.scenario import Scenario
 from harness.paths import cache_home
-from harness.recorder import read_manifest
 from harness.releases.java import Java, find_java
+from harness.rundir.manifest import read_manifest
 from mqlab.options import print_json
 from mqlab.patrol import read_logs
 

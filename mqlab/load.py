@@ -29,18 +29,13 @@ from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
 from harness.protocol.targets import check_allowed, parse_networks
-from harness.recorder import (
-    DeploymentRecord,
-    Manifest,
-    NodeRecord,
-    RunDirectory,
-    TrialRecord,
-    new_run_id,
-    require_space,
-)
 from harness.releases.jars import PROXY_RELEASE, is_5x, known_releases
 from harness.releases.java import Java, find_java
 from harness.releases.node_logging import LAB_ZONE
+from harness.rundir.files import require_space
+from harness.rundir.layout import new_run_id
+from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord
+from harness.rundir.run import RunDirectory
 from mqlab.load_options import wish_of
 
 RECORD_BYTES = 700

@@ -32,11 +32,14 @@ from harness.leases.leases import Leases
 from harness.leases.store import state_home
 from harness.model.scenario import Scenario
 from harness.plan.schedule import EffortName, Plan, Wish, make_plan
-from harness.recorder import Manifest, RunDirectory, new_run_id, read_manifest, require_space
 from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
 from harness.run.display import Display, duration
 from harness.run.run_plan import RunContext, run_plan
+from harness.rundir.files import require_space
+from harness.rundir.layout import new_run_id
+from harness.rundir.manifest import Manifest, read_manifest
+from harness.rundir.run import RunDirectory
 from mqlab.judging import archive_spark, judge
 from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, chosen_releases, read_user_conf

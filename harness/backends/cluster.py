@@ -15,7 +15,7 @@ from harness.leases.client_process import ClientHost
 from harness.model.cluster import BrokerSettings, Topology
 from harness.protocol.connection import Remoting, Route, split_address
 from harness.protocol.targets import check_allowed
-from harness.recorder import EventLog, Moment
+from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
 LISTEN_S_MAX = 120.0

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from harness.errors import ClientError
-from harness.recorder import cut_padding
+from harness.rundir.lines import cut_padding
 
 START_S_MAX = 120.0
 COMMAND_S_MAX = 90.0

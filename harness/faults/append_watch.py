@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.backends.cluster import masters
 from harness.faults.append_stall import AppendTally, watch_appends
-from harness.recorder import EventLog
+from harness.rundir.events import EventLog
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 

@@ -24,7 +24,7 @@ from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.model.cluster import BrokerSettings
 from harness.paths import isolated
-from harness.recorder import EventLog
+from harness.rundir.events import EventLog
 from harness.trial import LoadSession, TrialContext
 
 START_S_MAX = 20.0

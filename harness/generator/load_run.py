@@ -34,8 +34,11 @@ from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
-from harness.recorder import EventLog, RunDirectory, TrialDirectory, TrialRecord, write_json
 from harness.releases.java import Java
+from harness.rundir.events import EventLog
+from harness.rundir.files import write_json
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.run import RunDirectory, TrialDirectory
 from harness.wait import NotYet, wait_until
 
 LOAD = "load"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from harness.errors import ClientError, UsageError
 from harness.protocol.connection import Remoting, Route
 from harness.protocol.targets import Network, check_allowed
-from harness.recorder import EventLog
 from harness.releases.jars import known_releases
+from harness.rundir.events import EventLog
 from harness.wait import NotYet, wait_until
 
 ROUTE_S_MAX = 60.0

@@ -13,8 +13,8 @@ import psutil
 from harness.host.abilities import cgroup_version
 from harness.host.cores import usable_cores
 from harness.paths import PACKAGES
-from harness.recorder import JsonValue
 from harness.releases.java import Java
+from harness.rundir.files import JsonValue
 
 
 def host_of_plan() -> Host:

@@ -13,7 +13,7 @@ from harness.clock import mono_ns
 from harness.load import readings
 from harness.load.probes import Probes
 from harness.model.loads import OpenLoopSends
-from harness.recorder import Moment
+from harness.rundir.events import Moment
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 

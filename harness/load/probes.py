@@ -24,7 +24,7 @@ from harness.protocol.connection import (
     pull_fields,
     send_fields,
 )
-from harness.recorder import EventLog
+from harness.rundir.events import EventLog
 
 PERIOD_S = 0.02
 DELIVERY_POLL_S = 0.001

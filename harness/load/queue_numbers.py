@@ -16,7 +16,7 @@ from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.ordered import start_member
 from harness.model.loads import QueueNumbers
-from harness.recorder import Moment
+from harness.rundir.events import Moment
 from harness.trial import TrialContext
 
 SCHEDULE = "load"

@@ -10,7 +10,7 @@ from harness.clock import mono_ns
 from harness.errors import ClientError, LabError
 from harness.protocol.connection import Route
 from harness.protocol.targets import check_allowed
-from harness.recorder import EventLog
+from harness.rundir.events import EventLog
 
 PERIOD_S = 0.5
 ANSWER_S_MAX = 2.0

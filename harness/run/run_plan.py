@@ -42,16 +42,11 @@ from harness.model.loads import (
 from harness.model.scenario import Arm, ArmRole
 from harness.plan.core_budget import Room
 from harness.plan.schedule import CLIENT_BOOTS_PER_CORE, TRIALS_AHEAD, Plan, PlannedDeployment, PlannedTrial, Relay
-from harness.recorder import (
-    DeploymentRecord,
-    NodeRecord,
-    Phase,
-    RunDirectory,
-    TrialRecord,
-    TrialStatus,
-)
 from harness.releases.java import Java
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
+from harness.rundir.events import Phase
+from harness.rundir.manifest import DeploymentRecord, NodeRecord, TrialRecord, TrialStatus
+from harness.rundir.run import RunDirectory
 from harness.trial import LoadSession, TrialContext
 
 PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")

@@ -15,9 +15,10 @@ from harness.backends.local import start_local
 from harness.host.facts import Host
 from harness.leases.leases import Leases
 from harness.plan.schedule import Wish, make_plan
-from harness.recorder import Manifest, RunDirectory
 from harness.releases.java import find_java
 from harness.run.run_plan import RunContext, run_plan
+from harness.rundir.manifest import Manifest
+from harness.rundir.run import RunDirectory
 
 STALL_MS = 3000
 KILL_AFTER_S = {"inject": 1.0}

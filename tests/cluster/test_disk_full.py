@@ -14,8 +14,8 @@ from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases.leases import Leases
-from harness.recorder import read_records
 from harness.releases.java import Java
+from harness.rundir.lines import read_records
 from harness.wait import wait_until
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")]

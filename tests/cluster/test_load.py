@@ -23,8 +23,8 @@ from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
-from harness.recorder import read_records
 from harness.releases.java import Java
+from harness.rundir.lines import read_records
 from harness.wait import wait_until
 
 Json = Mapping[str, object]

@@ -17,7 +17,8 @@ from harness.errors import DiskFullError, LabError, WaitTimeout
 from harness.host.hiccups import NoiseProbe, hiccups_since, measure_window, run_probe, worst_ms
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
-from harness.recorder import EventLog, read_records
+from harness.rundir.events import EventLog
+from harness.rundir.lines import read_records
 from harness.wait import wait_until
 
 WINDOW_NS = 100_000_000

@@ -12,20 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import recorder
 from harness.errors import DiskFullError, RunDirectoryError
 from harness.paths import PACKAGES
-from harness.recorder import (
-    DeploymentRecord,
-    Manifest,
-    NodeRecord,
-    RunDirectory,
-    TrialRecord,
-    cut_padding,
-    new_run_id,
-    read_manifest,
-    require_space,
-)
+from harness.rundir.files import require_space
+from harness.rundir.layout import new_run_id
+from harness.rundir.lines import cut_padding
+from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord, read_manifest
+from harness.rundir.run import RunDirectory
 
 MANIFEST = Manifest(
     run="20261121T081500Z-ab12",
@@ -141,7 +134,7 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 def test_two_runs_in_one_folder_exclude_each_other_and_the_second_names_the_first(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from harness.recorder import RunDirectory\n"
+        "import sys; from pathlib import Path; from harness.rundir.run import RunDirectory\n"
         "run = RunDirectory.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
     )
     RunDirectory.create(tmp_path / "run", MANIFEST).close()
@@ -234,7 +227,7 @@ def test_a_full_disk_leaves_the_old_manifest(tmp_path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
-        monkeypatch.setattr(recorder.os, "fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(DiskFullError, match=r"manifest\.json"):
             run.set_status("complete")
         monkeypatch.undo()

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import recorder
 from harness.clock import Anchor
 from harness.errors import DiskFullError, LabError, RunDirectoryError
 from harness.paths import PACKAGES
-from harness.recorder import EventLog, RecordLog, parse_records, read_records
+from harness.rundir.events import EventLog
+from harness.rundir.lines import RecordLog, parse_records, read_records
 
 
 def numbers(path: Path) -> list[object]:
@@ -45,7 +45,7 @@ def test_one_record_is_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         sizes.append(len(data))
         return real(handle, data)
 
-    monkeypatch.setattr(recorder.os, "write", counting)
+    monkeypatch.setattr(os, "write", counting)
     with RecordLog(tmp_path / "log.jsonl") as log:
         log.write("send", {"remark": "x" * 100_000})
     assert sizes == [(tmp_path / "log.jsonl").stat().st_size]
@@ -83,7 +83,7 @@ def test_threads_do_not_mix_their_records(tmp_path: Path) -> None:
 
 def test_a_short_write_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
-    monkeypatch.setattr(recorder.os, "write", lambda handle, data: real(handle, data[:7]))
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:7]))
     with RecordLog(tmp_path / "log.jsonl") as log:
         log.write("send", {"key": "a long enough key"})
     monkeypatch.undo()
@@ -169,7 +169,7 @@ def test_another_failure_of_the_disk_is_told_apart(tmp_path: Path, monkeypatch: 
         raise OSError(5, "Input/output error")
 
     with RecordLog(tmp_path / "log.jsonl") as log:
-        monkeypatch.setattr(recorder.os, "write", broken)
+        monkeypatch.setattr(os, "write", broken)
         with pytest.raises(LabError, match="Input/output error") as caught:
             log.write("send", {})
         monkeypatch.undo()
@@ -182,7 +182,7 @@ def test_another_failure_of_the_disk_is_told_apart(tmp_path: Path, monkeypatch: 
 def test_a_kill_in_the_middle_of_writing_leaves_whole_lines(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     script = (
-        "import sys; from pathlib import Path; from harness.recorder import RecordLog\n"
+        "import sys; from pathlib import Path; from harness.rundir.lines import RecordLog\n"
         "log = RecordLog(Path(sys.argv[1]))\n"
         "for number in range(10_000_000):\n"
         "    log.write('send', {'remark': 'x' * (number % 3000)})\n"

@@ -13,7 +13,7 @@ from harness.errors import ClientError, TargetNotAllowedError
 from harness.load import route_watch
 from harness.load.route_watch import SILENT, RouteWatch
 from harness.protocol.connection import Route
-from harness.recorder import EventLog
+from harness.rundir.events import EventLog
 from harness.wait import wait_until
 
 HERE = "127.0.0.1:10911"

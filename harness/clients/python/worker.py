@@ -26,7 +26,8 @@ from harness.clients.commands import SendSettings
 from harness.clients.python.body import make_body
 from harness.clients.serve import serve
 from harness.clock import ANCHOR_PERIOD_S, mono_ns, take_anchor
-from harness.recorder import JsonValue, RecordLog
+from harness.rundir.files import JsonValue
+from harness.rundir.lines import RecordLog
 
 IDLE_S = 0.05
 GIVE_UP_S = 2.0

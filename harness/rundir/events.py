@@ -1,0 +1,151 @@
+"""A trial's events.jsonl: what the harness itself writes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Literal
+
+from harness.clock import Anchor, mono_ns, take_anchor
+from harness.model.cells import ParameterValue
+from harness.rundir.files import JsonValue
+from harness.rundir.lines import RecordLog
+
+Phase = Literal["up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down"]
+
+FaultState = Literal["asked", "injecting", "injected", "healing", "healed"]
+
+Moment = Literal["begin", "held", "end"]
+"""When the brokers were read: before what was done is undone, or after everything."""
+
+
+class EventLog(RecordLog):
+    """A trial's events.jsonl. ``at_ns`` is now when it is not given."""
+
+    @contextlib.contextmanager
+    def phase(self, phase: Phase) -> Iterator[None]:
+        """Stamp a phase's begin and, however it ends, its end."""
+        self.phase_event(phase, "begin")
+        try:
+            yield
+        finally:
+            self.phase_event(phase, "end")
+
+    def phase_event(self, phase: Phase, event: Literal["begin", "end"], *, at_ns: int | None = None) -> None:
+        """Stamp one end of a phase."""
+        self.write("phase", {"phase": phase, "event": event, "at_ns": _now(at_ns)})
+
+    def fault(
+        self,
+        fault: str,
+        state: FaultState,
+        *,
+        target: str = "",
+        asked_ms: float | None = None,
+        achieved_ms: float | None = None,
+        detail: str = "",
+        exercised: bool | None = None,
+        at_ns: int | None = None,
+    ) -> None:
+        """Stamp a state of a fault: what was asked, and once it is known what was achieved.
+
+        ``exercised`` is False when it turned out that the fault did not bite, for the reason in ``detail``.
+        """
+        values: dict[str, JsonValue] = {"fault": fault, "state": state, "at_ns": _now(at_ns), "target": target}
+        lengths = {"asked_ms": asked_ms, "achieved_ms": achieved_ms}
+        self.write("fault", {**values, **lengths, "detail": detail, "exercised": exercised})
+
+    def append(self, *, node: str, entry_ns: int, delay_end_ns: int, exit_ns: int) -> None:
+        """The stamps of one stalled append, taken in the broker."""
+        self.write("append", {"node": node, "entry_ns": entry_ns, "delay_end_ns": delay_end_ns, "exit_ns": exit_ns})
+
+    def hiccup(self, *, from_ns: int, at_ns: int, late_ms_max: float, samples: int) -> None:
+        """The worst oversleep of the probe in one window."""
+        values = {"from_ns": from_ns, "at_ns": at_ns, "late_ms_max": late_ms_max, "samples": samples}
+        self.write("hiccup", values)
+
+    def lock_probe(
+        self, *, group: str, queue: str, asked_broker: str, granted: bool, as_group: str = "", at_ns: int | None = None
+    ) -> None:
+        """A lock request of ours for a ``queue`` ("broker-a:3") of ``group``'s owner, in its name or ``as_group``'s."""
+        values: dict[str, JsonValue] = {
+            "group": group,
+            "as_group": as_group or group,
+            "queue": queue,
+            "asked_broker": asked_broker,
+            "granted": granted,
+        }
+        self.write("lock_probe", {"at_ns": _now(at_ns), **values})
+
+    def probe(
+        self,
+        measure: str,
+        value: float,
+        *,
+        of: str,
+        params: Mapping[str, ParameterValue] | None = None,
+        detail: str = "",
+        at_ns: int | None = None,
+    ) -> None:
+        """Something that was asked of the cluster and answered with a number; ``of`` names what was asked about."""
+        given = json.dumps({name: str(one) for name, one in (params or {}).items()}, sort_keys=True)
+        values: dict[str, JsonValue] = {"measure": measure, "value": float(value), "of": of, "params": given}
+        self.write("probe", {"at_ns": _now(at_ns), **values, "detail": detail})
+
+    def route(self, *, node: str, topic: str, registered: str, routed: str, at_ns: int | None = None) -> None:
+        """What a name server lists, when it is not what it listed before.
+
+        ``registered`` are the brokers ("broker-a:0,broker-a:1,broker-b:0"), ``routed`` those with queues of the topic.
+        """
+        values: dict[str, JsonValue] = {"node": node, "topic": topic, "registered": registered, "routed": routed}
+        self.write("route", {"at_ns": _now(at_ns), **values})
+
+    def drain(self, *, complete: bool, remaining: int, at_ns: int | None = None) -> None:
+        """Whether everything was consumed at the end, and how many messages were not."""
+        self.write("drain", {"at_ns": _now(at_ns), "complete": complete, "remaining": remaining})
+
+    def store_max(
+        self,
+        *,
+        topic: str,
+        broker: str,
+        queue: int,
+        min_offset: int,
+        max_offset: int,
+        group: str | None = None,
+        consumer_offset: int | None = None,
+        moment: Moment = "end",
+    ) -> None:
+        """The broker's own counts of one queue, and of one group in it, at the end of the hold or of the trial."""
+        values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "queue": queue, "min_offset": min_offset}
+        of_group: dict[str, JsonValue] = {"group": group, "consumer_offset": consumer_offset, "moment": moment}
+        self.write("store_max", {**values, "max_offset": max_offset, **of_group})
+
+    def topic_shape(
+        self, *, topic: str, broker: str, write_queues: int, read_queues: int, folders: int, moment: Moment
+    ) -> None:
+        """A topic's numbers of queues on one broker, and how many of its queues have a folder in the store."""
+        values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "folders": folders, "moment": moment}
+        self.write("topic_shape", {**values, "write_queues": write_queues, "read_queues": read_queues})
+
+    def reading(
+        self, name: str, value: float, *, target: str, moment: Literal["before", "after"] = "after", detail: str = ""
+    ) -> None:
+        """A number that was read off a node, or off its release's code, before the fault or after it."""
+        values: dict[str, JsonValue] = {"name": name, "value": value, "target": target, "moment": moment}
+        self.write("reading", {"at_ns": _now(None), **values, "detail": detail})
+
+    def request(self, kind: str, *, started_ns: int, finished_ns: int, code: int) -> None:
+        """One request of another kind than the load's, and its answer's code; -1 when there was none."""
+        values: dict[str, JsonValue] = {"kind": kind, "started_ns": started_ns, "finished_ns": finished_ns}
+        self.write("request", {**values, "code": code})
+
+    def anchor(self, anchor: Anchor | None = None, *, process: str = "harness") -> None:
+        """Tie the wall clock to the monotonic one, now."""
+        taken = anchor or take_anchor()
+        self.write("anchor", {"process": process, "mono_ns": taken.mono_ns, "wall_us": taken.wall_us})
+
+
+def _now(at_ns: int | None) -> int:
+    return mono_ns() if at_ns is None else at_ns

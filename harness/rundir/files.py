@@ -1,0 +1,57 @@
+"""One JSON object in one file, replaced as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import DiskFullError, LabError
+
+JsonValue = str | int | float | bool | None
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+_SPACE_ADVICE = "Make room and resume the run with --resume; what was recorded so far is whole."
+
+
+def write_json(path: Path, value: Mapping[str, object]) -> None:
+    """Replace the file as a whole, on the disk when this returns. Raises DiskFullError; the old file stays then."""
+    draft = path.with_name(path.name + ".tmp")
+    try:
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False, indent=1, allow_nan=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise write_error(path, error) from error
+
+
+def require_space(path: Path, needed_bytes: int) -> None:
+    """Raise DiskFullError when the file system of ``path`` (which need not exist yet) has less than that to offer."""
+    existing = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
+    free_bytes = shutil.disk_usage(existing).free
+    if free_bytes < needed_bytes:
+        raise DiskFullError(
+            f"{path} needs {_mebibytes(needed_bytes)} and its file system has {_mebibytes(free_bytes)} left",
+            advice="Make room, or choose another folder with --out.",
+        )
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"
+
+
+def write_error(path: Path, error: OSError) -> LabError:
+    """The error to raise when ``path`` could not be written: a full disk is told apart, since it ends a run."""
+    if error.errno in _FULL:
+        return DiskFullError(f"no room left to write {path}: {error.strerror}", advice=_SPACE_ADVICE)
+    return LabError(f"cannot write {path}: {error.strerror}")

@@ -1,0 +1,297 @@
+r"""The run directory, written: manifest, deployments, trials, and logs of records. The analysis reads it elsewhere.
+
+Layout::
+
+    RUN/
+      manifest.json  hiccups.jsonl  .lock
+      deployments/<deployment>/deployment.json
+      deployments/<deployment>/nodes/<node>/logs/   gc.log  stdout.log
+      trials/<trial>/trial.json  events.jsonl
+      trials/<trial>/history/<process>.jsonl
+      trials/<trial>/clients/<process>/
+      earlier/<trial>~<n>/   attempts that a resumed run has replaced
+      analysis/
+
+manifest.json (``Manifest``), trial.json (``TrialRecord``) and deployment.json (``DeploymentRecord``) are one JSON
+object each, ``"schema": 1`` and the fields of the dataclass of that name; they are replaced as a whole, so a reader
+sees the old or the new one. A reader ignores fields that it does not know and refuses another schema.
+
+A ``*.jsonl`` file holds one flat JSON object a line, appended by one process with one write a record. ``n`` is the
+record's number in its file, from 1, which is its line number. A kill can damage the last line and nothing else; behind
+it, a killed Java client leaves empty lines, which are no records. All ``*_ns`` are CLOCK_MONOTONIC of the host.
+events.jsonl (``EventLog``)::
+
+    {"type":"phase","n","phase":"up|steady|inject|hold|heal|recover|drain|collect|down","event":"begin|end","at_ns"}
+    {"type":"fault","n","fault","state":"asked|injecting|injected|healing|healed","at_ns","target","asked_ms",
+     "achieved_ms","detail","exercised"}
+    {"type":"append","n","node","entry_ns","delay_end_ns","exit_ns"}
+    {"type":"hiccup","n","from_ns","at_ns","late_ms_max","samples"}          from_ns to at_ns is the probe's window
+    {"type":"lock_probe","n","at_ns","group","queue","asked_broker","granted"}
+    {"type":"probe","n","at_ns","measure","value","of","params","detail"}     params is a JSON object as text
+    {"type":"route","n","at_ns","node","topic","registered","routed"}         a name server's view, when it changes
+    {"type":"drain","n","at_ns","complete","remaining"}
+    {"type":"store_max","n","topic","broker","queue","min_offset","max_offset","group","consumer_offset"}
+    {"type":"reading","n","at_ns","name","value","target","moment":"before|after","detail"}   see harness/load/readings.py
+    {"type":"request","n","kind","started_ns","finished_ns","code"}              a request of another kind beside the load
+    {"type":"anchor","n","process","mono_ns","wall_us"}
+
+hiccups.jsonl has the probe's ``hiccup`` and ``anchor`` records of the whole run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import glob
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.errors import RunDirectoryError
+from harness.rundir.events import EventLog
+from harness.rundir.files import write_json
+from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.manifest import (
+    DeploymentRecord,
+    Manifest,
+    RunStatus,
+    TrialRecord,
+    read_deployment,
+    read_manifest,
+    read_trial,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialDirectory:
+    """Where a trial's files go. The folders exist."""
+
+    path: Path
+
+    @property
+    def events_path(self) -> Path:
+        """The harness's own records."""
+        return self.path / "events.jsonl"
+
+    def open_events(self) -> EventLog:
+        """Open events.jsonl for appending."""
+        return EventLog(self.events_path)
+
+    def history_path(self, process: str) -> Path:
+        """The history of one client process."""
+        return self.path / "history" / f"{process}.jsonl"
+
+    def client_folder(self, process: str) -> Path:
+        """The logs of one client process; made when it is not there."""
+        folder = self.path / "clients" / process
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def read(self) -> TrialRecord:
+        """Raises RunDirectoryError."""
+        return read_trial(self.path / "trial.json")
+
+    def write(self, record: TrialRecord) -> None:
+        """Replace trial.json. Raises DiskFullError."""
+        write_json(self.path / "trial.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(record)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeploymentDirectory:
+    """Where a deployment's files go. The folder exists."""
+
+    path: Path
+
+    def node_folder(self, node: str) -> Path:
+        """For a node's logs/, gc.log and stdout.log; made when it is not there."""
+        folder = self.path / "nodes" / node
+        (folder / "logs").mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def read(self) -> DeploymentRecord:
+        """Raises RunDirectoryError."""
+        return read_deployment(self.path / "deployment.json")
+
+    def write(self, record: DeploymentRecord) -> None:
+        """Replace deployment.json. Raises DiskFullError."""
+        write_json(self.path / "deployment.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(record)})
+
+
+class RunDirectory:
+    """A run directory that this process writes. Nobody else can open it for writing until ``close``.
+
+    ::
+
+        with RunDirectory.create(Path("runs") / manifest.run, manifest) as run:
+            trial = run.make_trial(TrialRecord(...))
+            with trial.open_events() as events, events.phase("up"):
+                ...
+            run.set_status("complete")
+    """
+
+    def __init__(self, path: Path, lock: int, manifest: Manifest) -> None:
+        self.path = path.absolute()
+        self._lock_handle = lock
+        self._manifest = manifest
+        self._lock = threading.Lock()
+
+    @classmethod
+    def create(cls, path: Path, manifest: Manifest) -> RunDirectory:
+        """Make a new run directory, in an empty or a new folder. Raises RunDirectoryError, DiskFullError."""
+        with _locked_on_success(path) as lock:
+            if (path / "manifest.json").exists():
+                raise RunDirectoryError(
+                    f"{path} holds a run already", advice=f"Go on with it by --resume {path}, or choose another --out."
+                )
+            strangers = sorted(entry.name for entry in path.iterdir() if entry.name != _LOCK_NAME)
+            if strangers:
+                raise RunDirectoryError(
+                    f"{path} is not empty ({', '.join(strangers[:3])})", advice="Choose a new folder with --out."
+                )
+            for name in ("deployments", "trials"):
+                (path / name).mkdir()
+            run = cls(path, lock, manifest)
+            run._write_manifest()
+            return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """Open an existing run directory to go on with it. Raises RunDirectoryError."""
+        read_manifest(path)
+        with _locked_on_success(path) as lock:
+            # Read again under the lock: another run may have written in between.
+            return cls(path, lock, read_manifest(path))
+
+    def __enter__(self) -> RunDirectory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others open it."""
+        with self._lock:
+            if self._lock_handle >= 0:
+                os.close(self._lock_handle)
+                self._lock_handle = -1
+
+    @property
+    def manifest(self) -> Manifest:
+        """As it is on the disk."""
+        return self._manifest
+
+    @property
+    def hiccups_path(self) -> Path:
+        """The hiccup probe's records of the whole run."""
+        return self.path / "hiccups.jsonl"
+
+    @property
+    def analysis_folder(self) -> Path:
+        """Everything that the analysis writes."""
+        return self.path / "analysis"
+
+    def set_status(self, status: RunStatus) -> None:
+        """Say how the run stands."""
+        with self._lock:
+            self._manifest = dataclasses.replace(self._manifest, status=status)
+            self._write_manifest()
+
+    def set_trials(self, trials: tuple[str, ...]) -> None:
+        """Write down the planned trials in their order."""
+        with self._lock:
+            self._manifest = dataclasses.replace(self._manifest, trials=trials)
+            self._write_manifest()
+
+    def add_note(self, note: str) -> None:
+        """Say something that a reader of the report has to know; once, however often it is said."""
+        with self._lock:
+            if note not in self._manifest.notes:
+                self._manifest = dataclasses.replace(self._manifest, notes=(*self._manifest.notes, note))
+                self._write_manifest()
+
+    def make_trial(self, record: TrialRecord) -> TrialDirectory:
+        """Make a trial's folders and write its trial.json. Raises DiskFullError.
+
+        What an earlier attempt of the same name left, before the run was interrupted, goes to ``earlier/``: two attempts
+        must not be read as one.
+        """
+        directory = self.trial(record.trial)
+        if directory.path.exists():
+            earlier = self.path / "earlier"
+            earlier.mkdir(exist_ok=True)
+            number = 1 + sum(1 for _ in earlier.glob(f"{glob.escape(record.trial)}~*"))
+            directory.path.rename(earlier / f"{record.trial}~{number}")
+        (directory.path / "history").mkdir(parents=True, exist_ok=True)
+        (directory.path / "clients").mkdir(exist_ok=True)
+        directory.write(record)
+        return directory
+
+    def trial(self, trial: str) -> TrialDirectory:
+        """The folder of a trial, whether it exists or not."""
+        return TrialDirectory(path=self.path / "trials" / _checked_name(trial))
+
+    def trials(self) -> dict[str, TrialRecord]:
+        """All trials that have a trial.json, in the order of their names."""
+        paths = sorted((self.path / "trials").glob("*/trial.json"))
+        return {path.parent.name: read_trial(path) for path in paths}
+
+    def make_deployment(self, record: DeploymentRecord) -> DeploymentDirectory:
+        """Make a deployment's folder and write its deployment.json. Raises DiskFullError."""
+        directory = self.deployment(record.deployment)
+        directory.path.mkdir(parents=True, exist_ok=True)
+        directory.write(record)
+        return directory
+
+    def deployment(self, deployment: str) -> DeploymentDirectory:
+        """The folder of a deployment, whether it exists or not."""
+        return DeploymentDirectory(path=self.path / "deployments" / _checked_name(deployment))
+
+    def _write_manifest(self) -> None:
+        write_json(self.path / "manifest.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(self._manifest)})
+
+
+_LOCK_NAME = ".lock"
+
+
+@contextlib.contextmanager
+def _locked_on_success(path: Path) -> Iterator[int]:
+    """The handle of the run's lock; it is closed again when the block raises."""
+    handle = _lock(path)
+    try:
+        yield handle
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _lock(path: Path) -> int:
+    # A lock of the kernel goes with the process that holds it, so a killed run leaves none behind.
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise RunDirectoryError(f"cannot use {path} as a run directory: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(handle, 32, 0).decode(errors="replace").strip() or "unknown"
+        os.close(handle)
+        raise RunDirectoryError(
+            f"{path} is in use by another run (process {holder})",
+            advice="Wait for it, or choose another folder with --out.",
+        ) from error
+    os.ftruncate(handle, 0)
+    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+    return handle
+
+
+def _checked_name(name: str) -> str:
+    if not name or name in {".", ".."} or "/" in name or "\0" in name:
+        raise RunDirectoryError(f"{name!r} cannot be the name of a folder")
+    return name
