@@ -16,15 +16,15 @@ from typing import Literal
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers import duplicates, exclusivity, loss, order
 from analysis.checkers.base import Checker, Inputs
-from analysis.checkers.keys import queues_of_keys
-from analysis.consumption import fold_consumption
-from analysis.evidence import ANALYSIS_FOLDER, Records, load_records
+from analysis.checkers.delivery import duplicates, exclusivity, loss, order
+from analysis.checkers.delivery.keys import queues_of_keys
+from analysis.evidence.consumption import fold_consumption
+from analysis.evidence.records import ANALYSIS_FOLDER, Records, load_records
+from analysis.evidence.run_directory import RunDirectory, Trial, read_run_directory
+from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.logs.tables import load_logs
-from analysis.run_directory import RunDirectory, Trial, read_run_directory
-from analysis.session import SparkPlace, closing_session
-from analysis.trials import TrialFacts, trial_facts, trials_frame
+from analysis.spark import SparkPlace, closing_session
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 
 WARM_UP_S = 2.0

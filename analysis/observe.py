@@ -11,39 +11,25 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
-from analysis.checkers import (
-    answers,
-    appends,
-    attempts,
-    busy,
-    diagnosis,
+from analysis.checkers import answers
+from analysis.checkers.base import Checker, Inputs
+from analysis.checkers.delivery import (
     duplicates,
     exclusivity,
-    handover,
-    isolation,
     key_queues,
     latency,
-    lock_cost,
-    locks,
-    logfiles,
     loss,
     order,
-    parts,
-    pauses,
     queue_numbers,
-    readings,
-    registrations,
-    restarts,
     retries,
-    routes,
-    senders,
     stored,
-    waiting,
 )
-from analysis.checkers.base import Checker, Inputs
-from analysis.observations import Observation, Source
-from analysis.run_directory import RunDirectory, Trial
-from analysis.verdict import TrialValidity
+from analysis.checkers.locks import diagnosis, handover, lock_cost, locks, parts, pauses, restarts, waiting
+from analysis.checkers.sends import appends, attempts, busy, isolation, senders
+from analysis.checkers.topics import logfiles, readings, registrations, routes
+from analysis.evidence.run_directory import RunDirectory, Trial
+from analysis.verdicts.evidence import TrialValidity
+from analysis.verdicts.observations import Observation, Source
 from harness.model.scenario import Scenario
 
 CHECKERS: Mapping[str, Checker] = {

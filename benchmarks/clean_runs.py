@@ -21,9 +21,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import scenarios
-from analysis.analyze import analyze_in
-from analysis.run_directory import read_run_directory
-from analysis.session import SparkPlace, spark_session
+from analysis.evidence.run_directory import read_run_directory
+from analysis.pipeline import analyze_in
+from analysis.spark import SparkPlace, spark_session
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.loads import OrderedGroups

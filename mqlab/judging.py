@@ -25,7 +25,7 @@ from mqlab.options import print_json
 from mqlab.patrol import read_logs
 
 if TYPE_CHECKING:
-    from analysis.session import SparkPlace
+    from analysis.spark import SparkPlace
 
 
 def run_load(options: argparse.Namespace, console: Console) -> int:
@@ -53,7 +53,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
 
 def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:
     """Leave the archive that makes analyses start sooner, once for a Java and a PySpark."""
-    from analysis.session import archive_classes
+    from analysis.spark import archive_classes
 
     place = spark_place(options, java)
     if not place.has_archive():
@@ -63,7 +63,7 @@ def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> 
 
 def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
     """Where the options want Spark to run."""
-    from analysis.session import SparkPlace
+    from analysis.spark import SparkPlace
 
     return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
 
@@ -71,7 +71,7 @@ def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
 def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
-    from analysis.analyze import analyze
+    from analysis.pipeline import analyze
     from analysis.report.terminal import summary_lines, summary_table
     from analysis.report.write import exit_code, write_reports
 
@@ -111,7 +111,7 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
 
 def show_law(options: argparse.Namespace, console: Console) -> int:
     """Predicted and measured refusals of a run, cell by cell."""
-    from analysis.report.law import law_document, load_law
+    from analysis.stall_model.document import law_document, load_law
 
     found = load_law(options.run)
     if options.json:
@@ -123,7 +123,7 @@ def show_law(options: argparse.Namespace, console: Console) -> int:
 
 def tune(options: argparse.Namespace, console: Console) -> int:
     """Predict what settings of the send queue would refuse."""
-    from analysis.tune import choices, choices_table
+    from analysis.stall_model.tune import choices, choices_table
 
     logged = read_logs(options.log, threshold_ms=0).appends if options.log else ()
     stalls_ms = [*options.stall, *(float(append.ms) for append in logged)]
@@ -142,8 +142,9 @@ def tune(options: argparse.Namespace, console: Console) -> int:
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show the committed record, or bring runs into it."""
-    from analysis.report.ledger import ledger_json, load_ledger, rewrite_readme, update_ledger
-    from analysis.report.markdown import ledger_table
+    from analysis.ledger.ledger import ledger_json, load_ledger
+    from analysis.ledger.markdown import ledger_table
+    from analysis.ledger.update import rewrite_readme, update_ledger
 
     folder = Path(scenarios.__file__).parent
     target = folder / "ledger.json"
@@ -161,8 +162,8 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
 
 def show_changes(options: argparse.Namespace, console: Console) -> int:
     """What differs between two releases."""
+    from analysis.ledger.ledger import load_ledger
     from analysis.report.changes import changes
-    from analysis.report.ledger import load_ledger
 
     path = options.run / "ledger.json" if options.run else Path(scenarios.__file__).parent / "ledger.json"
     if not path.exists():

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, events_file
-from analysis.schema import OBSERVATIONS
+from analysis.evidence.tables import OBSERVATIONS
 
 MEASURES: tuple[str, ...] = (
     "absent_on_servers",

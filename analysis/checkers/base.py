@@ -10,11 +10,11 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.consumption import Consumption
-from analysis.evidence import Records
+from analysis.evidence.consumption import Consumption
+from analysis.evidence.records import Records
+from analysis.evidence.run_directory import RunDirectory
+from analysis.evidence.tables import OBSERVATIONS
 from analysis.logs.tables import LogTables
-from analysis.run_directory import RunDirectory
-from analysis.schema import OBSERVATIONS
 
 
 @dataclass(frozen=True, kw_only=True)

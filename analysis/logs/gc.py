@@ -10,7 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-GC, SAFEPOINT = "gc", "safepoint"
+from analysis.evidence.tables import SAFEPOINT
+
+GC = "gc"
 
 
 def wanted() -> Column:

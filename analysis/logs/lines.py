@@ -19,8 +19,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from analysis.evidence.tables import LOG_FILES, frame_of
 from analysis.logs.files import LogFile
-from analysis.schema import LOG_FILES, frame_of
 
 SAMPLES_MAX = 3
 """Lines of unknown layout that are shown of each file."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from analysis.report.ledger import Ledger, LedgerFinding, LedgerMeasure
-from analysis.report.numbers import cell_label, estimate, number
-from analysis.report.order import natural_key
+from analysis.ledger.ledger import Ledger, LedgerFinding, LedgerMeasure
+from analysis.verdicts.numbers import cell_label, estimate, number
+from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
 from harness.model.cells import ParameterValue
 from harness.model.verdicts import VerdictKind

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report import ways
-from analysis.report.data import ClaimText, ReportData, TrialNote
-from analysis.report.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
-from analysis.report.order import arm_key
-from analysis.report.words import in_order, is_mismatch, releases_of
+from analysis.verdicts.document import ClaimText, ReportData, TrialNote
+from analysis.verdicts.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
+from analysis.verdicts.order import arm_key
+from analysis.verdicts.words import in_order, is_mismatch, releases_of
 from harness.model.findings import EvidenceLine, Finding, MeasureSummary, PartResult
 
 EXCERPT_LENGTH_MAX = 1500

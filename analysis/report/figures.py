@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from analysis.report.data import Distribution, ReportData, Series, TrialNote
-from analysis.report.numbers import MISSING, Quantiles, cell_key, cell_label, number, quantiles, quantity
-from analysis.report.order import arm_key, arm_role, natural_key
+from analysis.verdicts.document import Distribution, ReportData, Series, TrialNote
+from analysis.verdicts.numbers import MISSING, Quantiles, cell_key, cell_label, number, quantiles, quantity
+from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.cells import ParameterValue
 from harness.model.scenario import ArmRole
 

@@ -20,12 +20,12 @@ import jinja2
 from markupsafe import Markup
 
 from analysis.report import claims, figures
-from analysis.report.data import IncidentText, Manifest, ReportData, TrialNote
-from analysis.report.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
-from analysis.report.order import arm_key, natural_key
 from analysis.report.stack import Stack, stack
 from analysis.report.ways import by_way, told_apart
-from analysis.report.words import (
+from analysis.verdicts.document import IncidentText, Manifest, ReportData, TrialNote
+from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
+from analysis.verdicts.order import arm_key, natural_key
+from analysis.verdicts.words import (
     REASON_MEANINGS,
     SYMBOLS,
     VERDICT_MEANINGS,

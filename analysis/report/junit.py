@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
-from analysis.report.data import ClaimText, ReportData
-from analysis.report.numbers import cell_label, printable
-from analysis.report.order import natural_key
 from analysis.report.ways import claim_name, told_apart
-from analysis.report.words import in_order, is_mismatch
+from analysis.verdicts.document import ClaimText, ReportData
+from analysis.verdicts.numbers import cell_label, printable
+from analysis.verdicts.order import natural_key
+from analysis.verdicts.words import in_order, is_mismatch
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from analysis.report.data import Distribution, ReportData
 from analysis.report.figures import CellLabels, Json
-from analysis.report.numbers import MISSING, cell_key, quantity
-from analysis.report.order import arm_key, arm_role, natural_key
+from analysis.verdicts.document import Distribution, ReportData
+from analysis.verdicts.numbers import MISSING, cell_key, quantity
+from analysis.verdicts.order import arm_key, arm_role, natural_key
 
 MEASURE = "handover_part_s"
 PARTS: dict[str, str] = {
@@ -20,7 +20,7 @@ PARTS: dict[str, str] = {
     "pull": "until it pulls",
     "delivery": "until the first message is consumed",
 }
-"""Parts in the order of time, as ``analysis/checkers/parts.py`` names them, and in words."""
+"""Parts in the order of time, as ``analysis/checkers/locks/parts.py`` names them, and in words."""
 
 
 @dataclass(frozen=True, kw_only=True)

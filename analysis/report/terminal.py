@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from analysis.report.numbers import printable
 from analysis.report.ways import claim_name, told_apart
-from analysis.report.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
+from analysis.verdicts.numbers import printable
+from analysis.verdicts.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
-from analysis.report.data import ReportData
-from analysis.report.numbers import estimate
-from analysis.report.order import natural_key
+from analysis.verdicts.document import ReportData
+from analysis.verdicts.numbers import estimate
+from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding, PartResult
 
 

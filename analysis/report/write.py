@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.report import html, markdown
-from analysis.report.data import load_report_data
-from analysis.report.files import write_atomically
+from analysis.files import write_atomically
+from analysis.ledger import markdown
+from analysis.ledger.ledger import ledger_json, ledger_of
+from analysis.report import html
 from analysis.report.junit import junit_xml
-from analysis.report.ledger import ledger_json, ledger_of
-from analysis.report.words import is_mismatch
+from analysis.verdicts.document import load_report_data
+from analysis.verdicts.words import is_mismatch
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.analyze import analyze
-from analysis.session import SparkPlace
+from analysis.pipeline import analyze
+from analysis.spark import SparkPlace
 from harness.backends.store_mount import MEMORY
 from harness.host.abilities import Abilities
 from harness.leases.store import leases_in

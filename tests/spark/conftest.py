@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.analyze import analyze_in
+from analysis.evidence.run_directory import read_run_directory
 from analysis.observe import showing_everything
-from analysis.run_directory import read_run_directory
-from analysis.session import SparkPlace, spark_session
+from analysis.pipeline import analyze_in
+from analysis.spark import SparkPlace, spark_session
 from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, KillOwners, NoFault, ShutDownOwners

@@ -6,11 +6,13 @@ import json
 
 import pytest
 
-from analysis.analyze import analyze_in
-from analysis.checkers import handover, order
-from analysis.report.data import load_report_data
-from analysis.run_directory import read_run_directory
-from analysis.verdict import Evidence, TrialValidity, findings
+from analysis.checkers.delivery import order
+from analysis.checkers.locks import handover
+from analysis.evidence.run_directory import read_run_directory
+from analysis.pipeline import analyze_in
+from analysis.verdicts.document import load_report_data
+from analysis.verdicts.evidence import Evidence, TrialValidity
+from analysis.verdicts.judge import findings
 
 pytestmark = pytest.mark.spark
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F
 
+from analysis.evidence.tables import frame_of
 from analysis.logs import broker, client, gc, lines, lock, namesrv, store, watermark
 from analysis.logs.files import LogFile, rotated_name
-from analysis.schema import frame_of
 
 pytestmark = pytest.mark.spark
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis.ledger.ledger import Ledger, LedgerClaim, LedgerFinding, LedgerMeasure
 from analysis.report.changes import changes
-from analysis.report.ledger import Ledger, LedgerClaim, LedgerFinding, LedgerMeasure
-from analysis.report.numbers import NARROW_SPACE
+from analysis.verdicts.numbers import NARROW_SPACE
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
 from harness.model.verdicts import VerdictKind
 from mqlab.main import main

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from analysis.observations import Observation, Source
-from analysis.run_directory import Manifest, RunDirectory, Trial
-from analysis.verdict import Evidence, TrialValidity, finding
+from analysis.evidence.run_directory import Manifest, RunDirectory, Trial
+from analysis.verdicts.evidence import Evidence, TrialValidity
+from analysis.verdicts.judge import finding
+from analysis.verdicts.observations import Observation, Source
 from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault

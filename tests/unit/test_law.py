@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.law import PCBUSY, REJECT, TIMEOUT, Law, LawRow, Stall, allowed, predict
-from analysis.report.law import law_document
+from analysis.stall_model.document import law_document
+from analysis.stall_model.model import PCBUSY, REJECT, TIMEOUT, Law, LawRow, Stall, allowed, predict
 
 
 def _stall(stall_ms: float, *, wait_ms: float = 200, busy_ms: float = 1000, threads: int = 1) -> Stall:

@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from analysis.report.data import load_report_data
-from analysis.report.ledger import (
-    Ledger,
-    ledger_json,
-    ledger_of,
-    load_ledger,
-    rewrite_readme,
-    update_ledger,
-)
-from analysis.report.markdown import BEGIN, END, ledger_table
+from analysis.ledger.ledger import Ledger, ledger_json, ledger_of, load_ledger
+from analysis.ledger.markdown import BEGIN, END, ledger_table
+from analysis.ledger.update import rewrite_readme, update_ledger
+from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))

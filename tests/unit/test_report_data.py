@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.report.data import load_report_data
+from analysis.verdicts.document import load_report_data
 from harness.errors import RunDirectoryError
 from harness.model.verdicts import VerdictKind
 

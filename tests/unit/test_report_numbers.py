@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.report.numbers import (
+from analysis.verdicts.numbers import (
     cell_key,
     cell_label,
     estimate,
@@ -15,7 +15,7 @@ from analysis.report.numbers import (
     quantity,
     shortened,
 )
-from analysis.report.order import arm_key, natural_key
+from analysis.verdicts.order import arm_key, natural_key
 
 THIN = "\N{NARROW NO-BREAK SPACE}"
 

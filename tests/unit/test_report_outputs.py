@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from analysis.report.data import ReportData, load_report_data
-from analysis.report.files import write_atomically
+from analysis.files import write_atomically
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table
 from analysis.report.write import exit_code, write_reports
+from analysis.verdicts.document import ReportData, load_report_data
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind

@@ -14,8 +14,8 @@ import pytest
 
 from analysis.report import html
 from analysis.report.claims import claim_views
-from analysis.report.data import ReportData, load_report_data
 from analysis.report.figures import CellLabels, rejections, strips, timeline
+from analysis.verdicts.document import ReportData, load_report_data
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 STALL, HANDOVER = "append-stall", "ordered-lock-handover"

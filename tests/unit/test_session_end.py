@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from analysis import session
-from analysis.session import SparkPlace, closing_session
+import analysis.spark
+from analysis.spark import SparkPlace, closing_session
 from harness.errors import AnalysisError
 
 
@@ -20,7 +20,7 @@ def _spark(monkeypatch: pytest.MonkeyPatch, stopped: list[str], *, code: int | N
     gateway = SimpleNamespace(proc=SimpleNamespace(poll=lambda: code))
     context = SimpleNamespace(_gateway=gateway)
     made = SimpleNamespace(sparkContext=context, stop=lambda: stopped.append("stopped"))
-    monkeypatch.setattr(session, "spark_session", lambda place: made)
+    monkeypatch.setattr(analysis.spark, "spark_session", lambda place: made)
 
 
 def test_a_java_that_has_ended_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch, stopped: list[str]) -> None:

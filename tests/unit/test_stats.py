@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, chi2
 
-from analysis import stats
+from analysis.verdicts import stats
 
 
 def _one_each(values: list[float], *, deployments: int = 1, censored: list[bool] | None = None) -> stats.Sample:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.tune import choices
+from analysis.stall_model.tune import choices
 from harness.errors import EXIT_OK, EXIT_USAGE
 from mqlab.main import main
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis import stats
-from analysis.observations import Observation, Source, matches, same_value
-from analysis.run_directory import Deployment, Manifest, RunDirectory, Trial
-from analysis.verdict import Doubt, Evidence, TrialValidity, compare, finding, findings, unit_of, without_evidence
+from analysis.evidence.run_directory import Deployment, Manifest, RunDirectory, Trial
+from analysis.verdicts import stats
+from analysis.verdicts.evidence import Doubt, Evidence, TrialValidity, unit_of, without_evidence
+from analysis.verdicts.judge import compare, finding, findings
+from analysis.verdicts.observations import Observation, Source, matches, same_value
 from harness.model.cells import Parameters, ParameterValue
 from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.checkers import validity
-from analysis.run_directory import Trial, read_run_directory
-from analysis.trials import TrialFacts
+from analysis.evidence.run_directory import Trial, read_run_directory
+from analysis.evidence.trials import TrialFacts
+from analysis.verdicts import validity
 from harness.errors import RunDirectoryError
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, Fault, KillOwners, NetworkCut, NoFault, ShutDownOwners

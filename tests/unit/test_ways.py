@@ -13,10 +13,10 @@ import pytest
 
 from analysis.report import html
 from analysis.report.claims import claim_views
-from analysis.report.data import ReportData, load_report_data
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines
 from analysis.report.ways import by_way
+from analysis.verdicts.document import ReportData, load_report_data
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 STALL = "append-stall"

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from analysis.analyze import analyze_in
-from analysis.run_directory import read_run_directory
-from analysis.session import SparkPlace, spark_session
+from analysis.evidence.run_directory import read_run_directory
+from analysis.pipeline import analyze_in
+from analysis.spark import SparkPlace, spark_session
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario

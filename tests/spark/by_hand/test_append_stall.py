@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.analyze import analyze
-from analysis.checkers import appends
-from analysis.session import SparkPlace
+from analysis.checkers.sends import appends
+from analysis.pipeline import analyze
+from analysis.spark import SparkPlace
 from harness.model.claims import Expectation
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario

@@ -1,0 +1,60 @@
+"""Keys: every key's messages lie in one queue, without which nothing orders them.
+
+Judged for loads that send by key, where their messages were sent to as clients tell it, and where consumers found them:
+some clients name no queue. A key that moved was sent while the route was another one: a selector counts the queues that
+it sees, and sees fewer once a broker is gone.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+
+from analysis.evidence.run_directory import RunDirectory
+
+_RECORDS = StructType(
+    [
+        StructField("type", StringType()),
+        StructField("n", LongType()),
+        StructField("topic", StringType()),
+        StructField("outcome", StringType()),
+        StructField("key", StringType()),
+        StructField("broker", StringType()),
+        StructField("queue", IntegerType()),
+        StructField("started_ns", LongType()),
+    ]
+)
+
+
+def queues_of_keys(spark: SparkSession, run: RunDirectory, topic: str) -> DataFrame:
+    """One row for each key of which a queue is known: ``key``, ``queues`` in the order in which they came, and where the
+    first record is that left the key's first queue (``file`` relative to the run directory, ``line``), null for a key
+    that stayed in one.
+
+    The keys are read from the histories themselves: no other table of the analysis carries them.
+    """
+    read = spark.read.schema(_RECORDS).json([str(file) for file in run.history_files()])
+    path = F.substring_index(F.col("_metadata.file_path"), "/", -4)
+    # What consumers met of another run has failed, and may have the same keys.
+    told = (F.col("type") == "send") | ((F.col("type") == "consume") & (F.col("outcome") == "ok"))
+    known = F.col("key").isNotNull() & F.col("queue").isNotNull() & (F.col("topic") == topic)
+    placed = read.where(told & known).select(
+        "key", F.concat_ws(":", "broker", "queue").alias("queue"), "started_ns", "n", path.alias("file")
+    )
+    first = placed.groupBy("key", "queue").agg(
+        F.min("started_ns").alias("started_ns"),
+        F.min_by("n", "started_ns").alias("line"),
+        F.min_by("file", "started_ns").alias("file"),
+    )
+    listed = F.array_sort(F.collect_list(F.struct("started_ns", "queue", "file", "line"))).alias("queues")
+    return (
+        first.groupBy("key")
+        .agg(listed)
+        .select(
+            "key",
+            F.expr("transform(queues, item -> item.queue)").alias("queues"),
+            F.expr("get(queues, 1).file").alias("file"),
+            F.expr("get(queues, 1).line").alias("line"),
+        )
+    )

@@ -1,0 +1,130 @@
+"""Loss: messages that the broker acknowledged and that a group never consumed.
+
+Judged only where it can be: the drain was complete, and the broker's own counts of the queue were read after it. Of the
+acknowledged sends (failed and unknown ones promise nothing) these are lost to a group:
+
+- the message lies in the store (its offset is not below the queue's smallest and below its largest), something at or
+  above its offset was consumed by the group or the group's offset at the broker is beyond it, and it itself was not;
+- the message lies at or above the largest offset that the store has: acknowledged and absent.
+
+An offset below the smallest has expired, and nothing can be said of it.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructField, StructType
+
+from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
+from analysis.evidence.consumption import QUEUE_KEY
+from analysis.evidence.tables import frame_of
+
+MEASURES: tuple[str, ...] = ("lost_count",)
+
+_QUEUE = ("trial", "topic", "broker", "queue")
+_BITS = 64
+_GROUPS = StructType([StructField("trial", StringType()), StructField("group", StringType())])
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """``lost_count`` for each group and queue of the trials that were drained and whose store was read."""
+    expected = _expected(inputs)
+    # There are few or none, so the sends are not sorted to be joined with them.
+    lines = _acknowledged(inputs).join(F.broadcast(_missing(inputs, expected)), [*_QUEUE, "offset"])
+    lost = lines.groupBy(*QUEUE_KEY).agg(
+        F.count("*").alias("lost"),
+        F.count(F.when(F.col("absent"), 1)).alias("absent"),
+        F.min_by("file", "offset").alias("lost_file"),
+        F.min_by("n", "offset").alias("lost_line"),
+    )
+    count = F.coalesce("lost", F.lit(0))
+    return observations(
+        expected.join(lost, list(QUEUE_KEY), "left"),
+        owner_unit(),
+        Value(
+            measure="lost_count",
+            value=count,
+            file=F.coalesce("lost_file", events_file()),
+            line=F.coalesce("lost_line", "store_line"),
+            operation=F.concat(
+                queue_words(),
+                F.lit(": store holds offsets "),
+                F.col("min_offset"),
+                F.lit(" to below "),
+                F.col("max_offset"),
+                F.lit(", "),
+                count,
+                F.lit(" acknowledged and never consumed, "),
+                F.coalesce("absent", F.lit(0)),
+                F.lit(" of them absent from the store"),
+            ),
+        ),
+    )
+
+
+def _expected(inputs: Inputs) -> DataFrame:
+    """Every group and queue that can be judged, with what the store has and how far the group was seen to come.
+
+    The groups are those of the trial, not those that consumed: one that got nothing of a queue has lost all of it.
+    """
+    drained = inputs.trials.where("drained").select("trial", "deployment")
+    groups = frame_of(
+        inputs.spark,
+        [{"trial": trial.trial, "group": group} for trial in inputs.run.trials for group in trial.groups],
+        _GROUPS,
+    )
+    told = F.struct(F.col("group"), F.col("consumer_offset"))
+    store = (
+        inputs.records.events.where("type = 'store_max'")
+        .withColumn("queue", F.col("queue").cast("int"))
+        .groupBy(*_QUEUE)
+        .agg(
+            F.max("n").alias("store_line"),
+            F.max("min_offset").alias("min_offset"),
+            F.max("max_offset").alias("max_offset"),
+            F.collect_list(F.when(F.col("consumer_offset").isNotNull(), told)).alias("told"),
+        )
+    )
+    seen = inputs.consumption.queues.select(*QUEUE_KEY, "offset_max")
+    of_group = F.filter("told", lambda item: item["group"] == F.col("group"))
+    reported = F.coalesce(F.array_max(F.transform(of_group, lambda item: item["consumer_offset"])), F.lit(0))
+    return (
+        store.join(drained, "trial")
+        .join(F.broadcast(groups), "trial")
+        .join(seen, list(QUEUE_KEY), "left")
+        .withColumn("seen_below", F.greatest(F.coalesce(F.col("offset_max") + 1, F.lit(0)), reported))
+        .drop("told")
+    )
+
+
+def _acknowledged(inputs: Inputs) -> DataFrame:
+    sends = inputs.records.sends.where("outcome = 'ok' AND offset IS NOT NULL")
+    return sends.select(*_QUEUE, "offset", "file", "n")
+
+
+def _missing(inputs: Inputs, expected: DataFrame) -> DataFrame:
+    """The offsets that were acknowledged, that the group should have consumed, and did not; one row each."""
+    chunk, bit = F.expr(f"offset div {_BITS}"), F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
+    sent = _acknowledged(inputs).groupBy(*_QUEUE, chunk.alias("chunk")).agg(F.bit_or(bit).alias("sent"))
+    consumed = inputs.consumption.pieces.groupBy(*QUEUE_KEY, "chunk").agg(F.bit_or("offsets").alias("consumed"))
+    chunks = (
+        sent.join(expected.select(*QUEUE_KEY, "min_offset", "max_offset", "seen_below"), list(_QUEUE))
+        .join(consumed, [*QUEUE_KEY, "chunk"], "left")
+        .withColumn("not_consumed", F.expr("sent & ~coalesce(consumed, 0L)"))
+        .where("not_consumed != 0")
+    )
+    positions = F.explode(F.sequence(F.lit(0), F.lit(_BITS - 1))).alias("at")
+    return (
+        chunks.select("*", positions)
+        .where(F.expr("shiftright(not_consumed, at) & 1L") == 1)
+        .withColumn("offset", F.col("chunk") * _BITS + F.col("at"))
+        .withColumn("absent", F.col("offset") >= F.col("max_offset"))
+        .where(_is_lost())
+        .select(*QUEUE_KEY, "offset", "absent")
+    )
+
+
+def _is_lost() -> Column:
+    passed_by = (F.col("offset") >= F.col("min_offset")) & (F.col("offset") < F.col("seen_below"))
+    return F.col("absent") | passed_by

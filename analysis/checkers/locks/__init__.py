@@ -1,0 +1,1 @@
+"""Queue locks of ordered consumers: who held which queue when."""

@@ -1,0 +1,106 @@
+"""Why a queue stands still, told from what is to be seen: a lock that is held, a listener at work, a process that stops.
+
+For each queue of an owner at the fault, in this order: the owner's *listener* is at work when its last consumption takes
+5 s and more; the owner's *process* stood still when its own count of threads, which it writes every second, pauses for
+5 s and more and then goes on; a *lock* is held when the successor's requests for it were refused. What none of these
+explains stays unexplained. ``diagnosed_right`` compares with what was done to the owners.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
+from analysis.checkers.locks.locks import LOCK_BATCH_MQ
+from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+
+MEASURES: tuple[str, ...] = ("diagnosed_right",)
+
+STILL_NS = 5_000_000_000
+LOOK_BACK_NS = 30_000_000_000
+LISTENER, PROCESS, LOCK, NOTHING = "listener", "process", "lock", "unexplained"
+CAUSES = {"incident-slow-shutdown": LISTENER, "incident-stalled-owner": PROCESS, "incident": LOCK}
+"""What an arm does to its owners."""
+
+_QUEUE = ("trial", "group", "broker", "queue")
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """1 for a queue whose cause was told, else 0, with what was told as a parameter."""
+    trials = inputs.trials.where(F.col("arm").isin(*CAUSES))
+    queues = (
+        inputs.consumption.queues.drop("delays_ns")
+        .join(trials, ["trial", "topic"])
+        .where(owned_at_fault())
+        .join(_last_consumption(inputs, trials), list(_QUEUE), "left")
+        .join(_stood_still(inputs, trials), "trial", "left")
+        .withColumn("lock_queue", queue_name())
+        .join(_refusals(inputs, trials), ["trial", "group", "lock_queue"], "left")
+    )
+    told = (
+        F.when(F.col("listener_ns") >= STILL_NS, LISTENER)
+        .when(F.col("still_ns") >= STILL_NS, PROCESS)
+        .when(F.col("refusals") > 0, LOCK)
+        .otherwise(NOTHING)
+    )
+    return observations(
+        queues.withColumn("told", told),
+        owner_unit(),
+        Value(
+            measure="diagnosed_right",
+            value=(F.col("told") == _cause()).cast("int"),
+            params={"told": F.col("told")},
+            file=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_file")), "owned_file"),
+            line=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_line")), "owned_line"),
+            operation=F.concat(queue_words(), F.lit(": stands still because of "), F.col("told")),
+        ),
+    )
+
+
+def _cause() -> Column:
+    cause = F.lit(NOTHING)
+    for arm, name in CAUSES.items():
+        cause = F.when(F.col("arm") == arm, name).otherwise(cause)
+    return cause
+
+
+def _last_consumption(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """How long the owner's last consumption before the fault took."""
+    return (
+        inputs.records.consumptions.where(F.col("process") == OWNER)
+        .join(trials.select("trial", "fault_ns"), "trial")
+        .where(F.col("started_ns").between(F.col("fault_ns") - LOOK_BACK_NS, F.col("fault_ns")))
+        .groupBy(*_QUEUE)
+        .agg(F.max_by(F.col("finished_ns") - F.col("started_ns"), "started_ns").alias("listener_ns"))
+    )
+
+
+def _stood_still(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """The longest time from one count of the owners' threads to the next, around the fault."""
+    of_trial = Window.partitionBy("trial").orderBy("at_ns")
+    return (
+        inputs.records.threads.where(F.col("process") == OWNER)
+        .join(trials.select("trial", "fault_ns"), "trial")
+        .withColumn("still_ns", F.col("at_ns") - F.lag("at_ns").over(of_trial))
+        .where("at_ns >= fault_ns")
+        .groupBy("trial")
+        .agg(F.max("still_ns").alias("still_ns"))
+    )
+
+
+def _refusals(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """Requests of the successor for a queue's lock that were refused after the fault."""
+    asked = (
+        inputs.records.lock_requests.where((F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == SUCCESSOR))
+        .where("finished_ns IS NOT NULL")
+        .join(trials.select("trial", "fault_ns", "hold_to_ns"), "trial")
+        .where("started_ns BETWEEN fault_ns AND hold_to_ns")
+        .select("trial", "group", "file", "n", "granted", F.explode("asked").alias("lock_queue"))
+    )
+    refused = ~F.coalesce(F.array_contains("granted", F.col("lock_queue")), F.lit(False))
+    return (
+        asked.where(refused)
+        .groupBy("trial", "group", "lock_queue")
+        .agg(F.count("*").alias("refusals"), F.min("file").alias("refused_file"), F.min("n").alias("refused_line"))
+    )

@@ -1,0 +1,152 @@
+"""What a hand-over's delay is made of: six parts, each from two stamps of its own, and how much they leave unexplained.
+
+In their order: the *lock* that the owner left lives on (the fault to its expiry, or to its unlocking); the successor
+*asks again* (expiry to the start of the request that is granted); the *request* itself; the client *marks* its process
+queue as locked (from when the new process queue is seen to when its flag is); the *pull* is sent (flag to the first pull
+request); the *delivery* (pull to the first consumption). No part is what the others leave over: ``handover_gap_s`` is the
+difference between their sum and the delay (what lies between an answer and the process queue that is made of it, and how
+late a flag was seen), and the whole delay where a stamp is missing.
+
+When a lock expires is the one moment that nobody records: it is the end of the owner's last granted request and the
+broker's lockMaxLiveTime (org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, 60 s unless set by -D).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
+from analysis.checkers.locks.locks import LOCK_BATCH_MQ, UNLOCK_BATCH_MQ
+from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+from analysis.evidence.trials import OWNERS_END
+
+MEASURES: tuple[str, ...] = ("handover_part_s", "handover_gap_s")
+
+PULL_MESSAGE = 11
+"""org.apache.rocketmq.common.protocol.RequestCode (remoting.protocol in 5.3.3)."""
+
+PARTS: tuple[tuple[str, str, str], ...] = (
+    ("lock", "fault_ns", "freed_ns"),
+    ("asking", "freed_ns", "granted_ns"),
+    ("request", "granted_ns", "answered_ns"),
+    ("marking", "assigned_ns", "marked_ns"),
+    ("pull", "marked_ns", "pulled_ns"),
+    ("delivery", "pulled_ns", "taken_ns"),
+)
+"""Each part with the columns of its two stamps, in the order of time."""
+
+_SECOND_NS = 1_000_000_000
+_LOCK_QUEUE = ("trial", "group", "lock_queue")
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """The parts of every hand-over that was completed."""
+    handed = _handed_over(inputs)
+    return observations(handed, owner_unit(), *map(_part, PARTS), _gap())
+
+
+def _part(part: tuple[str, str, str]) -> Value:
+    name, begin, end = part
+    return Value(
+        measure="handover_part_s",
+        value=_seconds(begin, end),
+        params={"part": F.lit(name)},
+        file=F.coalesce("granted_file", "taken_file"),
+        line=F.coalesce("granted_line", "taken_line"),
+        operation=F.concat(queue_words(), F.lit(f": {name}")),
+    )
+
+
+def _gap() -> Value:
+    total = sum((_seconds(begin, end) for _, begin, end in PARTS), F.lit(0.0))
+    handover = _seconds("fault_ns", "taken_ns")
+    return Value(
+        measure="handover_gap_s",
+        value=F.abs(handover - F.coalesce(total, F.lit(0.0))),
+        file=F.col("taken_file"),
+        line=F.col("taken_line"),
+        operation=F.concat(queue_words(), F.lit(": delay less the sum of its parts")),
+    )
+
+
+def _seconds(begin: str, end: str) -> Column:
+    return (F.col(end) - F.col(begin)) / _SECOND_NS
+
+
+# --- the stamps -------------------------------------------------------------------------------------------------------
+
+
+def _handed_over(inputs: Inputs) -> DataFrame:
+    trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
+    queues = (
+        inputs.consumption.queues.drop("delays_ns")
+        .join(trials, ["trial", "topic"])
+        .where(owned_at_fault() & F.col("taken_ns").isNotNull())
+        .withColumn("lock_queue", queue_name())
+    )
+    stamped = (
+        queues.join(_locks(inputs, trials), list(_LOCK_QUEUE), "left")
+        .join(_flags(inputs, trials, "assigned"), list(_LOCK_QUEUE), "left")
+        .join(_flags(inputs, trials, "locked"), list(_LOCK_QUEUE), "left")
+        .join(_pulls(inputs, trials), list(_LOCK_QUEUE), "left")
+    )
+    expires_ns = F.col("renewed_ns") + F.col("lock_life_ms").cast("long") * 1_000_000
+    after_grant = F.coalesce("granted_ns", "fault_ns")
+    return stamped.withColumns(
+        {
+            "freed_ns": F.least(expires_ns, "unlocked_ns"),
+            "assigned_ns": _first_after("assigned_at_ns", after_grant),
+            "marked_ns": _first_after("locked_at_ns", after_grant),
+            "pulled_ns": _first_after("pulled_at_ns", after_grant),
+        }
+    )
+
+
+def _first_after(stamps: str, moment: Column) -> Column:
+    return F.array_min(F.filter(stamps, lambda at: at >= moment))
+
+
+def _locks(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """The end of the owner's last granted request, its unlocking, and the successor's first granted request."""
+    each = (
+        inputs.records.lock_requests.where(F.col("code").isin(LOCK_BATCH_MQ, UNLOCK_BATCH_MQ))
+        .join(trials.select("trial", "fault_ns"), "trial")
+        .select("*", F.explode("asked").alias("lock_queue"))
+    )
+    locks, after = F.col("code") == LOCK_BATCH_MQ, F.col("started_ns") >= F.col("fault_ns")
+    granted = F.coalesce(F.array_contains("granted", F.col("lock_queue")), F.lit(False))
+    by_owner, by_successor = F.col("process") == OWNER, F.col("process") == SUCCESSOR
+    # A take-over is a request of the rebalance, which asks for one queue at a time.
+    taken_ns = F.when(locks & by_successor & after & granted & (F.size("asked") == 1), F.col("started_ns"))
+    return each.groupBy(*_LOCK_QUEUE).agg(
+        F.max(F.when(locks & by_owner & ~after & granted, F.col("finished_ns"))).alias("renewed_ns"),
+        # Some releases send it one-way: then there is no answer that would tell when it was done.
+        F.min(F.when(~locks & by_owner & after, F.coalesce("finished_ns", "started_ns"))).alias("unlocked_ns"),
+        F.min(taken_ns).alias("granted_ns"),
+        F.min_by("finished_ns", taken_ns).alias("answered_ns"),
+        F.min_by("file", taken_ns).alias("granted_file"),
+        F.min_by("n", taken_ns).alias("granted_line"),
+    )
+
+
+def _flags(inputs: Inputs, trials: DataFrame, event: str) -> DataFrame:
+    """When the successor's process queue was first seen, or seen to be locked."""
+    seen = inputs.records.queue_flags.where((F.col("process") == SUCCESSOR) & (F.col("event") == event))
+    return _stamps(seen.withColumn("lock_queue", queue_name()), trials, "at_ns", f"{event}_at_ns")
+
+
+def _pulls(inputs: Inputs, trials: DataFrame) -> DataFrame:
+    """When the successor began to pull: the first request after each lock that its rebalance got is recorded."""
+    pulls = inputs.records.lock_requests.where((F.col("code") == PULL_MESSAGE) & (F.col("process") == SUCCESSOR))
+    return _stamps(pulls.select("*", F.explode("asked").alias("lock_queue")), trials, "started_ns", "pulled_at_ns")
+
+
+def _stamps(records: DataFrame, trials: DataFrame, stamp: str, name: str) -> DataFrame:
+    """All stamps of a queue after the fault: a few, since a queue changes hands once."""
+    return (
+        records.join(trials.select("trial", "fault_ns"), "trial")
+        .where(F.col(stamp) >= F.col("fault_ns"))
+        .groupBy(*_LOCK_QUEUE)
+        .agg(F.collect_list(stamp).alias(name))
+    )

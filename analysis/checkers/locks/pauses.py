@@ -1,0 +1,57 @@
+"""Owners that stood still: whether another member got one of their queues meanwhile.
+
+A queue is lost when its lock is granted to another member, which is when the owner's next renewal will be refused, or
+when another member consumes from it. A client may begin to consume long after it was granted the lock: one of 4.6.0 does
+so when its own lock timer has told it once more (``handover_part_s``, the part "marking").
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, observations, owner_unit
+from analysis.checkers.locks.locks import LOCKED_QUEUE, requests_of_queues
+from analysis.evidence.consumption import owned_at_fault, queue_name
+
+MEASURES: tuple[str, ...] = ("taken_while_paused",)
+
+PAUSE = "pause-owners"
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """1 for an owner that lost a queue before the end of its pause, which the hold lasts for; else 0."""
+    trials = inputs.trials.where(F.col("fault") == PAUSE)
+    requests = requests_of_queues(inputs, trials).select(*LOCKED_QUEUE, "granted_ns", "granted_file", "granted_line")
+    queues = (
+        inputs.consumption.queues.drop("delays_ns")
+        .join(trials, ["trial", "topic"])
+        .where(owned_at_fault())
+        .withColumn("lock_queue", queue_name())
+        .join(requests, list(LOCKED_QUEUE), "left")
+    )
+    granted = F.coalesce(F.col("granted_ns") <= F.col("hold_to_ns"), F.lit(False))
+    consumed = F.coalesce(F.col("taken_ns") <= F.col("hold_to_ns"), F.lit(False))
+    lost_ns = F.when(granted, F.col("granted_ns")).when(consumed, F.col("taken_ns"))
+    owners = queues.groupBy("trial", "deployment", "group").agg(
+        F.count(lost_ns).alias("taken"),
+        F.coalesce(
+            F.min_by(F.when(granted, F.col("granted_file")).otherwise(F.col("taken_file")), lost_ns),
+            F.min("owned_file"),
+        ).alias("file"),
+        F.coalesce(
+            F.min_by(F.when(granted, F.col("granted_line")).otherwise(F.col("taken_line")), lost_ns),
+            F.min("owned_line"),
+        ).alias("line"),
+    )
+    return observations(
+        owners,
+        owner_unit(),
+        Value(
+            measure="taken_while_paused",
+            value=(F.col("taken") > 0).cast("int"),
+            file=F.col("file"),
+            line=F.col("line"),
+            operation=F.concat(F.lit("group "), F.col("group"), F.lit(": "), F.col("taken"), F.lit(" queues taken")),
+        ),
+    )

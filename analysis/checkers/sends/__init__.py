@@ -1,0 +1,1 @@
+"""Sends: refused, tried again, late, and what stalled them."""

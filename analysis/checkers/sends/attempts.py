@@ -1,0 +1,148 @@
+"""Attempts: what a client did next when a broker refused its send, and how the send ended.
+
+A send counts as refused when any answer to one of its attempts, or its own end, carries one of the five keywords; it
+counts under each keyword that it met. ``first-four`` are all but the one for waiting too long. In a client of 4.x the
+answers to asynchronous attempts are not seen, but such a send ends with the refusal itself.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from analysis.checkers.sends.busy import ANY_LABEL, TIMEOUT, in_window, keyword_of
+
+MEASURES: tuple[str, ...] = (
+    "refused_count",
+    "attempts",
+    "retried_elsewhere_share",
+    "refused_then_ok_share",
+    "refused_ok_soon_share",
+    "ok_after_ms",
+    "failed_share",
+)
+
+FIRST_FOUR = "first-four"
+SOON_NS = 100_000_000
+"""Half of the time that a request may wait before it is failed fast, by default."""
+
+
+def observe(inputs: Inputs) -> DataFrame:
+    """For every trial that recorded attempts."""
+    trials = inputs.trials.where("NOT grouped AND sends > 0")
+    attempts = inputs.records.attempts.groupBy("trial", "seq").agg(
+        F.count("*").alias("attempts"),
+        F.min_by("address", "at_ns").alias("first_address"),
+        F.collect_set("address").alias("addresses"),
+    )
+    sends = (
+        inputs.records.sends.join(F.broadcast(trials), "trial")
+        .where(in_window())
+        .select(
+            "trial", "deployment", "file", "n", "seq", "outcome", "finished_ns", keyword_of("remark").alias("keyword")
+        )
+    )
+    tried = sends.join(attempts, ["trial", "seq"]).persist()
+    answered = inputs.records.answers.select("trial", "seq", "at_ns", keyword_of("remark").alias("keyword"))
+    met = (
+        answered.unionByName(sends.select("trial", "seq", F.col("finished_ns").alias("at_ns"), "keyword"))
+        .where("keyword IS NOT NULL")
+        .select("trial", "seq", "at_ns", F.explode(_labels()).alias("label"))
+        .groupBy("trial", "seq", "label")
+        .agg(F.min("at_ns").alias("refused_ns"))
+    )
+    return together(_refused(trials, tried, met), _each(tried, met), _failed(tried))
+
+
+def _labels() -> Column:
+    first_four = F.when(F.col("keyword") != TIMEOUT, F.lit(FIRST_FOUR))
+    return F.array_compact(F.array(F.col("keyword"), first_four, F.lit(ANY_LABEL)))
+
+
+def _refused(trials: DataFrame, tried: DataFrame, met: DataFrame) -> DataFrame:
+    """By trial and label: how many sends were refused at least once, and the shares of what became of them."""
+    elsewhere = (F.col("attempts") > 1) & (F.size("addresses") > 1)
+    saved = F.col("outcome") == "ok"
+    by_label = (
+        tried.join(met, ["trial", "seq"])
+        .groupBy("trial", "label")
+        .agg(
+            F.count("*").alias("refused"),
+            F.avg(elsewhere.cast("int")).alias("elsewhere"),
+            F.avg(saved.cast("int")).alias("saved"),
+            F.avg((saved & (F.col("finished_ns") - F.col("refused_ns") <= SOON_NS)).cast("int")).alias("saved_soon"),
+            F.min_by("file", "refused_ns").alias("file"),
+            F.min_by("n", "refused_ns").alias("n"),
+        )
+    )
+    recorded = tried.select("trial").distinct()
+    labels = F.explode(F.array(F.lit(FIRST_FOUR), F.lit(ANY_LABEL))).alias("label")
+    table = trials.join(recorded, "trial").select("*", labels).join(by_label, ["trial", "label"], "left")
+    refused = F.coalesce("refused", F.lit(0))
+    keyword = {"keyword": F.col("label")}
+    shown = {
+        "file": F.coalesce("file", events_file()),
+        "line": F.coalesce("n", "append_line", "fault_line"),
+        "operation": F.concat(refused, F.lit(" sends were refused at least once")),
+    }
+    return observations(
+        table,
+        trial_unit(),
+        Value(measure="refused_count", value=refused, params=keyword, **shown),
+        Value(measure="retried_elsewhere_share", value=F.col("elsewhere"), params=keyword, **shown),
+        Value(measure="refused_then_ok_share", value=F.col("saved"), params=keyword, **shown),
+        Value(measure="refused_ok_soon_share", value=F.col("saved_soon"), params=keyword, **shown),
+    )
+
+
+def _each(tried: DataFrame, met: DataFrame) -> DataFrame:
+    """Every refused send: its attempts, and how long after the refusal it succeeded."""
+    wanted = met.where(F.col("label").isin(FIRST_FOUR, ANY_LABEL))
+    params = {"keyword": F.col("label")}
+    after_ms = (F.col("finished_ns") - F.col("refused_ns")) / 1e6
+    operation = F.concat(
+        F.lit("send "), F.col("seq"), F.lit(" in "), F.col("attempts"), F.lit(" attempts, "), F.col("outcome")
+    )
+    return observations(
+        tried.join(wanted, ["trial", "seq"]),
+        trial_unit(),
+        Value(
+            measure="attempts",
+            value=F.col("attempts"),
+            params=params,
+            file=F.col("file"),
+            line=F.col("n"),
+            operation=operation,
+        ),
+        Value(
+            measure="ok_after_ms",
+            value=F.when(F.col("outcome") == "ok", after_ms),
+            params=params,
+            file=F.col("file"),
+            line=F.col("n"),
+            operation=operation,
+        ),
+    )
+
+
+def _failed(tried: DataFrame) -> DataFrame:
+    """Of all sends around the fault, the share that failed for good."""
+    failed = F.col("outcome") == "failed"
+    by_trial = tried.groupBy("trial", "deployment").agg(
+        F.avg(failed.cast("int")).alias("share"),
+        F.count("*").alias("sends"),
+        F.coalesce(F.min_by("file", F.when(failed, F.col("finished_ns"))), F.min("file")).alias("file"),
+        F.coalesce(F.min_by("n", F.when(failed, F.col("finished_ns"))), F.min("n")).alias("n"),
+    )
+    return observations(
+        by_trial,
+        trial_unit(),
+        Value(
+            measure="failed_share",
+            value=F.col("share"),
+            file=F.col("file"),
+            line=F.col("n"),
+            operation=F.concat(F.lit("of "), F.col("sends"), F.lit(" sends around the fault")),
+        ),
+    )

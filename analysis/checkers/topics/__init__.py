@@ -1,0 +1,1 @@
+"""Topics, routes and name servers."""

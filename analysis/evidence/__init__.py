@@ -1,0 +1,1 @@
+"""What was recorded, as tables: records, trials, and who consumed what."""

@@ -1,0 +1,228 @@
+"""The tables of the analysis, written out. Nothing is ever inferred.
+
+``HISTORY`` is the union of a client process's records, ``EVENTS`` of a trial's; ``type`` tells which fields a record
+has, the others are null. The meaning of each field is in ``harness/rundir/run.py``. Fields that nothing is decided by
+(a message's id, an error's class) are left in the files: each one costs, two million times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+_STRING, _LONG, _INT, _DOUBLE, _BOOLEAN = StringType(), LongType(), IntegerType(), DoubleType(), BooleanType()
+
+DAMAGED = "damaged"
+"""The ``type`` of a line that is no whole record: what a kill leaves at the end of a file."""
+
+CORRUPT_COLUMN = "damaged_text"
+
+SAFEPOINT = "safepoint"
+"""What stopped a JVM, where it was no collection."""
+
+
+def _table(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])
+
+
+HISTORY = _table(
+    type=_STRING,
+    n=_LONG,
+    process=_STRING,
+    instance=_STRING,
+    # send
+    topic=_STRING,
+    key=_STRING,
+    seq=_LONG,
+    intended_ns=_LONG,
+    started_ns=_LONG,
+    finished_ns=_LONG,
+    outcome=_STRING,
+    code=_INT,
+    remark=_STRING,
+    broker=_STRING,
+    queue=_INT,
+    offset=_LONG,
+    # consume
+    group=_STRING,
+    reconsume=_LONG,
+    # rpc
+    thread=_STRING,
+    address=_STRING,
+    asked=ArrayType(_STRING),
+    granted=ArrayType(_STRING),
+    # instance
+    event=_STRING,
+    at_ns=_LONG,
+    client_id=_STRING,
+    # threads
+    parked=_LONG,
+    busy=_LONG,
+    # anchor
+    mono_ns=_LONG,
+    wall_us=_LONG,
+    damaged_text=_STRING,
+)
+
+EVENTS = _table(
+    type=_STRING,
+    n=_LONG,
+    at_ns=_LONG,
+    # phase
+    phase=_STRING,
+    event=_STRING,
+    # fault
+    fault=_STRING,
+    state=_STRING,
+    target=_STRING,
+    asked_ms=_DOUBLE,
+    achieved_ms=_DOUBLE,
+    detail=_STRING,
+    exercised=_BOOLEAN,
+    # append
+    node=_STRING,
+    entry_ns=_LONG,
+    delay_end_ns=_LONG,
+    exit_ns=_LONG,
+    # hiccup
+    from_ns=_LONG,
+    late_ms_max=_DOUBLE,
+    samples=_LONG,
+    # lock_probe; its queue is text such as broker-a:3, that of store_max a number
+    group=_STRING,
+    as_group=_STRING,
+    queue=_STRING,
+    asked_broker=_STRING,
+    granted=_BOOLEAN,
+    # probe
+    measure=_STRING,
+    value=_DOUBLE,
+    of=_STRING,
+    params=_STRING,
+    # route
+    registered=_STRING,
+    routed=_STRING,
+    # drain
+    complete=_BOOLEAN,
+    remaining=_LONG,
+    # store_max
+    topic=_STRING,
+    broker=_STRING,
+    min_offset=_LONG,
+    max_offset=_LONG,
+    consumer_offset=_LONG,
+    moment=_STRING,
+    # topic_shape
+    write_queues=_LONG,
+    read_queues=_LONG,
+    folders=_LONG,
+    # reading
+    name=_STRING,
+    # request
+    kind=_STRING,
+    started_ns=_LONG,
+    finished_ns=_LONG,
+    code=_INT,
+    # anchor
+    process=_STRING,
+    mono_ns=_LONG,
+    wall_us=_LONG,
+    damaged_text=_STRING,
+)
+
+TRIALS = _table(
+    trial=_STRING,
+    incident=_STRING,
+    arm=_STRING,
+    release=_STRING,
+    deployment=_STRING,
+    topic=_STRING,
+    grouped=_BOOLEAN,
+    fault=_STRING,
+    fault_ns=_LONG,
+    fault_line=_LONG,
+    fault_target=_STRING,
+    hold_from_ns=_LONG,
+    hold_to_ns=_LONG,
+    end_ns=_LONG,
+    append_node=_STRING,
+    append_entry_ns=_LONG,
+    append_exit_ns=_LONG,
+    append_line=_LONG,
+    drained=_BOOLEAN,
+    drain_line=_LONG,
+    wall_minus_mono_us=_LONG,
+    wait_limit_ms=_DOUBLE,
+    lock_life_ms=_DOUBLE,
+    sends=_LONG,
+)
+"""One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""
+
+FREEZES = _table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
+"""The time in which a trial's file system was frozen, on the wall clock."""
+
+OBSERVATIONS = _table(
+    measure=_STRING,
+    trial=_STRING,
+    deployment=_STRING,
+    unit=_STRING,
+    params=_STRING,
+    value=_DOUBLE,
+    censored=_BOOLEAN,
+    file=_STRING,
+    line=_LONG,
+    operation=_STRING,
+)
+"""What a checker gives: one value a row. ``params`` is a JSON object of the measure's own parameters; ``trial`` is null
+for what is true of a whole deployment. ``file`` (relative to the run directory), ``line`` and ``operation`` say where
+the value can be looked up."""
+
+LOG_FILES = _table(
+    file=_STRING, deployment=_STRING, node=_STRING, trial=_STRING, name=_STRING, kind=_STRING, zone=_STRING
+)
+"""Log files of a run. ``name`` is without the rotation's number, ``kind`` tells the parser."""
+
+
+def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: StructType) -> DataFrame:
+    """A small table from the driver, written as SQL's VALUES.
+
+    That makes it a constant of the plan: no Python worker, no job to make it and none to broadcast it.
+    """
+    casts = [f"CAST(`{field.name}` AS {field.dataType.simpleString()}) AS `{field.name}`" for field in schema.fields]
+    names = ", ".join(f"`{name}`" for name in schema.names)
+    listed = [f"({', '.join(_literal(row.get(name)) for name in schema.names)})" for row in rows]
+    values = ", ".join(listed) or f"({', '.join('NULL' for _ in schema.names)})"
+    # Every part is either a name of a schema of this file or an escaped literal.
+    query = f"SELECT {', '.join(casts)} FROM VALUES {values} AS given({names})"
+    return spark.sql(query if rows else query + " WHERE false")
+
+
+def _literal(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case int():
+            return f"{value}L"
+        case float():
+            return f"{value!r}D"
+        case _:
+            # A Unicode escape for all but plain letters, so that no quoting rule of the parser's settings matters.
+            text = "".join(
+                c if c.isalnum() and c.isascii() else f"\\u{ord(c):04X}" if ord(c) < 0x10000 else "?"
+                for c in str(value)
+            )
+            return f"'{text}'"

@@ -1,0 +1,311 @@
+"""Each trial's windows and stamps, from its events: when the fault began, how long it was held, when it all ended.
+
+One small job gives all trials; the result goes back into Spark as a constant that every checker joins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812  # noqa: N812
+
+from analysis.evidence.records import Records
+from analysis.evidence.run_directory import FREEZE, RunDirectory, Trial
+from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
+
+WAIT_LIMIT_MS = 200.0
+"""``waitTimeMillsInSendQueue`` of org.apache.rocketmq.common.BrokerConfig in 4.6.0, 4.9.7 and 5.3.3."""
+
+LOCK_LIFE_MS = 60_000.0
+"""``REBALANCE_LOCK_MAX_LIVE_TIME`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager in all three."""
+
+_HICCUP_LEAD_NS = 1_000_000_000
+"""The probe is looked at from this long before the fault."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialFacts:
+    """What a trial's own records say about it. Nanoseconds are monotonic; None where there is no such record.
+
+    ``hiccup_ms_max`` is the worst oversleep from one second before the fault to the end of the hold;
+    ``wall_step_ms`` the largest move of the wall clock between two anchors of one process. ``stopped_ms`` is for how long
+    at most one safepoint of the stalled broker lay within a freeze; None when its log says nothing at all.
+    """
+
+    trial: Trial
+    fault: str | None
+    states: frozenset[str]
+    injecting_ns: int | None
+    injected_ns: int | None
+    asked_ms: float | None
+    achieved_ms: float | None
+    fault_ns: int | None
+    fault_line: int | None
+    hold_from_ns: int | None
+    hold_to_ns: int | None
+    end_ns: int | None
+    appends: int
+    append_node: str | None
+    append_entry_ns: int | None
+    append_exit_ns: int | None
+    append_line: int | None
+    drained: bool | None
+    remaining: int | None
+    drain_line: int | None
+    hiccup_ms_max: float | None
+    wall_minus_mono_us: int | None
+    wall_step_ms: float
+    sends: int
+    records: int
+    damaged_lines: int
+    healed_ns: int | None = None
+    stopped_ms: float | None = None
+    did_not_bite: str | None = None
+    """Why the fault itself says that it did not bite."""
+    fault_target: str | None = None
+    """The node that it was done to, where it was done to one."""
+
+
+def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = None) -> list[TrialFacts]:
+    """The facts of all trials of the run, in its order; a trial without events has facts full of None.
+
+    ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need.
+    """
+    events = _from_events(records.events)
+    clocks = _clocks(records.anchors)
+    history = _history_counts(records)
+    rows = {
+        row["trial"]: row.asDict()
+        for row in events.join(clocks, "trial", "full").join(history, "trial", "full").collect()
+    }
+    facts = [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
+    return facts if stops is None else _with_stops(facts, stops)
+
+
+def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
+    """A thread that waits for a frozen page reaches no safepoint, so that a safepoint then stops the whole broker."""
+    frozen = [item for item in facts if item.trial.injection == FREEZE and _frozen_node(item) is not None]
+    if not frozen:
+        return facts
+    windows = frame_of(stops.sparkSession, [_freeze_window(item) for item in frozen], FREEZES)
+    # A stop is logged when it ends, in whole milliseconds.
+    from_us = F.col("wall_us") - F.col("stopped_ms") * 1000
+    within_ms = (F.least("to_us", F.col("wall_us")) - F.greatest(F.col("from_us"), from_us)) / 1000
+    longest = (
+        stops.where(F.col("what") == SAFEPOINT)
+        .join(F.broadcast(windows), ["deployment", "node"])
+        .groupBy("trial_name")
+        .agg(F.max(F.greatest(within_ms, F.lit(0.0))).alias("stopped_ms"))
+    )
+    found = {row["trial_name"]: row["stopped_ms"] for row in longest.collect()}
+    return [dataclasses.replace(item, stopped_ms=found.get(item.trial.trial)) for item in facts]
+
+
+def _frozen_node(facts: TrialFacts) -> str | None:
+    """The broker whose append was stamped, else the one whose store was frozen whatever its appends did meanwhile."""
+    return facts.append_node or facts.fault_target
+
+
+def _freeze_window(facts: TrialFacts) -> dict[str, object]:
+    def wall_us(mono_ns: int | None) -> int | None:
+        offset = facts.wall_minus_mono_us
+        return None if mono_ns is None or offset is None else mono_ns // 1000 + offset
+
+    return {
+        "trial_name": facts.trial.trial,
+        "deployment": facts.trial.deployment,
+        "node": _frozen_node(facts),
+        "from_us": wall_us(facts.injected_ns),
+        "to_us": wall_us(facts.healed_ns),
+    }
+
+
+def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]) -> DataFrame:
+    """The facts as a table with the columns of ``schema.TRIALS``, small enough to be joined by broadcast."""
+    return F.broadcast(frame_of(spark, [_row(item, run) for item in facts], TRIALS))
+
+
+def wait_limit_ms(trial: Trial, run: RunDirectory) -> float:
+    """How old a request in the send queue may become: what the broker was told last, else the default."""
+    deployment = run.deployment(trial.deployment)
+    name = "waitTimeMillsInSendQueue"
+    told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
+    return float(told) if told else WAIT_LIMIT_MS
+
+
+def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
+    """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
+    deployment = run.deployment(trial.deployment)
+    told = deployment.properties.get("rocketmq.broker.rebalance.lockMaxLiveTime") if deployment else None
+    return float(told) if told else LOCK_LIFE_MS
+
+
+def _from_events(events: DataFrame) -> DataFrame:
+    kind = F.col("type")
+
+    def stamp(column: str, condition: Column, *, first: bool = True) -> Column:
+        picked = F.when(condition, F.col(column))
+        return F.min(picked) if first else F.max(picked)
+
+    def phase(name: str, event: str) -> Column:
+        return (kind == "phase") & (F.col("phase") == name) & (F.col("event") == event)
+
+    def fault(state: str) -> Column:
+        return (kind == "fault") & (F.col("state") == state)
+
+    hiccup = F.struct("from_ns", "at_ns", "late_ms_max")
+    grouped = events.groupBy("trial").agg(
+        F.max(F.when(kind == "fault", F.col("fault"))).alias("fault"),
+        F.max(F.when((kind == "fault") & (F.col("target") != ""), F.col("target"))).alias("fault_target"),
+        F.collect_set(F.when(kind == "fault", F.col("state"))).alias("states"),
+        stamp("at_ns", fault("injecting")).alias("injecting_ns"),
+        stamp("n", fault("injecting")).alias("fault_line"),
+        stamp("at_ns", fault("injected")).alias("injected_ns"),
+        stamp("at_ns", fault("healed")).alias("healed_ns"),
+        F.max("asked_ms").alias("asked_ms"),
+        F.max("achieved_ms").alias("achieved_ms"),
+        F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("did_not_bite"),
+        stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
+        stamp("n", phase("inject", "begin")).alias("inject_line"),
+        stamp("at_ns", phase("hold", "begin")).alias("hold_from_ns"),
+        stamp("at_ns", phase("hold", "end"), first=False).alias("hold_to_ns"),
+        stamp("at_ns", phase("drain", "end"), first=False).alias("drain_to_ns"),
+        stamp("at_ns", phase("collect", "begin")).alias("collect_ns"),
+        stamp("at_ns", phase("down", "begin")).alias("down_ns"),
+        F.max("at_ns").alias("last_ns"),
+        F.count(F.when(kind == "append", 1)).alias("appends"),
+        F.min_by("node", F.when(kind == "append", F.col("entry_ns"))).alias("append_node"),
+        stamp("entry_ns", kind == "append").alias("append_entry_ns"),
+        F.min_by("exit_ns", F.when(kind == "append", F.col("entry_ns"))).alias("append_exit_ns"),
+        F.min_by("n", F.when(kind == "append", F.col("entry_ns"))).alias("append_line"),
+        F.max_by("complete", F.when(kind == "drain", F.col("n"))).alias("drained"),
+        F.max_by("remaining", F.when(kind == "drain", F.col("n"))).alias("remaining"),
+        stamp("n", kind == "drain", first=False).alias("drain_line"),
+        F.collect_list(F.when(kind == "hiccup", hiccup)).alias("hiccups"),
+        F.count("*").alias("events"),
+    )
+    fault_ns = F.coalesce("injecting_ns", "inject_ns", "hold_from_ns")
+    probed = F.filter(
+        "hiccups",
+        lambda item: (
+            (item["at_ns"] >= F.col("fault_ns") - _HICCUP_LEAD_NS)
+            & (item["from_ns"] <= F.coalesce("hold_to_ns", "last_ns"))
+        ),
+    )
+    return (
+        grouped.withColumn("fault_ns", fault_ns)
+        .withColumn("fault_line", F.coalesce("fault_line", "inject_line"))
+        .withColumn("end_ns", F.coalesce("drain_to_ns", "collect_ns", "down_ns", "last_ns"))
+        .withColumn("hiccup_ms_max", F.array_max(F.transform(probed, lambda item: item["late_ms_max"])))
+        .drop("hiccups")
+    )
+
+
+def _clocks(anchors: DataFrame) -> DataFrame:
+    """Wall minus monotonic by trial, and the largest step of it between neighbouring anchors of one file."""
+    by_file = Window.partitionBy("trial", "file").orderBy("mono_ns")
+    offset = F.col("wall_us") - F.expr("mono_ns div 1000")
+    return (
+        anchors.select("trial", offset.alias("offset_us"), (offset - F.lag(offset).over(by_file)).alias("moved_us"))
+        .groupBy("trial")
+        .agg(
+            F.percentile_approx("offset_us", 0.5).alias("wall_minus_mono_us"),
+            F.coalesce(F.max(F.abs("moved_us")), F.lit(0)).alias("wall_step_us"),
+        )
+    )
+
+
+def _history_counts(records: Records) -> DataFrame:
+    kinds = {"sends": records.sends, "consumptions": records.consumptions, "damaged_lines": records.damaged}
+    each = [table.select("trial", F.lit(name).alias("kind")) for name, table in kinds.items()]
+    return (
+        functools.reduce(DataFrame.unionByName, each)
+        .groupBy("trial")
+        .agg(*[F.count(F.when(F.col("kind") == name, 1)).alias(name) for name in kinds])
+    )
+
+
+def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
+    def whole(name: str) -> int | None:
+        value = row.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def real(name: str) -> float | None:
+        value = row.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    def text(name: str) -> str | None:
+        value = row.get(name)
+        return value if isinstance(value, str) else None
+
+    states = row.get("states")
+    drained = row.get("drained")
+    return TrialFacts(
+        trial=trial,
+        fault=text("fault"),
+        states=frozenset(str(state) for state in states) if isinstance(states, list) else frozenset(),
+        injecting_ns=whole("injecting_ns"),
+        injected_ns=whole("injected_ns"),
+        asked_ms=real("asked_ms"),
+        achieved_ms=real("achieved_ms"),
+        fault_ns=whole("fault_ns"),
+        fault_line=whole("fault_line"),
+        hold_from_ns=whole("hold_from_ns"),
+        hold_to_ns=whole("hold_to_ns"),
+        end_ns=whole("end_ns"),
+        appends=whole("appends") or 0,
+        append_node=text("append_node"),
+        append_entry_ns=whole("append_entry_ns"),
+        append_exit_ns=whole("append_exit_ns"),
+        append_line=whole("append_line"),
+        drained=drained if isinstance(drained, bool) else None,
+        remaining=whole("remaining"),
+        drain_line=whole("drain_line"),
+        hiccup_ms_max=real("hiccup_ms_max"),
+        wall_minus_mono_us=whole("wall_minus_mono_us"),
+        wall_step_ms=(real("wall_step_us") or 0.0) / 1000,
+        sends=whole("sends") or 0,
+        records=(whole("sends") or 0) + (whole("consumptions") or 0),
+        damaged_lines=whole("damaged_lines") or 0,
+        healed_ns=whole("healed_ns"),
+        did_not_bite=text("did_not_bite"),
+        fault_target=text("fault_target"),
+    )
+
+
+def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
+    trial = facts.trial
+    return {
+        "trial": trial.trial,
+        "incident": trial.incident,
+        "arm": trial.arm,
+        "release": trial.release,
+        "deployment": trial.deployment,
+        "topic": trial.topic,
+        "grouped": bool(trial.groups),
+        "fault": facts.fault,
+        "fault_ns": facts.fault_ns,
+        "fault_line": facts.fault_line,
+        "fault_target": facts.fault_target,
+        "hold_from_ns": facts.hold_from_ns,
+        "hold_to_ns": facts.hold_to_ns,
+        "end_ns": facts.end_ns,
+        "append_node": facts.append_node,
+        "append_entry_ns": facts.append_entry_ns,
+        "append_exit_ns": facts.append_exit_ns,
+        "append_line": facts.append_line,
+        "drained": facts.drained,
+        "drain_line": facts.drain_line,
+        "wall_minus_mono_us": facts.wall_minus_mono_us,
+        "wait_limit_ms": wait_limit_ms(trial, run),
+        "lock_life_ms": lock_life_ms(trial, run),
+        "sends": facts.sends,
+    }
+
+
+OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners", "cut-off-owners", "kill-owners-restart-broker")
+"""The faults that make queues change hands."""

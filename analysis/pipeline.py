@@ -1,0 +1,162 @@
+"""The whole analysis of a run directory: histories and logs in, findings out. It needs no cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
+
+from analysis.checkers.base import Inputs
+from analysis.evidence.consumption import fold_consumption
+from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
+from analysis.evidence.run_directory import RunDirectory, read_run_directory
+from analysis.evidence.tables import OBSERVATIONS
+from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.logs.lines import FileCount
+from analysis.logs.tables import load_logs
+from analysis.observe import Observed, observe
+from analysis.report import collect
+from analysis.spark import SparkPlace, closing_session, for_small_tables
+from analysis.stall_model import model
+from analysis.stall_model.document import write_law
+from analysis.verdicts import validity
+from analysis.verdicts.evidence import Evidence, TrialValidity
+from analysis.verdicts.excerpts import with_excerpts
+from analysis.verdicts.judge import findings
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
+
+Progress = Callable[[str], None]
+
+COMPILED_BYTES_MIN = 100 * 2**20
+"""Of histories. For fewer, compiling the checkers' expressions takes longer than it saves: of 440 MB they took 32 s instead of
+61 s, in one run each."""
+
+
+def analyze(
+    run_dir: Path,
+    scenarios: Sequence[Scenario],
+    place: SparkPlace,
+    progress: Progress | None = None,
+) -> list[Finding]:
+    """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
+
+    ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
+    is told each step in words. Writes ``findings.json``, ``collect.json`` and the tables in Parquet to
+    ``RUN/analysis/``, replacing those of an earlier analysis.
+
+    Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
+    of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
+    """
+    run = read_run_directory(run_dir)
+    say = progress or _silent
+    say("starting Spark")
+    with closing_session(place) as spark:
+        return analyze_in(spark, run, scenarios, say)
+
+
+def analyze_in(
+    spark: SparkSession, run: RunDirectory, scenarios: Sequence[Scenario], progress: Progress | None = None
+) -> list[Finding]:
+    """As :func:`analyze`, in a session that the caller has and keeps."""
+    say = progress or _silent
+    folder = run.path / ANALYSIS_FOLDER
+    _fresh(folder)
+    known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
+    say(f"reading {len(run.history_files())} histories, and logs")
+    # Side by side: each alone leaves a core idle while it lists files and plans.
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        reading = pool.submit(load_records, spark, run)
+        logs = load_logs(spark, run)
+        records = reading.result()
+    facts = trial_facts(records, run, logs.stops)
+    judged = validity.judge(facts, known)
+    trials = trials_frame(spark, run, facts)
+    say("ordering consumptions")
+    consumption = fold_consumption(spark, records.consumptions, trials, run)
+    say("checking")
+    if sum(path.stat().st_size for path in run.history_files()) < COMPILED_BYTES_MIN:
+        for_small_tables(spark)
+    inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
+    observed = observe(inputs, judged, known)
+    say("deciding, and writing the report's data")
+    # Verdicts are computed here, in Python, while Spark is at the tables.
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
+        write_law(run.path, model.score(run, observed.observations, judged))
+        evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
+        found = with_excerpts(findings(known, evidence), run.path)
+        series = writing.result()
+    spark.catalog.clearCache()
+    _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts)
+    return found
+
+
+def _write_tables(
+    spark: SparkSession,
+    folder: Path,
+    observed: Observed,
+    records: Records,
+    trials: DataFrame,
+    facts: Sequence[TrialFacts],
+    judged: Sequence[TrialValidity],
+) -> collect.Json:
+    """Keep the observations, and return the series that the report draws."""
+    schema = StructType([*OBSERVATIONS.fields, StructField("checker", StringType())])
+    # By way of a file: rows that are handed over would all be in each task's message, on Java's small heap.
+    draft = folder / "observations.jsonl"
+    with draft.open("w") as out:
+        for checker, rows in observed.rows.items():
+            for row in rows:
+                out.write(json.dumps(dict(zip(schema.names, (*row, checker), strict=True))) + "\n")
+    keep(spark, spark.read.schema(schema).json(str(draft)), folder / "observations.parquet")
+    draft.unlink()
+    return collect.series_json(records, trials, facts, judged)
+
+
+def _write(
+    folder: Path,
+    run: RunDirectory,
+    scenarios: Sequence[Scenario],
+    found: Sequence[Finding],
+    observed: Observed,
+    trials: collect.Json,
+    series: collect.Json,
+    counts: Sequence[FileCount],
+) -> None:
+    as_json = collect.findings_json(found)
+    collect.write_json(folder / "findings.json", as_json)
+    manifest = dict(run.manifest.document)
+    if run.problems:
+        notes = manifest.get("notes")
+        manifest["notes"] = [*(notes if isinstance(notes, list) else []), *run.problems]
+    collect.write_json(
+        folder / "collect.json",
+        {
+            "schema": run.manifest.document["schema"],
+            "manifest": manifest,
+            "findings": as_json["findings"] if isinstance(as_json, dict) else [],
+            "claims": collect.claims_json(scenarios),
+            "incidents": collect.incidents_json(scenarios),
+            "trials": trials,
+            "series": series,
+            "distributions": collect.distributions_json(observed.observations, scenarios),
+            "logs": collect.logs_json(counts),
+        },
+    )
+
+
+def _fresh(folder: Path) -> None:
+    """An analysis replaces the one before as a whole, so that no table of another version stays between its own."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir()
+
+
+def _silent(_: str) -> None:
+    return

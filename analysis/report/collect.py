@@ -1,0 +1,280 @@
+"""``RUN/analysis/findings.json`` and ``report_data.json``: all that the report needs, without Spark."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.evidence.records import Records
+from analysis.evidence.trials import TrialFacts
+from analysis.logs.lines import FileCount
+from analysis.verdicts.evidence import TrialValidity, cell_of, unit_of
+from analysis.verdicts.observations import Observation
+from harness.model.cells import Parameters
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
+from harness.rundir.layout import RUN_SCHEMA
+
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+
+VALUES_MAX = 1_000
+"""A distribution with more values is thinned to this many of its order statistics, evenly spaced."""
+
+SERIES_MAX = 150
+"""At a hundred bins each, these stay below two megabytes of the page."""
+
+_BEFORE_S, _AFTER_S = 30.0, 180.0
+_BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
+
+
+def write_json(path: Path, value: Json) -> None:
+    """Replace the file as a whole; numbers that JSON does not have become null."""
+    draft = path.with_name(path.name + ".tmp")
+    draft.write_text(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def findings_json(findings: Sequence[Finding]) -> Json:
+    """The findings as JSON values, under a schema number."""
+    return {"schema": RUN_SCHEMA, "findings": [dataclasses.asdict(item) for item in findings]}
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+# --- trials, claims, logs ---------------------------------------------------------------------------------------------
+
+
+def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> Json:
+    """Every trial with whether it counts and why not."""
+    known = {item.trial: item for item in validity}
+    return [
+        {
+            "trial": item.trial.trial,
+            "incident": item.trial.incident,
+            "arm": item.trial.arm,
+            "params": dict(item.trial.params),
+            "release": item.trial.release,
+            "way": item.trial.way,
+            "deployment": item.trial.deployment,
+            "valid": known[item.trial.trial].valid,
+            "reasons": [
+                *[doubt.words for doubt in known[item.trial.trial].doubts],
+                *known[item.trial.trial].notes,
+            ],
+            "hiccup_ms_max": item.hiccup_ms_max,
+        }
+        for item in facts
+    ]
+
+
+def claims_json(scenarios: Sequence[Scenario]) -> Json:
+    """What each claim says and how it is read."""
+    return {
+        claim.id: {
+            "says": claim.says,
+            "reading": claim.reading,
+            "article": claim.article,
+            "incident": scenario.name,
+        }
+        for scenario in scenarios
+        for claim in scenario.claims
+    }
+
+
+def incidents_json(scenarios: Sequence[Scenario]) -> Json:
+    """Title and summary of each incident."""
+    return {item.name: {"title": item.title, "summary": item.summary} for item in scenarios}
+
+
+def logs_json(counts: Sequence[FileCount]) -> Json:
+    """The log files with lines that no parser knew."""
+    return {
+        "unmatched": [
+            {"file": item.file, "lines": item.lines, "unmatched": item.unmatched, "sample": list(item.sample)}
+            for item in counts
+            if item.unmatched
+        ]
+    }
+
+
+# --- distributions ----------------------------------------------------------------------------------------------------
+
+
+def distributions_json(observations: Sequence[Observation], scenarios: Sequence[Scenario]) -> Json:
+    """The values of every measure that a claim uses or a scenario shows, by cell; parameters of the measure apart."""
+    used = {(scenario.name, measure) for scenario in scenarios for measure in scenario.measures()}
+    cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
+    for item in observations:
+        if (item.incident, item.measure) in used:
+            cells[item.incident, item.release, item.way, item.arm, item.measure, cell_of(item.params)].append(item)
+    return [
+        {
+            "incident": observed[0].incident,
+            "release": observed[0].release,
+            "way": observed[0].way,
+            "arm": observed[0].arm,
+            "params": dict(observed[0].params),
+            "measure": observed[0].measure,
+            "unit": unit_of(observed[0].measure),
+            "values": [_rounded(item.value) for item in shown],
+            "censored": [item.censored for item in shown],
+        }
+        for observed in cells.values()
+        if (shown := _thinned(observed))
+    ]
+
+
+def _thinned(observed: Sequence[Observation]) -> list[Observation]:
+    ordered = sorted(observed, key=lambda item: item.value)
+    if len(ordered) <= VALUES_MAX:
+        return ordered
+    step = (len(ordered) - 1) / (VALUES_MAX - 1)
+    return [ordered[round(index * step)] for index in range(VALUES_MAX)]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+# --- time series ------------------------------------------------------------------------------------------------------
+
+
+def series_json(
+    records: Records, trials: DataFrame, facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]
+) -> Json:
+    """Rates and delays over time of the first trial that counts of each cell; time is relative to the fault."""
+    chosen = _representatives(facts, validity)
+    if not chosen:
+        return []
+    bins: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
+    for row in _binned(records, trials.where(F.col("trial").isin([item.trial.trial for item in chosen]))).collect():
+        bins[row["trial"]][row["bin"]] = {
+            name: value for name, value in row.asDict().items() if name not in {"trial", "bin"} and value is not None
+        }
+    return [_series(item, bins[item.trial.trial]) for item in chosen if bins[item.trial.trial]]
+
+
+def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> list[TrialFacts]:
+    counting = {item.trial for item in validity if item.valid}
+    chosen: dict[tuple[object, ...], TrialFacts] = {}
+    for item in facts:
+        trial = item.trial
+        if trial.trial in counting and item.fault_ns is not None:
+            chosen.setdefault((trial.incident, trial.release, trial.way, trial.arm, cell_of(trial.params)), item)
+    return list(chosen.values())[:SERIES_MAX]
+
+
+def _binned(records: Records, trials: DataFrame) -> DataFrame:
+    """One row for each trial and bin. Sends lie in the bin in which they were due, consumptions where they began."""
+    window = trials.select(
+        "trial",
+        "fault_ns",
+        F.when(F.col("grouped"), F.lit(_BIN_MS_CONSUMPTION)).otherwise(F.lit(_BIN_MS_SENDS)).alias("bin_ms"),
+        "grouped",
+    )
+
+    def bin_of(column: str) -> Column:
+        return F.floor((F.col(column) - F.col("fault_ns")) / (F.col("bin_ms") * 1_000_000)).alias("bin")
+
+    def in_range(column: str) -> Column:
+        after_s = (F.col(column) - F.col("fault_ns")) / 1e9
+        return after_s.between(-_BEFORE_S, _AFTER_S)
+
+    outcome = F.col("outcome")
+    latency_ms = F.when(~F.col("grouped"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6)
+    sends = (
+        records.sends.join(window, "trial")
+        .where(in_range("intended_ns"))
+        .groupBy("trial", bin_of("intended_ns"))
+        .agg(
+            F.count("*").alias("sent"),
+            F.count(F.when(outcome == "ok", 1)).alias("ok"),
+            F.count(F.when(outcome == "failed", 1)).alias("failed"),
+            F.percentile_approx(latency_ms, 0.5, 200).alias("send_p50_ms"),
+            F.max(latency_ms).alias("send_max_ms"),
+        )
+    )
+    delay_ms = (F.col("started_ns") - F.col("intended_ns")) / 1e6
+    consumed = (
+        records.consumptions.select("trial", "started_ns", "intended_ns")
+        .join(window, "trial")
+        .where(in_range("started_ns"))
+        .groupBy("trial", bin_of("started_ns"))
+        .agg(
+            F.count("*").alias("consumed"),
+            F.percentile_approx(delay_ms, 0.5, 200).alias("delay_p50_ms"),
+            F.max(delay_ms).alias("delay_max_ms"),
+        )
+    )
+    return sends.join(consumed, ["trial", "bin"], "full").select(
+        "trial",
+        F.col("bin").cast("int").alias("bin"),
+        "sent",
+        "ok",
+        "failed",
+        "consumed",
+        F.coalesce("delay_p50_ms", "send_p50_ms").alias("delay_p50_ms"),
+        F.coalesce("delay_max_ms", "send_max_ms").alias("delay_max_ms"),
+    )
+
+
+def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Json:
+    bin_ms = _BIN_MS_CONSUMPTION if facts.trial.groups else _BIN_MS_SENDS
+    span = range(min(bins), max(bins) + 1)
+
+    def counted(name: str) -> list[float]:
+        return [bins.get(at, {}).get(name, 0) for at in span]
+
+    def measured(name: str) -> list[float | None]:
+        return [_rounded(value) if (value := bins.get(at, {}).get(name)) is not None else None for at in span]
+
+    return {
+        "incident": facts.trial.incident,
+        "release": facts.trial.release,
+        "way": facts.trial.way,
+        "arm": facts.trial.arm,
+        "params": _params(facts.trial.params),
+        "trial": facts.trial.trial,
+        "client": facts.trial.client,
+        "bin_ms": bin_ms,
+        "fault_s": _fault_s(facts),
+        "t_s": [round(at * bin_ms / 1000, 3) for at in span],
+        "sent": counted("sent"),
+        "ok": counted("ok"),
+        "failed": counted("failed"),
+        "consumed": counted("consumed"),
+        "delay_p50_ms": measured("delay_p50_ms"),
+        "delay_max_ms": measured("delay_max_ms"),
+    }
+
+
+def _params(params: Parameters) -> Json:
+    return dict(params)
+
+
+def _fault_s(facts: TrialFacts) -> Json:
+    """The time to shade: the stalled append itself, or from the owners' end to the end of the hold; None without a fault.
+
+    A killed owner stays dead; the hold ends when its successors have every queue.
+    """
+    if facts.fault_ns is None or facts.injecting_ns is None or facts.fault in (None, "none"):
+        return None
+    start = facts.append_entry_ns or facts.injecting_ns
+    end = facts.append_exit_ns or facts.hold_to_ns or facts.injected_ns or start
+    return [round((start - facts.fault_ns) / 1e9, 4), round((end - facts.fault_ns) / 1e9, 4)]

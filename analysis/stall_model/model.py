@@ -1,0 +1,194 @@
+"""The law of a stalled append: how many requests each keyword takes, from the mechanism alone, against what was counted.
+
+A stall of S ms meets R sends a second. The cleaner looks every T = 10 ms (BrokerFastFailure.start of all three releases),
+so that its last look before a given moment lies T/2 before it on average. W is waitTimeMillsInSendQueue, P is
+osPageCacheBusyTimeOutMills, and n threads take requests, of which the stalled append holds one:
+
+- while the lock is not older than P, whatever has waited for W is removed: TIMEOUT_CLEAN_QUEUE takes what came from the
+  n-th request on until W before the last look, R * (min(S, P) - W - T/2) - (n - 1);
+- once it is older, the first look empties the queue: PCBUSY_CLEAN_QUEUE takes R * (min(W, P) + T/2);
+- and everything that comes until the end is rejected: REJECTREQUEST takes R * (S - P).
+
+None is less than zero. No number is fitted: R, W and P are what was set, n is the release's own default, and S is what the
+rule in the broker measured of that stall. The form leaves out what happens in the milliseconds in which a lock is taken
+and given back, the way of a request through the network, and everything that stops the broker as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from analysis.evidence.run_directory import RunDirectory, Trial
+from analysis.verdicts.evidence import TrialValidity
+from analysis.verdicts.observations import Observation
+from analysis.verdicts.stats import garwood
+from harness.model.cells import Parameters
+
+INCIDENT = "append-stall"
+TIMEOUT, PCBUSY, REJECT = "TIMEOUT_CLEAN_QUEUE", "PCBUSY_CLEAN_QUEUE", "REJECTREQUEST"
+KEYWORDS = (TIMEOUT, PCBUSY, REJECT, "PC_SYNCHRONIZED", "OVERLOAD")
+
+PERIOD_MS = 10.0
+WAIT_MS, BUSY_MS = 200.0, 1000.0
+"""Defaults of org.apache.rocketmq.common.BrokerConfig and org.apache.rocketmq.store.config.MessageStoreConfig."""
+SHARE_OFF_MAX = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stall:
+    """What the form is given: milliseconds, sends a second, and the number of send threads."""
+
+    stall_ms: float
+    rate_hz: float
+    wait_ms: float
+    busy_ms: float
+    threads: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawRow:
+    """One keyword in one cell: means over its trials, and by how much they may differ."""
+
+    release: str
+    injection: str
+    arm: str
+    params: Parameters
+    wait_ms: float
+    busy_ms: float
+    keyword: str
+    trials: int
+    predicted: float
+    measured: float
+    allowed: float
+    within: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Law:
+    """Every cell's rows, and the trials that were left out with the reason."""
+
+    rows: tuple[LawRow, ...]
+    left_out: tuple[str, ...]
+
+    def cells(self) -> tuple[int, int]:
+        """How many cells there are, and in how many every keyword is within what is allowed."""
+        found: dict[tuple[object, ...], bool] = {}
+        for row in self.rows:
+            key = (row.release, row.injection, row.arm, tuple(sorted(row.params.items())))
+            found[key] = found.get(key, True) and row.within
+        return len(found), sum(found.values())
+
+    def to_json(self) -> dict[str, object]:
+        """For ``law.json``."""
+        cells, within = self.cells()
+        rows = [asdict(row) for row in self.rows]
+        return {"schema": 1, "cells": cells, "within": within, "rows": rows, "left_out": list(self.left_out)}
+
+
+def predict(stall: Stall) -> dict[str, float]:
+    """Requests by keyword."""
+    per_ms = stall.rate_hz / 1000
+    is_busy = stall.stall_ms > stall.busy_ms
+    counted_ms = min(stall.stall_ms, stall.busy_ms)
+    aged = per_ms * (counted_ms - stall.wait_ms - PERIOD_MS / 2) - (stall.threads - 1)
+    emptied = per_ms * (min(stall.wait_ms, stall.busy_ms) + PERIOD_MS / 2)
+    return {
+        TIMEOUT: max(0.0, aged),
+        PCBUSY: emptied if is_busy else 0.0,
+        REJECT: per_ms * (stall.stall_ms - stall.busy_ms) if is_busy else 0.0,
+        "PC_SYNCHRONIZED": 0.0,
+        "OVERLOAD": 0.0,
+    }
+
+
+def allowed(predicted: float, rate_hz: float, trials: int) -> float:
+    """5 %, what comes in one period of the cleaner, or the half width of the 95 % Poisson interval: the largest."""
+    total = predicted * trials
+    low, high = garwood(total)
+    poisson = max(high - total, total - low) / trials
+    return max(SHARE_OFF_MAX * predicted, rate_hz * PERIOD_MS / 1000, poisson)
+
+
+def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Law:
+    """Predicted against measured for every cell of the stalled append that has a trial which counts."""
+    trials = {trial.trial: trial for trial in run.trials if trial.incident == INCIDENT}
+    stalls_ms: dict[str, float] = {}
+    counts: dict[tuple[str, str], float] = {}
+    for item in observations:
+        if item.trial in trials:
+            if item.measure == "append_in_lock_ms":
+                stalls_ms[item.trial] = item.value
+            elif item.measure == "rejected_count" and str(item.extra.get("keyword")) in KEYWORDS:
+                counts[item.trial, str(item.extra["keyword"])] = item.value
+    cells: dict[tuple[object, ...], list[Trial]] = defaultdict(list)
+    for name in stalls_ms:
+        trial = trials[name]
+        cells[trial.release, trial.injection, trial.arm, tuple(sorted(trial.params.items()))].append(trial)
+    rows = [
+        row
+        for _, members in sorted(cells.items(), key=lambda cell: str(cell[0]))
+        for row in _rows(run, members, stalls_ms, counts)
+    ]
+    return Law(rows=tuple(rows), left_out=tuple(_left_out(validity, trials)))
+
+
+def _rows(
+    run: RunDirectory,
+    trials: Sequence[Trial],
+    stalls_ms: Mapping[str, float],
+    counts: Mapping[tuple[str, str], float],
+) -> Iterable[LawRow]:
+    first = trials[0]
+    rate_hz = float(first.params["rate_hz"])
+    stalls = [
+        Stall(
+            stall_ms=stalls_ms[trial.trial],
+            rate_hz=rate_hz,
+            wait_ms=_setting(run, trial, "waitTimeMillsInSendQueue", WAIT_MS),
+            busy_ms=_setting(run, trial, "osPageCacheBusyTimeOutMills", BUSY_MS),
+            threads=_threads(run, trial),
+        )
+        for trial in trials
+    ]
+    predictions = [predict(stall) for stall in stalls]
+    for keyword in KEYWORDS:
+        predicted = sum(one[keyword] for one in predictions) / len(trials)
+        measured = sum(counts.get((trial.trial, keyword), 0.0) for trial in trials) / len(trials)
+        most = allowed(predicted, rate_hz, len(trials))
+        yield LawRow(
+            release=first.release,
+            injection=first.injection,
+            arm=first.arm,
+            params=dict(first.params),
+            wait_ms=stalls[0].wait_ms,
+            busy_ms=stalls[0].busy_ms,
+            keyword=keyword,
+            trials=len(trials),
+            predicted=predicted,
+            measured=measured,
+            allowed=most,
+            within=math.isfinite(measured) and abs(measured - predicted) <= most,
+        )
+
+
+def _setting(run: RunDirectory, trial: Trial, name: str, default: float) -> float:
+    """What the broker was told last, else what it was started with, else its default."""
+    deployment = run.deployment(trial.deployment)
+    told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
+    return float(told) if told else default
+
+
+def _threads(run: RunDirectory, trial: Trial) -> int:
+    """``sendMessageThreadPoolNums``: 1 in 4.6.0, at most 4 and not more than there are cores in the later ones."""
+    cores = run.manifest.host.get("cores", 1)
+    default = 1 if trial.release == "4.6.0" else min(4, int(float(cores)))
+    return int(_setting(run, trial, "sendMessageThreadPoolNums", default))
+
+
+def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, Trial]) -> Iterable[str]:
+    for item in validity:
+        if item.trial in trials and item.doubts:
+            yield f"{item.trial}: {'; '.join(doubt.words for doubt in item.doubts)}"

@@ -1,0 +1,206 @@
+"""``RUN/analysis/report_data.json``: what the analysis hands to the report, loaded and checked.
+
+The file is written by ``analysis`` at its end and is all that the report needs, so that a page can be rendered again
+on a machine without Spark, Java or a cluster. Times in series are seconds relative to the start of the fault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from analysis.decode import DecodeError, decode
+from harness.errors import RunDirectoryError
+from harness.model.cells import ParameterValue
+from harness.model.findings import Finding
+from harness.rundir.layout import RUN_SCHEMA
+
+DATA_PATH = Path("analysis") / "report_data.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """Facts of the machine that a reader needs to judge the numbers. Absent ones stay empty."""
+
+    cores: int | None = None
+    memory_bytes: int | None = None
+    kernel: str = ""
+    java: str = ""
+    java_source: str = ""
+    python: str = ""
+    platform: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The part of the run's manifest that the report shows; further keys are left alone."""
+
+    schema: int
+    run: str
+    created: str
+    commit: str
+    dirty: bool
+    seed: int
+    incidents: tuple[str, ...]
+    releases: tuple[str, ...]
+    backend: str
+    effort: str
+    status: str
+    command: str = ""
+    client_releases: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[str, str] = field(default_factory=dict)
+    host: Host = field(default_factory=Host)
+    trials: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimText:
+    """What an article says and the measurable reading that was taken of it."""
+
+    says: str
+    reading: str
+    article: str
+    incident: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncidentText:
+    """Title and summary of an incident, where the analysis hands them on."""
+
+    title: str = ""
+    summary: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialNote:
+    """Whether a trial counts, and in words why it does not."""
+
+    trial: str
+    incident: str
+    arm: str
+    params: Mapping[str, ParameterValue]
+    release: str
+    deployment: str
+    valid: bool
+    reasons: tuple[str, ...] = ()
+    hiccup_ms_max: float | None = None
+    way: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """Rate and delay of one representative trial, in bins of ``bin_ms``.
+
+    ``t_s`` is a bin's start relative to the fault's injecting stamp; ``fault_s`` the fault's window on the same axis,
+    or None in an arm without one. The counts are operations of the bin, the delays milliseconds from the intended time.
+    """
+
+    incident: str
+    release: str
+    arm: str
+    params: Mapping[str, ParameterValue]
+    trial: str
+    bin_ms: int
+    t_s: tuple[float, ...]
+    sent: tuple[float | None, ...]
+    ok: tuple[float | None, ...]
+    failed: tuple[float | None, ...]
+    consumed: tuple[float | None, ...]
+    delay_p50_ms: tuple[float | None, ...]
+    delay_max_ms: tuple[float | None, ...]
+    client: str = ""
+    fault_s: tuple[float | None, float | None] | None = None
+    way: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("sent", "ok", "failed", "consumed", "delay_p50_ms", "delay_max_ms"):
+            if len(getattr(self, name)) != len(self.t_s):
+                raise DecodeError(
+                    f"series of trial {self.trial}: {name} has {len(getattr(self, name))} values "
+                    f"for {len(self.t_s)} bins"
+                )
+        if self.bin_ms <= 0:
+            raise DecodeError(f"series of trial {self.trial}: bin_ms is {self.bin_ms}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distribution:
+    """All values of one measure in one cell and release; a censored value means "at least this"."""
+
+    incident: str
+    release: str
+    arm: str
+    params: Mapping[str, ParameterValue]
+    measure: str
+    unit: str
+    values: tuple[float, ...]
+    censored: tuple[bool, ...] = ()
+    way: str = ""
+
+    def __post_init__(self) -> None:
+        if self.censored and len(self.censored) != len(self.values):
+            raise DecodeError(
+                f"distribution of {self.measure} in {self.arm}: {len(self.censored)} censored flags "
+                f"for {len(self.values)} values"
+            )
+
+    def flags(self) -> tuple[bool, ...]:
+        """One flag a value; a writer may leave the list out when nothing is censored."""
+        return self.censored or (False,) * len(self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnmatchedLog:
+    """How many lines of a log file no parser knew, with a few of them."""
+
+    file: str
+    lines: int
+    unmatched: int
+    sample: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogNotes:
+    """What is to be said of the logs."""
+
+    unmatched: tuple[UnmatchedLog, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportData:
+    """Everything that the report shows of one run."""
+
+    schema: int
+    manifest: Manifest
+    findings: tuple[Finding, ...]
+    claims: Mapping[str, ClaimText] = field(default_factory=dict)
+    incidents: Mapping[str, IncidentText] = field(default_factory=dict)
+    trials: tuple[TrialNote, ...] = ()
+    series: tuple[Series, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    logs: LogNotes = field(default_factory=LogNotes)
+
+
+def load_report_data(run_dir: Path) -> ReportData:
+    """The report data of a run directory.
+
+    Raises :class:`harness.errors.RunDirectoryError` when the file is absent, is no JSON, is of another schema or does
+    not have the fields that this version reads.
+    """
+    path = run_dir / DATA_PATH
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != RUN_SCHEMA:
+        raise RunDirectoryError(f"{path} has schema {schema!r}, this version reads {RUN_SCHEMA}")
+    try:
+        return decode(ReportData, document, "report data")
+    except DecodeError as error:
+        raise RunDirectoryError(f"{path} is not as expected: {error}") from error

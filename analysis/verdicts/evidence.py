@@ -1,0 +1,102 @@
+"""What a verdict is made from: observations of the trials that count, and why the others do not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from analysis.evidence.run_directory import RunDirectory, Trial
+from analysis.verdicts.observations import Observation, canonical
+from harness.model.cells import Parameters
+from harness.model.findings import Finding
+from harness.model.verdicts import Reason, VerdictKind
+
+EVIDENCE_LINES_MAX = 8
+"""A reader follows a few lines; the tables of the analysis hold all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubt:
+    """Why a trial does not count: the kind, and in words."""
+
+    reason: Reason
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialValidity:
+    """A trial counts when there is no doubt. ``notes`` say what of it could not be judged although it counts."""
+
+    trial: str
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+    hiccup_ms_max: float | None = None
+
+    @property
+    def valid(self) -> bool:
+        """Whether the trial counts."""
+        return not self.doubts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What verdicts rest on: the run, which of its trials count, what was observed, and which measures failed.
+
+    ``failed`` maps a measure to the error of the checker that should have given it.
+    """
+
+    run: RunDirectory
+    validity: Mapping[str, TrialValidity]
+    observations: Mapping[tuple[str, str, str, str, str], Sequence[Observation]]
+    failed: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        run: RunDirectory,
+        validity: Iterable[TrialValidity],
+        observations: Iterable[Observation],
+        failed: Mapping[str, str] | None = None,
+    ) -> Evidence:
+        """Index the observations by incident, release, way of injection, arm and measure."""
+        index: dict[tuple[str, str, str, str, str], list[Observation]] = defaultdict(list)
+        for item in observations:
+            index[item.incident, item.release, item.way, item.arm, item.measure].append(item)
+        return cls(
+            run=run,
+            validity={item.trial: item for item in validity},
+            observations=dict(index),
+            failed=dict(failed or {}),
+        )
+
+    def counts(self, trial: Trial) -> bool:
+        """Whether the trial counts; one that nothing is known of does not."""
+        known = self.validity.get(trial.trial)
+        return known is not None and known.valid
+
+    def ways(self, incident: str, release: str) -> tuple[str, ...]:
+        """The ways of injection that the trials of an incident were made in, in their order; one, empty, without any."""
+        made = [trial.way for trial in self.run.trials if (trial.incident, trial.release) == (incident, release)]
+        return tuple(dict.fromkeys(made)) or ("",)
+
+
+def without_evidence(found: Finding) -> Finding:
+    """The same finding when none of its lines could be read: never green, never red."""
+    if found.verdict is VerdictKind.UNDECIDED:
+        return replace(found, evidence=())
+    return replace(found, verdict=VerdictKind.UNDECIDED, reason=str(Reason.MISSING_EVIDENCE), evidence=())
+
+
+def unit_of(measure: str) -> str:
+    """The unit is the last word of a measure's name; counts and yes-or-no have none."""
+    if measure.endswith("_per_s"):
+        return "1/s"
+    last = measure.removesuffix("_max").rsplit("_", 1)[-1]
+    return last if last in {"s", "ms", "bytes"} else ""
+
+
+def cell_of(params: Parameters) -> tuple[tuple[str, object], ...]:
+    """A key that is the same for the same parameters, however they are written."""
+    return tuple(sorted((name, canonical(value)) for name, value in params.items()))

@@ -1,0 +1,50 @@
+"""Evidence lines in their own words: each cited line is read from the file that it is cited from."""
+
+from __future__ import annotations
+
+import gzip
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.verdicts.evidence import without_evidence
+from harness.model.findings import EvidenceLine, Finding
+
+EXCERPT_LENGTH_MAX = 2_000
+
+
+def with_excerpts(findings: Sequence[Finding], run_path: Path) -> list[Finding]:
+    """The findings with the text of every cited line; a line that is not there is not evidence and is left out.
+
+    A finding that loses all of its lines becomes undecided.
+    """
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for finding in findings:
+        for line in finding.evidence:
+            wanted[line.file].add(line.line)
+    texts = {file: _lines(run_path / file, numbers) for file, numbers in wanted.items()}
+    return [_filled(finding, texts) for finding in findings]
+
+
+def _filled(finding: Finding, texts: dict[str, dict[int, str]]) -> Finding:
+    found: list[EvidenceLine] = []
+    for line in finding.evidence:
+        text = texts[line.file].get(line.line)
+        if text is not None:
+            found.append(replace(line, excerpt=text))
+    return replace(finding, evidence=tuple(found)) if found else without_evidence(finding)
+
+
+def _lines(path: Path, numbers: set[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    last = max(numbers)
+    if not path.is_file():
+        return found
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if number in numbers:
+                found[number] = line.decode("utf-8", "replace").rstrip("\r\n")[:EXCERPT_LENGTH_MAX]
+            if number >= last:
+                break
+    return found

@@ -1,0 +1,213 @@
+"""Validity: which trials count, and in words why the others do not.
+
+A trial counts when it was completed and not superseded, its fault bit, the machine was quiet enough while it did, the
+wall clock did not step, and its clients wrote a history. Each check that fails gives its reason; a trial may have
+several. The windows and stamps were folded by Spark (``analysis/evidence/trials.py``); what is left is one comparison a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
+
+from analysis.evidence.run_directory import FREEZE
+from analysis.evidence.trials import OWNERS_END, TrialFacts
+from analysis.verdicts.evidence import Doubt, TrialValidity
+from harness.model.faults import HeldFault
+from harness.model.scenario import Scenario
+from harness.model.verdicts import Reason
+
+WALL_STEP_MS_MAX = 50.0
+"""Slewing moves the clock by at most 5 ms in the 10 s between two anchors; more than this is a step."""
+
+STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE = 15.0, 0.05
+KILL_S_MAX = 2.0
+PAUSE_TOLERANCE_MS = 1000.0
+"""Replacements that join during a pause make it as much longer as one of them takes to start."""
+
+EFFECT_TOLERANCE_MS = 30.0
+"""An append may wait already while the freeze engages, which takes longer the busier the machine is. A stall of 150 ms has
+to stay well below the 200 ms at which requests are refused."""
+
+STOPPED_MS_MAX = 2.0
+"""The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
+
+HELD = frozenset(field.kind for field in get_args(HeldFault))
+"""Faults that are on from inject to heal, and say themselves whether they bit."""
+
+OF_THE_CLUSTER = frozenset(
+    {
+        "cross-frame-limit",
+        "topic-moments",
+        "restart-name-server",
+        "forgotten-topic",
+        "unheard-broker",
+        "more-queues",
+    }
+)
+"""Faults of topics and name servers, each of which stamps that it has happened and that it is over."""
+
+_Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
+
+
+def judge(facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]) -> list[TrialValidity]:
+    """The validity of every trial; one of an incident that is not among ``scenarios`` does not count."""
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    return [_judge_one(item, by_name.get(item.trial.incident)) for item in facts]
+
+
+def _judge_one(facts: TrialFacts, scenario: Scenario | None) -> TrialValidity:
+    if scenario is None:
+        doubt = Doubt(reason=Reason.NOT_EXERCISED, words=f"the incident {facts.trial.incident} is not known")
+        return TrialValidity(trial=facts.trial.trial, doubts=(doubt,), hiccup_ms_max=facts.hiccup_ms_max)
+    doubts = tuple(doubt for check in _CHECKS for doubt in check(facts, scenario))
+    return TrialValidity(
+        trial=facts.trial.trial, doubts=doubts, notes=tuple(_notes(facts)), hiccup_ms_max=facts.hiccup_ms_max
+    )
+
+
+def _notes(facts: TrialFacts) -> Iterator[str]:
+    if facts.damaged_lines:
+        yield f"{facts.damaged_lines} lines are no whole records (a kill truncates the last one) and were left out"
+    if facts.trial.groups and not facts.drained:
+        left = "no drain was recorded" if facts.drained is None else f"{facts.remaining} messages were left"
+        yield f"the drain did not finish ({left}): loss and duplicates were not judged"
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _completed(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.trial.superseded_by:
+        words = f"it was repeated as {facts.trial.superseded_by}"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+    if facts.trial.status != "complete":
+        why = f": {facts.trial.error}" if facts.trial.error else ""
+        yield Doubt(reason=Reason.NOT_EXERCISED, words=f"it is {facts.trial.status}, not complete{why}")
+
+
+def _has_history(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.records == 0:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its history is empty")
+    if facts.fault_ns is None or facts.hold_to_ns is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its events do not say when the fault was and the hold ended")
+
+
+def _one_clock(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.wall_minus_mono_us is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="no anchor ties its wall clock to the monotonic one")
+    elif facts.wall_step_ms > WALL_STEP_MS_MAX:
+        words = f"the wall clock stepped by {facts.wall_step_ms:.0f} ms (at most {WALL_STEP_MS_MAX:.0f} ms is slewing)"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+
+
+def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    if facts.hiccup_ms_max is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the hiccup probe recorded nothing around the fault")
+    elif facts.hiccup_ms_max > scenario.hiccup_ms_max:
+        words = f"the machine stalled for {facts.hiccup_ms_max:.1f} ms (at most {scenario.hiccup_ms_max:g} ms)"
+        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+
+
+def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    kind = next((arm.fault.kind for arm in scenario.arms if arm.name == facts.trial.arm), None)
+    if facts.did_not_bite is not None:
+        yield _not_exercised(f"the fault did not bite: {facts.did_not_bite}")
+    if kind is None:
+        yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
+    elif kind in HELD and "healed" not in facts.states:
+        yield _not_exercised("the fault was not healed")
+    elif kind in OF_THE_CLUSTER:
+        if "injected" not in facts.states or "healed" not in facts.states:
+            yield _not_exercised("what was to happen to the cluster did not happen, or was not ended")
+    elif kind == "append-stall":
+        yield from _stalled(facts)
+    elif kind == "pause-owners":
+        yield from _paused(facts)
+    elif kind == "resize-topic":
+        if "injected" not in facts.states or "healed" not in facts.states:
+            yield _not_exercised("the topic's numbers of queues were not changed, or not mended")
+    elif kind in ("broker-away", "restart-broker"):
+        yield from _broker_away(facts)
+    elif kind in ("commit-stall", "store-freeze"):
+        yield from _achieved(facts, "the stall lasted")
+        if facts.trial.injection == FREEZE and facts.asked_ms is not None:
+            yield from _frozen(facts, facts.asked_ms)
+    elif kind == "broker-crash":
+        yield from _crashed(facts)
+    elif kind in OWNERS_END:
+        yield from _owners_ended(facts, kind)
+        if kind == "kill-owners-restart-broker":
+            yield from _broker_away(facts)
+
+
+def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.appends == 0:
+        yield _not_exercised("no append was stalled")
+    yield from _achieved(facts, "the append stalled for")
+    if facts.trial.injection == FREEZE and facts.asked_ms is not None:
+        yield from _frozen(facts, facts.asked_ms)
+
+
+def _achieved(facts: TrialFacts, what: str) -> Iterator[Doubt]:
+    """Whether the stall lasted as long as it was asked to."""
+    asked, achieved = facts.asked_ms, facts.achieved_ms
+    if achieved is None and facts.append_entry_ns is not None and facts.append_exit_ns is not None:
+        achieved = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
+    if asked is None or achieved is None:
+        yield _not_exercised("what stall was asked or achieved was not recorded")
+        return
+    tolerance = max(STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked)
+    if abs(achieved - asked) > tolerance:
+        yield _not_exercised(f"{what} {achieved:.1f} ms where {asked:g} ms were asked")
+    if "healed" not in facts.states:
+        yield _not_exercised("the fault was not healed")
+
+
+def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
+    """The freeze is exact; what it did to the append is measured in the broker and has to agree."""
+    if facts.append_entry_ns is not None and facts.append_exit_ns is not None:
+        stalled_ms = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
+        if abs(stalled_ms - asked_ms) > max(EFFECT_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked_ms):
+            yield _not_exercised(
+                f"the freeze stalled an append for {stalled_ms:.1f} ms where {asked_ms:g} ms were asked"
+            )
+    if facts.stopped_ms is None:
+        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the broker's safepoint log says nothing")
+    elif facts.stopped_ms > STOPPED_MS_MAX:
+        yield _not_exercised(f"a safepoint stopped the whole broker for {facts.stopped_ms:.0f} ms of the freeze")
+
+
+def _crashed(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised("the broker did not end")
+    elif "healed" not in facts.states:
+        yield _not_exercised("the broker did not come back")
+
+
+def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised("the shutdown did not return" if kind == "shut-down-owners" else "the owners did not end")
+    elif kind == "kill-owners" and (seconds := (facts.injected_ns - facts.injecting_ns) / 1e9) > KILL_S_MAX:
+        yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
+
+
+def _paused(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.asked_ms is None or facts.achieved_ms is None:
+        yield _not_exercised("the owners were not paused, or never went on")
+    elif abs(facts.achieved_ms - facts.asked_ms) > PAUSE_TOLERANCE_MS:
+        yield _not_exercised(f"the owners stood still for {facts.achieved_ms:.0f} ms of {facts.asked_ms:g} ms asked")
+
+
+def _broker_away(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.injected_ns is None:
+        yield _not_exercised("the broker did not go")
+    elif "healed" not in facts.states:
+        yield _not_exercised("the broker did not come back")
+
+
+def _not_exercised(words: str) -> Doubt:
+    return Doubt(reason=Reason.NOT_EXERCISED, words=words)
+
+
+_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _one_clock, _quiet, _fault_bit)

@@ -1,0 +1,110 @@
+"""Verdicts, reasons and arms in words, the same in page, ledger, JUnit and terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from analysis.verdicts.order import natural_key
+from harness.model.findings import Finding
+from harness.model.verdicts import Reason, VerdictKind
+
+SYMBOLS = {
+    VerdictKind.CONFIRMED: "\N{CHECK MARK}",
+    VerdictKind.REFUTED: "\N{MULTIPLICATION X}",
+    VerdictKind.UNDECIDED: "?",
+}
+
+VERDICT_MEANINGS = {
+    VerdictKind.CONFIRMED: (
+        "Every part of the claim's decision rule holds with its whole 95 % interval, in this release, on this machine "
+        "and under these settings."
+    ),
+    VerdictKind.REFUTED: (
+        "At least one part's whole 95 % interval lies on the wrong side of its bound. The bound and the reading were "
+        "committed before the run; a different reading may come to a different verdict."
+    ),
+    VerdictKind.UNDECIDED: "The run cannot tell. This is never counted as a pass; the reason says what was missing.",
+}
+
+REASON_MEANINGS = {
+    Reason.NOT_EXERCISED: "The fault did not bite, or what the claim is about never happened in this run.",
+    Reason.TOO_NOISY: "The machine was too uneven for the trials to count, even after repetition.",
+    Reason.TOO_FEW_TRIALS: "Fewer independent units than the rule asks for.",
+    Reason.STRADDLES: "The 95 % interval has the bound inside it: more trials may decide it.",
+    Reason.MISSING_EVIDENCE: "Valid trials, but no observation of what the rule measures.",
+    Reason.CHECKER_FAILED: "The analysis itself failed on this measure: a defect of the lab, not of RocketMQ.",
+    Reason.NOT_MEASURABLE: "The statement has no measurable consequence here.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How many findings came out which way. ``mismatches`` are decided ones that differ from their expectation."""
+
+    findings: int
+    confirmed: int
+    refuted: int
+    undecided: int
+    mismatches: int
+
+
+def is_mismatch(finding: Finding) -> bool:
+    """True when the verdict is decided and is not the one that the committed expectation names."""
+    return finding.verdict is not VerdictKind.UNDECIDED and finding.verdict is not finding.expected
+
+
+def verdict_words(finding: Finding) -> str:
+    """``confirmed``, ``refuted``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ."""
+    words = str(finding.verdict)
+    if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
+        words += f" ({finding.reason})"
+    if is_mismatch(finding):
+        words += f", expected {finding.expected}"
+    return words
+
+
+def tally(findings: Iterable[Finding]) -> Tally:
+    """Count findings by verdict."""
+    listed = list(findings)
+    count = {kind: sum(finding.verdict is kind for finding in listed) for kind in VerdictKind}
+    return Tally(
+        findings=len(listed),
+        confirmed=count[VerdictKind.CONFIRMED],
+        refuted=count[VerdictKind.REFUTED],
+        undecided=count[VerdictKind.UNDECIDED],
+        mismatches=sum(map(is_mismatch, listed)),
+    )
+
+
+def tally_words(counted: Tally) -> str:
+    """``12 findings: 9 confirmed, 2 refuted, 1 undecided; 1 differs from its expectation``."""
+    if not counted.findings:
+        return "no findings"
+    noun = "finding" if counted.findings == 1 else "findings"
+    words = (
+        f"{counted.findings} {noun}: {counted.confirmed} confirmed, {counted.refuted} refuted, "
+        f"{counted.undecided} undecided"
+    )
+    if counted.mismatches:
+        words += f"; {counted.mismatches} {'differs' if counted.mismatches == 1 else 'differ'} from the expectation"
+    return words
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """By incident, claim, release, backend and way of injection; numbers inside names count by their value."""
+    return sorted(
+        findings,
+        key=lambda finding: (
+            finding.incident,
+            natural_key(finding.claim),
+            natural_key(finding.release),
+            finding.backend,
+            finding.injection,
+        ),
+    )
+
+
+def releases_of(findings: Sequence[Finding]) -> list[str]:
+    """The releases that findings are about, oldest first."""
+    return sorted({finding.release for finding in findings}, key=natural_key)
