@@ -34,8 +34,9 @@ from harness.model.scenario import Scenario
 from harness.plan.schedule import EffortName, Plan, Wish, make_plan
 from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
+from harness.run.context import RunContext
 from harness.run.display import Display, duration
-from harness.run.run_plan import RunContext, run_plan
+from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest

@@ -6,98 +6,19 @@ failed and the run goes on; a full disk or the user's Ctrl-C ends the run with t
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import threading
-import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol
 
-from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, masters
-from harness.clock import mono_ns
-from harness.errors import DiskFullError, Interrupted, LabError
-from harness.faults.injections import injection_of
-from harness.host.cores import usable_cores
-from harness.host.hiccups import NoiseProbe, worst_ms
-from harness.leases.leases import Leases
-from harness.load.failing import FailingSession
-from harness.load.keyed import KeyedSession
-from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
-from harness.load.ordered import OrderedSession
-from harness.load.queue_numbers import QueueNumbersSession
-from harness.load.steady import SteadySession
-from harness.model.faults import BrokerCrash
-from harness.model.loads import (
-    FailingMessages,
-    KeyedSends,
-    Load,
-    OpenLoopSends,
-    OrderedGroups,
-    QueueNumbers,
-    SteadyClients,
-)
-from harness.model.scenario import Arm, ArmRole
+from harness.errors import Interrupted
+from harness.host.hiccups import NoiseProbe
 from harness.plan.core_budget import Room
-from harness.plan.schedule import CLIENT_BOOTS_PER_CORE, TRIALS_AHEAD, Plan, PlannedDeployment, PlannedTrial, Relay
-from harness.releases.java import Java
-from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
-from harness.rundir.events import Phase
-from harness.rundir.manifest import DeploymentRecord, NodeRecord, TrialRecord, TrialStatus
-from harness.rundir.run import RunDirectory
-from harness.trial import LoadSession, TrialContext
+from harness.plan.schedule import TRIALS_AHEAD, Plan, PlannedDeployment, Relay
+from harness.run.context import RunContext
+from harness.run.deployment import DEPLOYMENT_S_MAX, Deployment, all_of, boot
 
-PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")
-NOISY_REPEATS_MAX = 2
-DEPLOYMENT_S_MAX = 3600.0
 RELAY_POLL_S = 0.5
 """The leases of a deployment end then at the latest."""
-
-
-class Observer(Protocol):
-    """Told what happens, from several threads."""
-
-    def phase(self, trial: str, phase: str) -> None:
-        """A trial (or deployment) has entered a phase."""
-
-    def rate(self, trial: str, per_s: float) -> None:
-        """Messages a second of a trial."""
-
-    def ended(self, trial: str, status: str, note: str) -> None:
-        """A trial has ended."""
-
-    def repeats(self, trial: str, why: str) -> None:
-        """A trial that has ended is run once more."""
-
-    def say(self, text: str) -> None:
-        """Something else worth a line."""
-
-
-StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
-"""A backend: starts a cluster in a folder, with leases that end after so many seconds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunContext:
-    """What all trials of a run share."""
-
-    run: RunDirectory
-    leases: Leases
-    java: Java
-    start_cluster: StartCluster
-    observer: Observer
-    backend: str = "local"
-    user_conf: Mapping[str, str] = field(default_factory=dict)
-    client_releases: Mapping[str, str] = field(default_factory=dict)
-    cancel: threading.Event = field(default_factory=threading.Event)
-    boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
-    """Clusters that boot at once: more than there are cores only make each other late."""
-    client_boots: threading.Semaphore = field(
-        default_factory=lambda: threading.Semaphore(CLIENT_BOOTS_PER_CORE * usable_cores())
-    )
-    """Trials whose clients boot and find their queues at once; apart, so that no cluster waits for clients."""
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -150,7 +71,7 @@ def _run_relay(context: RunContext, probe: NoiseProbe, relay: Relay) -> None:
 
 
 def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment, room: Room) -> None:
-    deployment = _boot(context, probe, planned)
+    deployment = boot(context, probe, planned)
     if deployment is None:
         room.expect(-len(planned.trials))
     else:
@@ -159,307 +80,15 @@ def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDepl
 
 def _run_wave(context: RunContext, probe: NoiseProbe, planned: Sequence[PlannedDeployment]) -> None:
     """Boot all clusters, then run all trials: a broker that boots beside a load registers late, and delays its clients."""
-    booted: list[_Deployment] = []
+    booted: list[Deployment] = []
 
-    def boot(one: PlannedDeployment) -> None:
-        if (deployment := _boot(context, probe, one)) is not None:
+    def boot_one(one: PlannedDeployment) -> None:
+        if (deployment := boot(context, probe, one)) is not None:
             booted.append(deployment)
 
     with ThreadPoolExecutor(max(1, len(planned)), thread_name_prefix="deployment") as pool:
         try:
-            _all_of([pool.submit(boot, one) for one in planned])
-            _all_of([pool.submit(deployment.run_trials) for deployment in booted])
+            all_of([pool.submit(boot_one, one) for one in planned])
+            all_of([pool.submit(deployment.run_trials) for deployment in booted])
         finally:
-            _all_of([pool.submit(deployment.close) for deployment in booted])
-
-
-def _all_of(futures: Sequence[Future[object]]) -> None:
-    """Wait for all of them, also when one has failed; then raise its error."""
-    wait(futures)
-    for future in futures:
-        future.result()
-
-
-# --- one deployment -----------------------------------------------------------------------------------------------------
-
-
-def _boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> _Deployment | None:
-    """The deployment with its cluster up; None when it did not come up, which its trials' records then say."""
-    observer = context.observer
-    name = _unused_name(context.run, planned.id)
-    observer.phase(name, "boot")
-    directory = context.run.make_deployment(_deployment_record(name, planned))
-    try:
-        with context.boots:
-            cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
-    except (Interrupted, DiskFullError):
-        raise
-    except LabError as error:
-        observer.say(f"{name} did not come up: {error}")
-        for trial in planned.trials:
-            record = dataclasses.replace(
-                _trial_record(context, planned, trial, name), status="failed", error=str(error)
-            )
-            context.run.make_trial(record)
-            observer.ended(trial.id, "failed", str(error))
-        return None
-    directory.write(_with_nodes(_deployment_record(name, planned), cluster))
-    observer.phase(name, "ready")
-    return _Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
-
-
-def _unused_name(run: RunDirectory, name: str) -> str:
-    """A resumed run boots a deployment again; its folder must not mix with the earlier one's."""
-    candidate, number = name, 1
-    while run.deployment(candidate).path.exists():
-        number += 1
-        candidate = f"{name}-{number}"
-    return candidate
-
-
-def _cluster_spec(context: RunContext, name: str, planned: PlannedDeployment) -> ClusterSpec:
-    return ClusterSpec(
-        name=name,
-        release=planned.release,
-        topology=planned.topology,
-        settings=planned.settings,
-        user_conf=context.user_conf,
-        can_stall=planned.can_stall,
-    )
-
-
-def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecord:
-    settings = planned.settings
-    return DeploymentRecord(
-        deployment=name,
-        incident=planned.scenario.name,
-        release=planned.release,
-        index=planned.index,
-        topology=dataclasses.asdict(planned.topology),
-        logging=settings.logging,
-        log_zone=STOCK_ZONE if settings.logging == "stock" else LAB_ZONE,
-        settings={
-            "conf": dict(settings.conf),
-            "properties": dict(settings.properties),
-            "environment": dict(settings.environment),
-        },
-        store=settings.store,
-        jvm=settings.jvm,
-        timer_slack_ms=settings.timer_slack_ms,
-    )
-
-
-def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
-    def node_record(node: Node) -> NodeRecord:
-        role = "" if node.kind == "namesrv" else "MASTER" if node.broker_id == 0 else "SLAVE"
-        return NodeRecord(name=node.name, kind=node.kind, role=role, address=node.address, pid=cluster.pid(node.name))
-
-    overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
-    return dataclasses.replace(record, nodes=tuple(map(node_record, cluster.nodes)), overrides=overrides)
-
-
-def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
-    client_release = context.client_releases.get(planned.release, planned.release)
-    load = trial.arm.load
-    groups = _groups(load)
-    topic = f"mqlab-{planned.scenario.name}"
-    if isinstance(load, OpenLoopSends):
-        topic = topic_of(planned.scenario.name, load)
-    cell = f"-c{trial.arm.cells.index(trial.params)}" if len(trial.arm.cells) > 1 else ""
-    prefix = f"{trial.arm.name}{cell}-r{trial.repetition}"
-    return TrialRecord(
-        trial=trial.id,
-        incident=planned.scenario.name,
-        arm=trial.arm.name,
-        params=dict(trial.params),
-        release=planned.release,
-        client=f"java {client_release}",
-        backend=context.backend,
-        injection=injection_of(trial.arm.fault, planned.way).way,
-        way=planned.way,
-        deployment=deployment,
-        repetition=trial.repetition,
-        seed=trial.seed,
-        topic=f"{topic}-{prefix}" if groups else topic,
-        groups=tuple(f"{prefix}-{group}" for group in groups),
-        live_conf=_live_conf(trial.arm, context.user_conf),
-    )
-
-
-def _groups(load: Load) -> tuple[str, ...]:
-    if isinstance(load, OrderedGroups | QueueNumbers | SteadyClients | FailingMessages):
-        return tuple(f"g{index}" for index in range(load.groups))
-    return load.kinds if isinstance(load, KeyedSends) else ()
-
-
-def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
-    """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
-    if arm.role in (ArmRole.FIX, ArmRole.BETTER):
-        return dict(arm.live_conf)
-    return {key: user_conf.get(key, value) for key, value in arm.live_conf.items()}
-
-
-# --- the trials of a deployment -------------------------------------------------------------------------------------------
-
-
-@dataclass(kw_only=True)
-class _Deployment:
-    context: RunContext
-    probe: NoiseProbe
-    planned: PlannedDeployment
-    name: str
-    cluster: Cluster
-    producers: WarmProducers | None = None
-    live_now: Mapping[str, str] = field(default_factory=dict)
-    is_up: bool = True
-
-    def run_trials(self, room: Room | None = None) -> None:
-        """Run all of them, one after another or side by side (as there is room) as the scenario wants; end the cluster."""
-        try:
-            if self.planned.scenario.exclusive:
-                for trial in self.planned.trials:
-                    self.run_until_quiet(trial)
-            else:
-                with ThreadPoolExecutor(len(self.planned.trials), thread_name_prefix="trial") as pool:
-                    _all_of([pool.submit(self._run_in, room, trial) for trial in self.planned.trials])
-        finally:
-            self.close()
-
-    def _run_in(self, room: Room | None, trial: PlannedTrial) -> None:
-        with room.taken(self.planned.cores_of(trial)) if room else contextlib.nullcontext():
-            self.run(trial)
-
-    def run_until_quiet(self, trial: PlannedTrial) -> None:
-        """Run a trial, and again (within a bound) when the machine was too noisy during it."""
-        trial_id = trial.id
-        for attempt in range(1, NOISY_REPEATS_MAX + 2):
-            worst = self.run(trial, trial_id, attempt)
-            if worst is None or worst <= self.planned.scenario.hiccup_ms_max or attempt > NOISY_REPEATS_MAX:
-                return
-            repetition = f"{trial.id}.a{attempt + 1}"
-            directory = self.context.run.trial(trial_id)
-            directory.write(dataclasses.replace(directory.read(), superseded_by=repetition))
-            self.context.observer.repeats(trial_id, f"a hiccup of {worst:.0f} ms")
-            trial_id = repetition
-
-    def run(self, trial: PlannedTrial, repetition_id: str = "", attempt: int = 1) -> float | None:
-        """One trial; returns the worst hiccup in milliseconds, or None when it failed."""
-        context = self.context
-        trial_id = repetition_id or trial.id
-        record = dataclasses.replace(
-            _trial_record(context, self.planned, trial, self.name), trial=trial_id, attempt=attempt, status="running"
-        )
-        directory = context.run.make_trial(record)
-        status: TrialStatus = "failed"
-        note = ""
-        worst: float | None = None
-        try:
-            with directory.open_events() as events:
-                ready = TrialContext(
-                    record=record,
-                    arm=trial.arm,
-                    phases=self.planned.scenario.phases_of(trial.arm),
-                    cluster=self.cluster,
-                    directory=directory,
-                    events=events,
-                    leases=context.leases,
-                    java=context.java,
-                    until_s=DEPLOYMENT_S_MAX,
-                    cancel=context.cancel,
-                    boots=context.client_boots,
-                    on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
-                )
-                worst = self._phases(ready, trial)
-            status = "complete"
-        except (Interrupted, KeyboardInterrupt):
-            status, note = "interrupted", "stopped by the user"
-            raise
-        except DiskFullError as error:
-            note = str(error)
-            raise
-        except LabError as error:
-            note = str(error)
-            self.cluster.check_running()
-        except Exception as error:  # a defect of ours spoils this trial, not the run; its traceback is kept with it
-            note = f"{type(error).__name__}: {error}"
-            (directory.path / "traceback.txt").write_text(traceback.format_exc())
-        finally:
-            directory.write(dataclasses.replace(record, status=status, error=note))
-            context.observer.ended(trial_id, status, note)
-        return worst
-
-    def _phases(self, trial: TrialContext, planned: PlannedTrial) -> float:
-        events, observer = trial.events, self.context.observer
-        injection = injection_of(planned.arm.fault, self.planned.way)
-        session: LoadSession | None = None
-
-        def enter(phase: Phase, act: Callable[[], None]) -> None:
-            observer.phase(trial.record.trial, phase)
-            if trial.cancel.is_set():
-                raise Interrupted("stopped by the user")
-            events.anchor()
-            with events.phase(phase):
-                act()
-
-        try:
-            session = self._session(trial, planned)
-            load = session
-            enter("up", load.up)
-            enter("steady", load.steady)
-            from_ns = mono_ns() - 1_000_000_000
-            enter("inject", lambda: injection.inject(trial, load))
-            enter("hold", load.hold)
-            enter("heal", lambda: injection.heal(trial, load))
-            until_ns = mono_ns()
-            enter("recover", load.recover)
-            enter("drain", load.drain)
-            enter("collect", load.collect)
-            events.anchor()
-            return worst_ms(self.probe.copy_into(events, from_ns, until_ns)) or 0.0
-        finally:
-            try:
-                while trial.held:
-                    trial.held.pop().end()
-            finally:
-                if session is not None:
-                    observer.phase(trial.record.trial, "down")
-                    with events.phase("down"):
-                        session.down()
-
-    def _session(self, trial: TrialContext, planned: PlannedTrial) -> LoadSession:
-        load = planned.arm.load
-        if isinstance(load, OrderedGroups):
-            return OrderedSession(trial, load)
-        if isinstance(load, QueueNumbers):
-            return QueueNumbersSession(trial, load)
-        if isinstance(load, KeyedSends):
-            return KeyedSession(trial, load)
-        if isinstance(load, SteadyClients):
-            return SteadySession(trial, load)
-        if isinstance(load, FailingMessages):
-            return FailingSession(trial, load)
-        assert isinstance(load, OpenLoopSends)
-        if isinstance(planned.arm.fault, BrokerCrash):
-            # What the broker was told last may be gone with it.
-            self.live_now = {}
-        if self.producers is None:
-            self.producers = WarmProducers(trial)
-        self._set_live(trial.record.live_conf)
-        return OpenLoopSession(trial, load, self.producers)
-
-    def _set_live(self, settings: Mapping[str, str]) -> None:
-        if settings and settings != self.live_now:
-            for master in masters(self.cluster):
-                change_live(master, settings)
-            self.live_now = settings
-
-    def close(self) -> None:
-        """End what its trials shared, and the cluster; once."""
-        if not self.is_up:
-            return
-        self.is_up = False
-        if self.producers is not None:
-            self.producers.stop()
-            self.producers = None
-        self.cluster.down()
-        self.context.observer.ended(self.name, "down", "")
+            all_of([pool.submit(deployment.close) for deployment in booted])

@@ -16,7 +16,8 @@ from harness.host.facts import Host
 from harness.leases.leases import Leases
 from harness.plan.schedule import Wish, make_plan
 from harness.releases.java import find_java
-from harness.run.run_plan import RunContext, run_plan
+from harness.run.context import RunContext
+from harness.run.run_plan import run_plan
 from harness.rundir.manifest import Manifest
 from harness.rundir.run import RunDirectory
 
