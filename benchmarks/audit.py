@@ -18,17 +18,17 @@ from harness.backends.local import LocalCluster, start_local
 from harness.backends.topologies import TOPOLOGIES
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, TopicsAhead
+from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
 
 LIMIT_S = 10.0
-FRAME_BYTES = 16_777_216
 SETTINGS = BrokerSettings(
     # The topic that brokers of 4.x make for their first check of transactions must not come meanwhile.
     conf={"transactionCheckInterval": "3600000"},
     jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"),
     name_server_jvm=("-Xms256m", "-Xmx1g"),
-    topics_ahead=TopicsAhead(frame_bytes=FRAME_BYTES, share=0.998),
+    topics_ahead=TopicsAhead(frame_bytes=FRAME_BYTES_MAX, share=0.998),
 )
 
 

@@ -14,7 +14,7 @@ from harness.audit.findings import AuditFinding, Growth, Severity, crossing, jud
 from harness.audit.reading import BrokerReading, Reading, read_cluster, still_offline
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
-from harness.protocol.registration import FRAME_BYTES_DEFAULT
+from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.targets import Network, parse_networks
 
 DELETIONS_PER_S = 5.0
@@ -45,7 +45,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--frame-limit",
         type=int,
-        default=FRAME_BYTES_DEFAULT,
+        default=FRAME_BYTES_MAX,
         metavar="BYTES",
         help="com.rocketmq.remoting.frameMaxLength of the name servers, which cannot be asked; default: %(default)s",
     )

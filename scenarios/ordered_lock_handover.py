@@ -14,6 +14,7 @@ from typing import Any
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import CutOffOwners, KillOwners, NoFault, PauseOwners, ShutDownOwners, SilenceOwners
 from harness.model.loads import OrderedGroups
+from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from scenarios.ordered_lock_claims import CLAIMS
 
@@ -43,8 +44,6 @@ AGED = _load(owner_age_s_min=25.0)
 """Owners that have renewed their locks at least once."""
 AWAIT_MS = 20_000
 """Twice the listener's time."""
-LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
-LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
 
 SHORT = {LOCK_INTERVAL: "5000"}
 

@@ -14,8 +14,9 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import KillOwnersRestartBroker, NoFault, RestartBroker
 from harness.model.loads import OrderedGroups
+from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Effort, Phases, Scenario
-from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ, SHORT
+from scenarios.ordered_lock_handover import QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ, SHORT
 
 GROUPS = 40
 

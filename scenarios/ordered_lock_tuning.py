@@ -11,8 +11,9 @@ from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import KillOwners, NoFault
 from harness.model.loads import OrderedGroups
+from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Effort, Phases, Scenario
-from scenarios.ordered_lock_handover import LOCK_LIFE, QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ
+from scenarios.ordered_lock_handover import QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ
 
 GROUPS = 20
 """Each life is tried with two settings of the client: 40 owners an arm. The defaults are there to compare with on the same

@@ -16,13 +16,12 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import CrossFrameLimit, NoFault
 from harness.model.loads import SteadyClients
+from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
-FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
 SMALL_BYTES = 262_144
-FULL_BYTES = 16_777_216
 RAISED_BYTES = 266_240
 """Some 15 topics more than the small limit: raised, and reached again within a minute."""
 ARTICLE_NAME_BYTES = 54
@@ -56,7 +55,7 @@ def _small(share: float, **conf: str) -> BrokerSettings:
 FULL = BrokerSettings(
     jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"),
     name_server_jvm=("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4"),
-    topics_ahead=TopicsAhead(frame_bytes=FULL_BYTES, share=0.9946, name_bytes=ARTICLE_NAME_BYTES),
+    topics_ahead=TopicsAhead(frame_bytes=FRAME_BYTES_MAX, share=0.9946, name_bytes=ARTICLE_NAME_BYTES),
 )
 """Filled to a little more than 0.5 % below the limit; a heap that holds the table a few times over, and both compilers, since
 each name server reads 16 MiB of JSON for every topic that comes."""
@@ -112,7 +111,7 @@ TOPICS_01 = Claim(
             "frame_bytes_refused",
             "incident-full-size",
             ">=",
-            FULL_BYTES + 1,
+            FRAME_BYTES_MAX + 1,
             "bytes",
             "The cause is proven when the name server itself names a frame longer than its limit." + _ONE,
         ),
@@ -460,7 +459,7 @@ SCENARIO = Scenario(
         Arm(
             name="incident-full-size",
             what="the same with the default limit of 16 MiB and some 71,000 topics",
-            fault=CrossFrameLimit(frame_bytes=FULL_BYTES, last_name_bytes=ARTICLE_NAME_BYTES),
+            fault=CrossFrameLimit(frame_bytes=FRAME_BYTES_MAX, last_name_bytes=ARTICLE_NAME_BYTES),
             load=LOAD,
             broker=FULL,
             cells=({"name_bytes": LONG_NAME_BYTES},),

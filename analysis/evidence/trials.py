@@ -16,12 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812  # noqa: N812
 from analysis.evidence.records import Records
 from analysis.evidence.run_directory import FREEZE, RunDirectory, Trial
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
-
-WAIT_LIMIT_MS = 200.0
-"""``waitTimeMillsInSendQueue`` of org.apache.rocketmq.common.BrokerConfig in 4.6.0, 4.9.7 and 5.3.3."""
-
-LOCK_LIFE_MS = 60_000.0
-"""``REBALANCE_LOCK_MAX_LIVE_TIME`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager in all three."""
+from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS, SEND_WAIT, SEND_WAIT_MS
 
 _HICCUP_LEAD_NS = 1_000_000_000
 """The probe is looked at from this long before the fault."""
@@ -132,15 +127,14 @@ def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]
 def wait_limit_ms(trial: Trial, run: RunDirectory) -> float:
     """How old a request in the send queue may become: what the broker was told last, else the default."""
     deployment = run.deployment(trial.deployment)
-    name = "waitTimeMillsInSendQueue"
-    told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
-    return float(told) if told else WAIT_LIMIT_MS
+    told = trial.live_conf.get(SEND_WAIT) or (deployment.conf.get(SEND_WAIT) if deployment else None)
+    return float(told) if told else SEND_WAIT_MS
 
 
 def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
     """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
     deployment = run.deployment(trial.deployment)
-    told = deployment.properties.get("rocketmq.broker.rebalance.lockMaxLiveTime") if deployment else None
+    told = deployment.properties.get(LOCK_LIFE) if deployment else None
     return float(told) if told else LOCK_LIFE_MS
 
 

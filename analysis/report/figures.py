@@ -15,6 +15,7 @@ from analysis.verdicts.document import Distribution, ReportData, Series, TrialNo
 from analysis.verdicts.numbers import MISSING, Quantiles, cell_key, cell_label, number, quantiles, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.cells import ParameterValue
+from harness.model.rocketmq import BUSY_KEYWORDS
 from harness.model.scenario import ArmRole
 
 POINTS_MAX = 400
@@ -28,8 +29,6 @@ YES_OR_NO = frozenset({"log_file_exists", "store_log_line", "foreign_lock_grante
 
 STACKED = frozenset({"handover_part_s"})
 """Measures that have a figure of their own, ``stack.py``."""
-
-BUSY_KEYWORDS = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE", "TIMEOUT_CLEAN_QUEUE")
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 Params = Mapping[str, ParameterValue]

@@ -26,14 +26,22 @@ from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.stats import garwood
 from harness.model.cells import Parameters
+from harness.model.rocketmq import (
+    OVERLOAD,
+    PAGE_CACHE_BUSY,
+    PAGE_CACHE_BUSY_MS,
+    PC_SYNCHRONIZED,
+    PCBUSY_CLEAN_QUEUE,
+    REJECTREQUEST,
+    SEND_WAIT,
+    SEND_WAIT_MS,
+    TIMEOUT_CLEAN_QUEUE,
+)
 
 INCIDENT = "append-stall"
-TIMEOUT, PCBUSY, REJECT = "TIMEOUT_CLEAN_QUEUE", "PCBUSY_CLEAN_QUEUE", "REJECTREQUEST"
-KEYWORDS = (TIMEOUT, PCBUSY, REJECT, "PC_SYNCHRONIZED", "OVERLOAD")
+KEYWORDS = (TIMEOUT_CLEAN_QUEUE, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, PC_SYNCHRONIZED, OVERLOAD)
 
 PERIOD_MS = 10.0
-WAIT_MS, BUSY_MS = 200.0, 1000.0
-"""Defaults of org.apache.rocketmq.common.BrokerConfig and org.apache.rocketmq.store.config.MessageStoreConfig."""
 SHARE_OFF_MAX = 0.05
 
 
@@ -96,11 +104,11 @@ def predict(stall: Stall) -> dict[str, float]:
     aged = per_ms * (counted_ms - stall.wait_ms - PERIOD_MS / 2) - (stall.threads - 1)
     emptied = per_ms * (min(stall.wait_ms, stall.busy_ms) + PERIOD_MS / 2)
     return {
-        TIMEOUT: max(0.0, aged),
-        PCBUSY: emptied if is_busy else 0.0,
-        REJECT: per_ms * (stall.stall_ms - stall.busy_ms) if is_busy else 0.0,
-        "PC_SYNCHRONIZED": 0.0,
-        "OVERLOAD": 0.0,
+        TIMEOUT_CLEAN_QUEUE: max(0.0, aged),
+        PCBUSY_CLEAN_QUEUE: emptied if is_busy else 0.0,
+        REJECTREQUEST: per_ms * (stall.stall_ms - stall.busy_ms) if is_busy else 0.0,
+        PC_SYNCHRONIZED: 0.0,
+        OVERLOAD: 0.0,
     }
 
 
@@ -147,8 +155,8 @@ def _rows(
         Stall(
             stall_ms=stalls_ms[trial.trial],
             rate_hz=rate_hz,
-            wait_ms=_setting(run, trial, "waitTimeMillsInSendQueue", WAIT_MS),
-            busy_ms=_setting(run, trial, "osPageCacheBusyTimeOutMills", BUSY_MS),
+            wait_ms=_setting(run, trial, SEND_WAIT, SEND_WAIT_MS),
+            busy_ms=_setting(run, trial, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS),
             threads=_threads(run, trial),
         )
         for trial in trials

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analysis.stall_model.model import PCBUSY, PERIOD_MS, REJECT, TIMEOUT, Stall, predict
+from analysis.stall_model.model import PERIOD_MS, Stall, predict
+from harness.model.rocketmq import PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +49,9 @@ def choices(
                 Choice(
                     wait_ms=wait,
                     busy_ms=busy,
-                    timeout_clean_queue=sum(one[TIMEOUT] for one in each),
-                    pcbusy_clean_queue=sum(one[PCBUSY] for one in each),
-                    rejectrequest=sum(one[REJECT] for one in each),
+                    timeout_clean_queue=sum(one[TIMEOUT_CLEAN_QUEUE] for one in each),
+                    pcbusy_clean_queue=sum(one[PCBUSY_CLEAN_QUEUE] for one in each),
+                    rejectrequest=sum(one[REJECTREQUEST] for one in each),
                     waits_ms=min(longest, wait + PERIOD_MS, busy + PERIOD_MS if longest > busy else longest),
                 )
             )

@@ -9,14 +9,21 @@ from datetime import UTC, datetime
 from enum import IntEnum
 
 from harness.audit.reading import (
-    RETRY_PREFIX,
     BrokerReading,
     Reading,
     TopicType,
     expected_topics,
     topic_type,
 )
-from harness.protocol.registration import FRAME_BYTES_DEFAULT, topic_bytes, topics_at_limit
+from harness.model.rocketmq import (
+    FRAME_BYTES_MAX,
+    LOCK_INTERVAL,
+    LOCK_INTERVAL_MS,
+    LOCK_LIFE,
+    LOCK_LIFE_MS,
+    RETRY_PREFIX,
+)
+from harness.protocol.registration import topic_bytes, topics_at_limit
 
 NEARLY_FULL = 0.8
 """From this share of the frame limit on a broker's registration is nearly full: a fifth is a few days of a flood."""
@@ -26,11 +33,7 @@ DAYS_AHEAD = 30.0
 """A crossing that growth reaches within so many days is a warning."""
 SHOWN_MAX = 5
 
-LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
-LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
-LOCK_LIFE_DEFAULT_MS, LOCK_INTERVAL_DEFAULT_MS = 60_000, 20_000
-LOCK_RATIO = 3.0
-"""``RebalanceLockManager`` and ``ProcessQueue`` of all three releases: 60 s and 20 s."""
+LOCK_RATIO = LOCK_LIFE_MS / LOCK_INTERVAL_MS
 
 
 class Severity(IntEnum):
@@ -75,9 +78,7 @@ def crossing(broker: BrokerReading, now_s: float, earlier: Growth | None, limit_
     return now_s + max(0.0, limit_bytes - broker.frame_bytes) / rate
 
 
-def judge(
-    reading: Reading, *, limit_bytes: int = FRAME_BYTES_DEFAULT, earlier: Growth | None = None
-) -> list[AuditFinding]:
+def judge(reading: Reading, *, limit_bytes: int = FRAME_BYTES_MAX, earlier: Growth | None = None) -> list[AuditFinding]:
     """Every finding, the worst first."""
     found = [
         *_unreachable(reading),
@@ -254,7 +255,7 @@ def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
     life, interval = broker.conf.get(LOCK_LIFE), broker.conf.get(LOCK_INTERVAL)
     if life is None and interval is None:
         return
-    ratio = float(life or LOCK_LIFE_DEFAULT_MS) / float(interval or LOCK_INTERVAL_DEFAULT_MS)
+    ratio = float(life or LOCK_LIFE_MS) / float(interval or LOCK_INTERVAL_MS)
     off = "" if ratio >= LOCK_RATIO else f", and would be only {ratio:g} renewals long"
     yield AuditFinding(
         kind="lock-settings",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from harness.errors import ClientError
+from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX, SYSTEM_GROUP_PREFIXES, SYSTEM_TOPICS
 from harness.protocol.connection import GET_ROUTEINFO_BY_TOPIC, Remoting, Route, TopicConfig, TopicTable, read_route
 from harness.protocol.registration import Registrant, frame_of_listing
 from harness.protocol.targets import LOOPBACK, Network, check_allowed
@@ -16,24 +17,8 @@ from harness.protocol.targets import LOOPBACK, Network, check_allowed
 TIMEOUT_S = 20.0
 """The listing of 70,000 topics takes a busy broker some seconds."""
 
-RETRY_PREFIX = "%RETRY%"
-DEAD_LETTER_PREFIX = "%DLQ%"
 SETTLE_S = 1.0
 """A topic is on its broker a moment before name servers have it; what they lack is looked at twice, so far apart."""
-
-_SYSTEM = frozenset(
-    {"TBW102", "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX"}
-    | {"TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
-)
-"""``TopicValidator`` of rocketmq-common 4.9.7 and 5.3.3, ``MixAll`` of 4.6.0."""
-_SYSTEM_GROUPS = (
-    "CID_RMQ_SYS_",
-    "CID_ONSAPI_",
-    "CID_ONS-HTTP-PROXY",
-    "TOOLS_CONSUMER",
-    "FILTERSRV_CONSUMER",
-    "SELF_TEST",
-)
 
 Progress = Callable[[str], None]
 
@@ -104,7 +89,7 @@ def topic_type(name: str, conf: Mapping[str, str]) -> TopicType:
         return TopicType.DEAD_LETTER
     cluster = conf.get("brokerClusterName", "")
     own = {cluster, conf.get("brokerName", ""), f"{cluster}_REPLY_TOPIC"}
-    if name in _SYSTEM or name in own or name.lower().startswith(("rmq_sys_", "%sys%")):
+    if name in SYSTEM_TOPICS or name in own or name.lower().startswith(("rmq_sys_", "%sys%")):
         return TopicType.SYSTEM
     return TopicType.NORMAL
 
@@ -224,7 +209,7 @@ def _offline_groups(reading: Reading) -> frozenset[str]:
     masters = reading.masters()
     retry = {name for broker in masters for name in broker.names(TopicType.RETRY)}
     groups = sorted(name.removeprefix(RETRY_PREFIX) for name in retry)
-    offline = {group for group in groups if not group.startswith(_SYSTEM_GROUPS)}
+    offline = {group for group in groups if not group.startswith(SYSTEM_GROUP_PREFIXES)}
     for broker in masters:
         asked = sorted(offline)
         with Remoting(broker.address, timeout_s=TIMEOUT_S) as connection:

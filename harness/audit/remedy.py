@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.audit.reading import RETRY_PREFIX, TIMEOUT_S, BrokerReading, Reading, TopicType
+from harness.audit.reading import TIMEOUT_S, BrokerReading, Reading, TopicType
 from harness.errors import ClientError
+from harness.model.rocketmq import RETRY_PREFIX
 from harness.protocol.connection import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, SUCCESS, Remoting
 
 

@@ -10,9 +10,9 @@ import random
 from pathlib import Path
 
 from harness.model.cluster import TopicsAhead
+from harness.model.rocketmq import PERM_READ_WRITE, RETRY_PREFIX
 from harness.protocol.registration import Registrant, fixed_bytes, topic_bytes
 
-RETRY_PREFIX = "%RETRY%"
 _TEAMS = ("order", "payment", "inventory", "member", "coupon", "logistics", "search", "risk")
 _SUFFIX_DIGITS = 6
 
@@ -40,7 +40,7 @@ def write_topics_ahead(store: Path, ahead: TopicsAhead, registrant: Registrant) 
         name: {
             **({"attributes": {}} if registrant.is_5x else {}),
             "order": False,
-            "perm": 6,
+            "perm": PERM_READ_WRITE,
             "readQueueNums": 1,
             "topicFilterType": "SINGLE_TAG",
             "topicName": name,

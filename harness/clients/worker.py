@@ -15,6 +15,7 @@ from typing import Any
 import jpype
 
 from harness.clients.serve import serve
+from harness.model.rocketmq import CONSUMER_NOT_ONLINE, RETRY_PREFIX
 
 ANCHOR_PERIOD_S = 10.0
 ADMIN_MS_MAX = 60_000
@@ -190,8 +191,10 @@ class Worker:
         self._prepare(admin, "admin", namesrv, {})
         admin.start()
         java_set = jpype.JClass("java.util.HashSet")
-        retry = [str(topic) for topic in admin.fetchAllTopicList().getTopicList() if str(topic).startswith("%RETRY%")]
-        offline = [topic for topic in retry if not self._is_online(admin, topic.removeprefix("%RETRY%"))]
+        retry = [
+            str(topic) for topic in admin.fetchAllTopicList().getTopicList() if str(topic).startswith(RETRY_PREFIX)
+        ]
+        offline = [topic for topic in retry if not self._is_online(admin, topic.removeprefix(RETRY_PREFIX))]
         cluster = admin.examineBrokerClusterInfo()
         brokers = cluster.getBrokerAddrTable().values()
         masters = java_set([broker.getBrokerAddrs().get(jpype.JLong(0)) for broker in brokers])
@@ -212,7 +215,7 @@ class Worker:
         try:
             return int(admin.examineConsumerConnectionInfo(group).getConnectionSet().size()) > 0
         except jpype.JException as error:
-            if "206" in str(error) or "not online" in str(error):
+            if str(CONSUMER_NOT_ONLINE) in str(error) or "not online" in str(error):
                 return False
             raise
 
@@ -225,7 +228,7 @@ class Worker:
                 .getRebalanceImpl()
                 .getProcessQueueTable()
                 .entrySet()
-                if entry.getValue().isLocked() and not str(entry.getKey().getTopic()).startswith("%RETRY%")
+                if entry.getValue().isLocked() and not str(entry.getKey().getTopic()).startswith(RETRY_PREFIX)
             ]
             for instance, (_, consumer) in self._consumers.items()
         }

@@ -17,6 +17,7 @@ from harness.backends.topics_ahead import flood_group
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.model.faults import CrossFrameLimit
+from harness.model.rocketmq import FRAME_LIMIT
 from harness.protocol.connection import TopicTable, split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.trial import LoadSession, NeedsNothing, TrialContext
@@ -37,7 +38,6 @@ The answer with the table is 227 bytes shorter than the registration: a last nam
 BACK_S_MAX = 120.0
 FLOODED_MAX = 3000
 DELETIONS_PER_S = 20.0
-FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
 LAST_BYTES = 64 * 1024 * 1024
 
 

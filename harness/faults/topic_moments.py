@@ -5,12 +5,11 @@ from __future__ import annotations
 from harness.backends.cluster import Node, ask, masters, namesrv_addresses
 from harness.errors import ClientError
 from harness.model.faults import TopicMoments
+from harness.model.rocketmq import GET_CONSUMER_LIST_BY_GROUP, RETRY_PREFIX
 from harness.protocol.connection import Remoting
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 KIND = "topic-moments"
-RETRY = "%RETRY%"
-DLQ = "%DLQ%"
 TEMPORARY_GROUPS = 20
 SETTLE_S = 2.0
 DUE_S = 4.0
@@ -19,8 +18,6 @@ FIRST_LEVEL, LATER_LEVEL = 1, 2
 LATER_S = 9.0
 """The second level has 5 s in the default configuration."""
 SEND_TO_RETRY_GROUP = "direct"
-GET_CONSUMER_LIST_BY_GROUP = 38
-UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
 
 
 class TryMoments(NeedsNothing):
@@ -77,7 +74,7 @@ class _Moments:
             connection.send_back(group, self._topic, sent.commit_log_offset, delay_level=FIRST_LEVEL)
             self._created("send-back", group)
             group = f"{self._prefix}-direct"
-            self._quietly(lambda: connection.send(RETRY + group, 0, b"straight to the retry topic"))
+            self._quietly(lambda: connection.send(RETRY_PREFIX + group, 0, b"straight to the retry topic"))
             self._created("send to the retry topic", group)
             group = f"{self._prefix}-pull"
             connection.pull(group, self._topic, 0, 0)
@@ -92,7 +89,7 @@ class _Moments:
 
     def _created(self, moment: str, group: str) -> None:
         self._trial.events.probe(
-            "retry_topic_created", self._exists(RETRY + group), of=moment, params={"moment": moment}
+            "retry_topic_created", self._exists(RETRY_PREFIX + group), of=moment, params={"moment": moment}
         )
 
     @staticmethod
@@ -109,7 +106,7 @@ class _Moments:
         self._heartbeat(*groups).close()
         self._trial.stay(SETTLE_S)
         for group in groups:
-            self._trial.events.probe("retry_topic_stays", self._exists(RETRY + group), of=group)
+            self._trial.events.probe("retry_topic_stays", self._exists(RETRY_PREFIX + group), of=group)
 
     # --- what deletion does -------------------------------------------------------------------------------------------
 
@@ -122,20 +119,20 @@ class _Moments:
 
     def _delete(self, group: str) -> None:
         with ask(self._broker) as connection:
-            connection.delete_topic(RETRY + group)
+            connection.delete_topic(RETRY_PREFIX + group)
         for node in self._trial.cluster.nodes:
             if node.kind == "namesrv":
                 with ask(node) as server:
-                    server.delete_route(RETRY + group)
+                    server.delete_route(RETRY_PREFIX + group)
 
     def _unused(self) -> None:
         group = f"{self._prefix}-unused"
         self._heartbeat(group).close()
         self._delete(group)
-        gone = not self._exists(RETRY + group)
+        gone = not self._exists(RETRY_PREFIX + group)
         self._heartbeat(group).close()
         self._trial.events.probe("retry_topic_deleted", gone, of=group)
-        self._trial.events.probe("retry_topic_returns", self._exists(RETRY + group), of=group)
+        self._trial.events.probe("retry_topic_returns", self._exists(RETRY_PREFIX + group), of=group)
 
     def _give_back(self, group: str, *, delay_level: int) -> None:
         with ask(self._broker) as connection:
@@ -145,7 +142,7 @@ class _Moments:
     def _kept(self, group: str, state: str) -> None:
         """Whether the group, back again, finds the one message that it has to retry."""
         with self._heartbeat(group) as connection:
-            found = connection.pull(group, RETRY + group, 0, 0)
+            found = connection.pull(group, RETRY_PREFIX + group, 0, 0)
         self._trial.events.probe("pending_retry_kept", found, of=group, params={"state": state})
 
     def _with_a_message_due(self) -> None:
@@ -170,7 +167,7 @@ class _Moments:
     def _with_an_offset(self) -> None:
         """The group has consumed a retry before; after the deletion its queue starts anew, its offset may not."""
         group = f"{self._prefix}-offset-kept"
-        topic = RETRY + group
+        topic = RETRY_PREFIX + group
         self._heartbeat(group).close()
         self._give_back(group, delay_level=FIRST_LEVEL)
         self._trial.stay(DUE_S)
@@ -202,12 +199,12 @@ class _Moments:
                 after = self._retry_topics()
         finally:
             client.stop()
-        keeps = {RETRY + online, RETRY + self._trial.record.groups[0]}
+        keeps = {RETRY_PREFIX + online, RETRY_PREFIX + self._trial.record.groups[0]}
         offline = before - keeps
         self._trial.events.probe("offline_deleted_share", 1 - len(offline & after) / len(offline), of="client library")
-        self._trial.events.probe("online_kept", RETRY + online in after, of="client library")
+        self._trial.events.probe("online_kept", RETRY_PREFIX + online in after, of="client library")
 
     def _retry_topics(self) -> set[str]:
         with ask(self._broker) as connection:
             names = {one.name for one in connection.topic_table().topics}
-        return {name for name in names if name.startswith(RETRY + self._trial.record.groups[0])}
+        return {name for name in names if name.startswith(RETRY_PREFIX + self._trial.record.groups[0])}

@@ -10,6 +10,7 @@ from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
 from harness.load.one_process import OneProcessSession
 from harness.model.loads import FailingMessages
+from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from harness.trial import TrialContext
 from harness.wait import wait_until
 
@@ -53,7 +54,7 @@ class FailingSession(OneProcessSession):
         A new group's consumer learns of its retry topic, which its own first heartbeat makes, when it next asks for routes
         and shares queues out: until then, up to half a minute, what fails waits in that topic.
         """
-        queues = {self._topic: self._load.queues * len(masters(self._trial.cluster)), f"%RETRY%{self._group}": 1}
+        queues = {self._topic: self._load.queues * len(masters(self._trial.cluster)), RETRY_PREFIX + self._group: 1}
         wait_until(
             "the consumer's queues, those of its retry topic among them",
             lambda: all(self._client.queue_counts(topic)["consumer"] >= count for topic, count in queues.items()),
@@ -99,7 +100,7 @@ class FailingSession(OneProcessSession):
         for master in masters(self._trial.cluster):
             with ask(master) as connection:
                 names = {topic.name for topic in connection.topic_table().topics}
-            for kind, prefix in (("retry", "%RETRY%"), ("dead letter", "%DLQ%")):
+            for kind, prefix in (("retry", RETRY_PREFIX), ("dead letter", DEAD_LETTER_PREFIX)):
                 self._trial.events.probe(
                     "topic_exists",
                     prefix + self._group in names,
@@ -109,7 +110,7 @@ class FailingSession(OneProcessSession):
 
     def _dead_letters(self) -> int:
         """Messages in the group's dead-letter topic."""
-        topic = f"%DLQ%{self._group}"
+        topic = DEAD_LETTER_PREFIX + self._group
         found = 0
         for master in masters(self._trial.cluster):
             with ask(master) as connection:

@@ -13,8 +13,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-FRAME_BYTES_DEFAULT = 16_777_216
-"""``com.rocketmq.remoting.frameMaxLength`` of NettyDecoder in 4.6.0, 4.9.7 and 5.3.3."""
+from harness.model.rocketmq import PERM_READ_WRITE, REGISTER_BROKER
 
 LENGTH_FIELDS_BYTES = 8
 """The frame's length and its header's."""
@@ -63,7 +62,7 @@ def topic_bytes(name_bytes: int, queues: int = 1, *, is_5x: bool) -> int:
     """What one readable and writable topic adds: its name twice, and the rest of its configuration."""
     topic: dict[str, object] = {
         "order": False,
-        "perm": 6,
+        "perm": PERM_READ_WRITE,
         "readQueueNums": queues,
         "topicFilterType": "SINGLE_TAG",
         "topicName": "",
@@ -96,7 +95,7 @@ def _header_bytes(registrant: Registrant) -> int:
     if registrant.is_5x:
         fields["enableActingMaster"] = "false"
     header = {
-        "code": 103,
+        "code": REGISTER_BROKER,
         "extFields": fields,
         "flag": 0,
         "language": "JAVA",

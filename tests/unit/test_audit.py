@@ -23,9 +23,9 @@ from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.errors import TargetNotAllowedError
 from harness.model.cluster import TopicsAhead
+from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.connection import Remoting, TopicConfig
 from harness.protocol.registration import (
-    FRAME_BYTES_DEFAULT,
     Registrant,
     frame_of_listing,
     frame_of_topics,
@@ -154,7 +154,7 @@ def _cluster(
     return broker, fakes, [stack.enter_context(_serve(fake)) for fake in fakes]
 
 
-def _kinds(reading: Reading, limit_bytes: int = FRAME_BYTES_DEFAULT) -> list[str]:
+def _kinds(reading: Reading, limit_bytes: int = FRAME_BYTES_MAX) -> list[str]:
     return [finding.kind for finding in judge(reading, limit_bytes=limit_bytes)]
 
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from analysis.stall_model.document import law_document
-from analysis.stall_model.model import PCBUSY, REJECT, TIMEOUT, Law, LawRow, Stall, allowed, predict
+from analysis.stall_model.model import Law, LawRow, Stall, allowed, predict
+from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 
 
 def _stall(stall_ms: float, *, wait_ms: float = 200, busy_ms: float = 1000, threads: int = 1) -> Stall:
@@ -15,24 +16,31 @@ def test_a_stall_below_the_waiting_limit_refuses_nothing() -> None:
 
 
 def test_a_stall_above_the_limit_refuses_what_has_waited_at_the_cleaners_last_look() -> None:
-    assert predict(_stall(450)) == {TIMEOUT: 122.5, PCBUSY: 0.0, REJECT: 0.0, "PC_SYNCHRONIZED": 0.0, "OVERLOAD": 0.0}
+    expected = {
+        TIMEOUT_CLEAN_QUEUE: 122.5,
+        PCBUSY_CLEAN_QUEUE: 0.0,
+        REJECTREQUEST: 0.0,
+        PC_SYNCHRONIZED: 0.0,
+        OVERLOAD: 0.0,
+    }
+    assert predict(_stall(450)) == expected
 
 
 def test_threads_that_wait_for_the_lock_hold_a_request_each() -> None:
-    assert predict(_stall(450, threads=3))[TIMEOUT] == 120.5
+    assert predict(_stall(450, threads=3))[TIMEOUT_CLEAN_QUEUE] == 120.5
 
 
 def test_a_busy_page_cache_empties_the_queue_once_and_rejects_the_rest() -> None:
     found = predict(_stall(1200))
-    assert found[PCBUSY] == pytest.approx(500 * 0.205)
-    assert found[REJECT] == pytest.approx(100)
-    assert found[TIMEOUT] == pytest.approx(500 * 0.795)
+    assert found[PCBUSY_CLEAN_QUEUE] == pytest.approx(500 * 0.205)
+    assert found[REJECTREQUEST] == pytest.approx(100)
+    assert found[TIMEOUT_CLEAN_QUEUE] == pytest.approx(500 * 0.795)
 
 
 def test_a_limit_beyond_the_busy_age_is_never_reached() -> None:
     found = predict(_stall(700, wait_ms=600, busy_ms=500))
-    assert found[TIMEOUT] == 0
-    assert found[PCBUSY] == pytest.approx(500 * 0.505)
+    assert found[TIMEOUT_CLEAN_QUEUE] == 0
+    assert found[PCBUSY_CLEAN_QUEUE] == pytest.approx(500 * 0.505)
 
 
 def test_what_is_allowed_is_the_largest_of_the_three() -> None:
@@ -53,10 +61,10 @@ def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
         "measured": 100.0,
         "allowed": 5.0,
     }
-    good = [LawRow(**row, params={"stall_ms": 450}, keyword=TIMEOUT, within=True)]  # type: ignore[arg-type]
+    good = [LawRow(**row, params={"stall_ms": 450}, keyword=TIMEOUT_CLEAN_QUEUE, within=True)]  # type: ignore[arg-type]
     bad = [
-        LawRow(**row, params={"stall_ms": 1200}, keyword=keyword, within=keyword == REJECT)  # type: ignore[arg-type]
-        for keyword in (TIMEOUT, REJECT)
+        LawRow(**row, params={"stall_ms": 1200}, keyword=keyword, within=keyword == REJECTREQUEST)  # type: ignore[arg-type]
+        for keyword in (TIMEOUT_CLEAN_QUEUE, REJECTREQUEST)
     ]
     law = Law(rows=(*good, *bad), left_out=("t1: a safepoint",))
     assert law.cells() == (2, 1)

@@ -14,12 +14,11 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructField, Str
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import frame_of
+from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX
 
 MEASURES: tuple[str, ...] = ("consumption_count", "retry_late_s", "retry_interval_s", "other_delay_s")
 
 INCIDENT = "dead-letter"
-LEVELS_DEFAULT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
-"""``messageDelayLevel`` of MessageStoreConfig in 4.6.0, 4.9.7 and 5.3.3."""
 FIRST_RETRY_LEVEL = 3
 _UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SECOND_NS = 1_000_000_000
@@ -86,7 +85,7 @@ def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
         F.broadcast(frame_of(inputs.spark, _expected(inputs.run), _DELAYS)), ["deployment", "retry"], "left"
     )
     # An ordered consumer retries by itself, from the topic's own queue, and not through a retry topic.
-    through_topic = F.col("topic").startswith("%RETRY%")
+    through_topic = F.col("topic").startswith(RETRY_PREFIX)
     words = F.concat(F.lit("message "), F.col("seq"), F.lit(", retry "), F.col("retry"))
     place = {"file": F.col("file"), "line": F.col("n"), "operation": words}
     late = F.when(through_topic, F.col("after_s") - F.col("delay_s"))
@@ -122,7 +121,7 @@ def _unit() -> Column:
 def _expected(run: RunDirectory) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for deployment in run.deployments:
-        levels = levels_s(deployment.conf.get("messageDelayLevel") or LEVELS_DEFAULT)
+        levels = levels_s(deployment.conf.get("messageDelayLevel") or DELAY_LEVELS)
         for level in range(FIRST_RETRY_LEVEL, len(levels) + 1):
             rows.append(
                 {

@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-from analysis.checkers.locks.locks import LOCK_BATCH_MQ
 from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+from harness.model.rocketmq import LOCK_BATCH_MQ
 
 MEASURES: tuple[str, ...] = ("diagnosed_right",)
 

@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, together
-from analysis.checkers.locks.locks import LOCK_BATCH_MQ
 from analysis.evidence.trials import OWNERS_END
+from harness.model.rocketmq import LOCK_BATCH_MQ
 
 MEASURES: tuple[str, ...] = ("lock_requests_per_s", "lock_log_bytes_per_s")
 

@@ -16,6 +16,7 @@ from analysis.checkers.base import Inputs, Value, events_file, observations, own
 from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
 from analysis.evidence.trials import OWNERS_END
 from analysis.logs import lock
+from harness.model.rocketmq import LOCK_BATCH_MQ, RETRY_PREFIX, UNLOCK_BATCH_MQ
 
 MEASURES: tuple[str, ...] = (
     "lock_age_at_takeover_s",
@@ -34,15 +35,11 @@ MEASURES: tuple[str, ...] = (
     "takeover_lines",
 )
 
-LOCK_BATCH_MQ, UNLOCK_BATCH_MQ = 41, 42
-"""org.apache.rocketmq.common.protocol.RequestCode (remoting.protocol in 5.3.3)."""
-
 _RENEWER = "ConsumeMessageScheduledThread"
 """The client's own lock thread, of ConsumeMessageOrderlyService. Requests of other threads come from rebalancing, which
 asks for one queue at a time; where a 5.x client's hook sees the network's thread, several queues in one request tell
 that it came from RebalanceImpl.lockAll, which the lock thread alone calls."""
 
-_RETRY = "%RETRY%"
 _SECOND_NS = 1_000_000_000
 LOCKED_QUEUE = ("trial", "group", "lock_queue")
 _LOCK_LOG = "lock.log"
@@ -90,7 +87,7 @@ def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
         inputs.records.lock_requests.where("finished_ns IS NOT NULL")
         .where(F.col("code").isin(LOCK_BATCH_MQ, UNLOCK_BATCH_MQ))
         # Queues are named without their topic, and a retry topic has a queue 0 on each broker, too.
-        .where(~(_of_one_queue() & F.col("topic").startswith(_RETRY)))
+        .where(~(_of_one_queue() & F.col("topic").startswith(RETRY_PREFIX)))
         .join(trials.select("trial", "fault_ns", "end_ns"), "trial")
         .select("*", F.explode("asked").alias("lock_queue"))
     )

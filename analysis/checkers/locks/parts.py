@@ -17,14 +17,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-from analysis.checkers.locks.locks import LOCK_BATCH_MQ, UNLOCK_BATCH_MQ
 from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
 from analysis.evidence.trials import OWNERS_END
+from harness.model.rocketmq import LOCK_BATCH_MQ, PULL_MESSAGE, UNLOCK_BATCH_MQ
 
 MEASURES: tuple[str, ...] = ("handover_part_s", "handover_gap_s")
-
-PULL_MESSAGE = 11
-"""org.apache.rocketmq.common.protocol.RequestCode (remoting.protocol in 5.3.3)."""
 
 PARTS: tuple[tuple[str, str, str], ...] = (
     ("lock", "fault_ns", "freed_ns"),

@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
-from analysis.checkers.sends.busy import ANY_LABEL, TIMEOUT, in_window, keyword_of
+from analysis.checkers.sends.busy import ANY_LABEL, in_window, keyword_of
+from harness.model.rocketmq import TIMEOUT_CLEAN_QUEUE
 
 MEASURES: tuple[str, ...] = (
     "refused_count",
@@ -56,7 +57,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _labels() -> Column:
-    first_four = F.when(F.col("keyword") != TIMEOUT, F.lit(FIRST_FOUR))
+    first_four = F.when(F.col("keyword") != TIMEOUT_CLEAN_QUEUE, F.lit(FIRST_FOUR))
     return F.array_compact(F.array(F.col("keyword"), first_four, F.lit(ANY_LABEL)))
 
 

@@ -11,6 +11,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from harness.model.rocketmq import (
+    BUSY_KEYWORDS,
+    PC_SYNCHRONIZED,
+    PCBUSY_CLEAN_QUEUE,
+    REJECTREQUEST,
+    TIMEOUT_CLEAN_QUEUE,
+)
 
 MEASURES: tuple[str, ...] = (
     "rejected_count",
@@ -26,10 +33,8 @@ MEASURES: tuple[str, ...] = (
     "size_over_arrivals",
 )
 
-TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
 OVERLOAD_PHRASE = "too many requests and system thread pool busy"
-KEYWORDS = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE", TIMEOUT)
-PAGE_CACHE = ("REJECTREQUEST", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE")
+PAGE_CACHE = (REJECTREQUEST, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE)
 """The three that say that the page cache is busy: before queueing, in the store, and while queued."""
 
 _PAGE_CACHE_LABEL, ANY_LABEL = "page-cache", "any"
@@ -75,7 +80,7 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
             "code",
             F.col("remark").contains(OVERLOAD_PHRASE).alias("has_phrase"),
             period_ms.alias("period_ms"),
-            F.when(F.col("keyword") == TIMEOUT, period_ms - F.col("wait_limit_ms")).alias("over_ms"),
+            F.when(F.col("keyword") == TIMEOUT_CLEAN_QUEUE, period_ms - F.col("wait_limit_ms")).alias("over_ms"),
             ((F.col("finished_ns") - F.col("append_entry_ns")) / 1e6).alias("after_ms"),
             F.regexp_extract("remark", r"size of queue: (\d+)", 1).try_cast("long").alias("size"),
         )
@@ -85,7 +90,7 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
 def keyword_of(remark: str) -> Column:
     """Which of the five keywords a remark carries, else null."""
     text = F.col(remark)
-    keyword = F.coalesce(*[F.when(text.contains(f"[{word}]"), F.lit(word)) for word in KEYWORDS])
+    keyword = F.coalesce(*[F.when(text.contains(f"[{word}]"), F.lit(word)) for word in BUSY_KEYWORDS])
     # A remoting layer may say the same of a full pool without the bracket.
     return F.coalesce(keyword, F.when(text.contains("system thread pool busy"), F.lit("OVERLOAD")))
 
@@ -99,7 +104,7 @@ def in_window() -> Column:
 
 def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
     """Every label in every trial that has sends; zero is a count, the other measures need a refusal."""
-    labels = F.explode(F.array(*[F.lit(word) for word in (*KEYWORDS, _PAGE_CACHE_LABEL, ANY_LABEL)]))
+    labels = F.explode(F.array(*[F.lit(word) for word in (*BUSY_KEYWORDS, _PAGE_CACHE_LABEL, ANY_LABEL)]))
     after_ms = F.when(F.col("after_ms") >= 0, F.col("after_ms"))
     counted = (
         refused.select("*", F.explode(_labels()).alias("label"))
@@ -202,7 +207,7 @@ def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
     """
     behind = F.col("period_ms") * F.col("per_ms")
     by_trial = (
-        refused.where((F.col("keyword") == TIMEOUT) & F.col("size").isNotNull())
+        refused.where((F.col("keyword") == TIMEOUT_CLEAN_QUEUE) & F.col("size").isNotNull())
         .join(F.broadcast(rates), "trial")
         .groupBy("trial", "deployment")
         .agg(F.avg(F.col("size") - behind).alias("excess"), F.min_by("file", "n").alias("file"), F.min("n").alias("n"))

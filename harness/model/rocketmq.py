@@ -1,0 +1,110 @@
+"""RocketMQ's own facts that more than one module needs: defaults, topic prefixes, keywords of refusals, codes.
+
+Each names the class that it was read from. Where a docstring says nothing else, it holds for 4.6.0, 4.9.7 and 5.3.3.
+"""
+
+from __future__ import annotations
+
+# --- the send queue and the page cache ----------------------------------------------------------------------------------
+
+SEND_WAIT = "waitTimeMillsInSendQueue"
+SEND_WAIT_MS = 200.0
+"""The age at which a request in the send queue is refused (org.apache.rocketmq.common.BrokerConfig)."""
+
+PAGE_CACHE_BUSY = "osPageCacheBusyTimeOutMills"
+PAGE_CACHE_BUSY_MS = 1000.0
+"""The age of the put lock at which the page cache counts as busy (org.apache.rocketmq.store.config.MessageStoreConfig)."""
+
+REJECTREQUEST = "REJECTREQUEST"
+"""Refused before it is queued: NettyRemotingAbstract, when SendMessageProcessor rejects requests."""
+OVERLOAD = "OVERLOAD"
+"""Refused before it is queued: NettyRemotingAbstract, when the send queue is full."""
+PC_SYNCHRONIZED = "PC_SYNCHRONIZED"
+"""Refused by the store: SendMessageProcessor, on ``OS_PAGECACHE_BUSY``."""
+PCBUSY_CLEAN_QUEUE = "PCBUSY_CLEAN_QUEUE"
+"""Refused while queued, since the page cache is busy: BrokerFastFailure."""
+TIMEOUT_CLEAN_QUEUE = "TIMEOUT_CLEAN_QUEUE"
+"""Refused while queued, for its age: BrokerFastFailure."""
+BUSY_KEYWORDS = (REJECTREQUEST, OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, TIMEOUT_CLEAN_QUEUE)
+"""What a refusal's remark begins with, in brackets."""
+
+# --- queue locks of ordered consumers -----------------------------------------------------------------------------------
+
+LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"
+LOCK_LIFE_MS = 60_000.0
+"""A property of the broker's JVM: how long a queue's lock lives without being renewed
+(org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager)."""
+
+LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
+LOCK_INTERVAL_MS = 20_000.0
+"""A property of the client's JVM: how often it renews its locks (org.apache.rocketmq.client.impl.consumer.ProcessQueue)."""
+
+# --- topics -------------------------------------------------------------------------------------------------------------
+
+RETRY_PREFIX = "%RETRY%"
+"""``RETRY_GROUP_TOPIC_PREFIX`` of org.apache.rocketmq.common.MixAll."""
+DEAD_LETTER_PREFIX = "%DLQ%"
+"""``DLQ_GROUP_TOPIC_PREFIX`` of org.apache.rocketmq.common.MixAll."""
+DEFAULT_TOPIC = "TBW102"
+"""The topic that others are created after (``AUTO_CREATE_TOPIC_KEY_TOPIC`` of MixAll in 4.6.0, of TopicValidator since)."""
+SYSTEM_TOPICS = frozenset(
+    {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
+    | {"SCHEDULE_TOPIC_XXXX", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
+)
+"""``TopicValidator`` of rocketmq-common 4.9.7 and 5.3.3, ``MixAll`` of 4.6.0."""
+SYSTEM_GROUP_PREFIXES = (
+    "CID_RMQ_SYS_",
+    "CID_ONSAPI_",
+    "CID_ONS-HTTP-PROXY",
+    "TOOLS_CONSUMER",
+    "FILTERSRV_CONSUMER",
+    "SELF_TEST",
+)
+"""What the names of the consumer groups begin with that RocketMQ itself has (``MixAll``)."""
+PERM_READ_WRITE = 6
+"""``PERM_READ | PERM_WRITE`` of org.apache.rocketmq.common.constant.PermName."""
+
+DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
+"""``messageDelayLevel`` of org.apache.rocketmq.store.config.MessageStoreConfig."""
+RETRIES_MAX = 16
+"""After so many retries a message goes to the dead-letter topic (``retryMaxTimes`` of SubscriptionGroupConfig)."""
+
+# --- the remoting protocol ----------------------------------------------------------------------------------------------
+
+FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
+FRAME_BYTES_MAX = 16_777_216
+"""A property of the JVM: the longest frame that it reads (org.apache.rocketmq.remoting.netty.NettyDecoder)."""
+
+# RequestCode of org.apache.rocketmq.common.protocol (org.apache.rocketmq.remoting.protocol in 5.x).
+SEND_MESSAGE = 10
+PULL_MESSAGE = 11
+QUERY_CONSUMER_OFFSET = 14
+UPDATE_CONSUMER_OFFSET = 15
+UPDATE_AND_CREATE_TOPIC = 17
+GET_ALL_TOPIC_CONFIG = 21
+UPDATE_BROKER_CONFIG = 25
+GET_BROKER_CONFIG = 26
+GET_BROKER_RUNTIME_INFO = 28
+GET_MAX_OFFSET = 30
+GET_MIN_OFFSET = 31
+HEART_BEAT = 34
+CONSUMER_SEND_MSG_BACK = 36
+GET_CONSUMER_LIST_BY_GROUP = 38
+LOCK_BATCH_MQ = 41
+UNLOCK_BATCH_MQ = 42
+PUT_KV_CONFIG = 100
+REGISTER_BROKER = 103
+UNREGISTER_BROKER = 104
+GET_ROUTEINFO_BY_TOPIC = 105
+GET_BROKER_CLUSTER_INFO = 106
+GET_CONSUMER_CONNECTION_LIST = 203
+GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
+DELETE_TOPIC_IN_BROKER = 215
+DELETE_TOPIC_IN_NAMESRV = 216
+UPDATE_NAMESRV_CONFIG = 318
+
+# ResponseCode of the same packages.
+SUCCESS = 0
+TOPIC_NOT_EXIST = 17
+QUERY_NOT_FOUND = 22
+CONSUMER_NOT_ONLINE = 206
