@@ -18,7 +18,7 @@ from harness.backends.cluster import ClusterSpec, create_topic
 from harness.backends.local import start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
-from harness.protocol.connection import Remoting
+from harness.protocol.broker import Broker
 from harness.releases.jars import ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 
@@ -26,7 +26,7 @@ from harness.releases.java import Java, find_java
 def boot_s(release: str, leases: Leases, java: Java, *, nudged: bool) -> float:
     """Seconds until a topic can be used on a cluster of one broker."""
     spec = ClusterSpec(name="boot", release=release, topology=Topology(name="single"))
-    silent = mock.patch.object(Remoting, "update_broker_config", return_value=None)
+    silent = mock.patch.object(Broker, "update_broker_config", return_value=None)
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         with contextlib.nullcontext() if nudged else silent:

@@ -39,7 +39,7 @@ from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.model.cluster import Topology
-from harness.protocol.connection import Remoting
+from harness.protocol.broker import Broker
 from harness.protocol.targets import LOOPBACK
 from harness.releases.jars import BENCHMARK, BENCHMARK_RELEASE, ensure_jars
 from harness.releases.java import Java, find_java
@@ -84,7 +84,7 @@ def stored(target: Target) -> int:
     """Messages in the topic by the broker's own count."""
     count = 0
     for name, address in target.brokers.items():
-        with Remoting(address) as connection:
+        with Broker(address) as connection:
             count += sum(connection.max_offset(target.topic, queue) for queue in range(target.queues[name]))
     return count
 

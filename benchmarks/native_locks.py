@@ -29,7 +29,7 @@ from harness.backends.local import start_local
 from harness.clients.python.install import NAMES, ensure_python_client
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
-from harness.protocol.connection import LOCK_BATCH_MQ
+from harness.model.rocketmq import LOCK_BATCH_MQ
 from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
 

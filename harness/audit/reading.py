@@ -10,7 +10,8 @@ from enum import StrEnum
 
 from harness.errors import ClientError
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX, SYSTEM_GROUP_PREFIXES, SYSTEM_TOPICS
-from harness.protocol.connection import GET_ROUTEINFO_BY_TOPIC, Remoting, Route, TopicConfig, TopicTable, read_route
+from harness.protocol.broker import Broker, TopicConfig, TopicTable
+from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
 from harness.protocol.targets import LOOPBACK, Network, check_allowed
 
@@ -138,7 +139,7 @@ def still_offline(reading: Reading) -> Reading:
 
 def _name_server(address: str) -> NameServerReading:
     try:
-        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+        with NameServer(address, timeout_s=TIMEOUT_S) as connection:
             return NameServerReading(
                 address=address, brokers=connection.cluster_brokers(), topics=connection.listed_topics()
             )
@@ -148,7 +149,7 @@ def _name_server(address: str) -> NameServerReading:
 
 def _broker(name: str, number: int, address: str) -> BrokerReading:
     try:
-        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S) as connection:
             conf = connection.broker_config()
             table = connection.topic_table()
     except ClientError as error:
@@ -182,9 +183,8 @@ def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[
         return server
     topics = sorted({name for broker in reading.masters() for name in broker.names(TopicType.NORMAL)})
     try:
-        with Remoting(server.address, timeout_s=TIMEOUT_S) as connection:
-            answers = connection.ask_many(GET_ROUTEINFO_BY_TOPIC, ({"topic": topic} for topic in topics))
-            routes = {topic: read_route(answer) for topic, answer in zip(topics, answers, strict=True)}
+        with NameServer(server.address, timeout_s=TIMEOUT_S) as connection:
+            routes = dict(zip(topics, connection.routes(topics), strict=True))
             listed = server.topics
             if expected_topics(server, reading.brokers) - listed:
                 time.sleep(SETTLE_S)
@@ -212,6 +212,6 @@ def _offline_groups(reading: Reading) -> frozenset[str]:
     offline = {group for group in groups if not group.startswith(SYSTEM_GROUP_PREFIXES)}
     for broker in masters:
         asked = sorted(offline)
-        with Remoting(broker.address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
             offline -= {group for group, is_on in zip(asked, connection.online(asked), strict=True) if is_on}
     return frozenset(offline)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from harness.audit.reading import TIMEOUT_S, BrokerReading, Reading, TopicType
 from harness.errors import ClientError
-from harness.model.rocketmq import RETRY_PREFIX
-from harness.protocol.connection import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, SUCCESS, Remoting
+from harness.model.rocketmq import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, RETRY_PREFIX, SUCCESS
+from harness.protocol.broker import Broker
+from harness.protocol.name_server import NameServer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ def plan_remedy(reading: Reading) -> Remedy:
     kept: dict[str, str] = {}
     for broker in reading.masters():
         topics = sorted(topic for topic, brokers in on.items() if broker in brokers and topic not in kept)
-        with Remoting(broker.address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
             if delayed := _delayed(connection):
                 kept |= dict.fromkeys(topics, f"{broker.words} has {delayed} delayed messages that are not due yet")
             else:
@@ -69,7 +70,7 @@ def plan_remedy(reading: Reading) -> Remedy:
     return Remedy(deletions=deletions, kept=tuple(sorted(kept.items())))
 
 
-def _delayed(connection: Remoting) -> int:
+def _delayed(connection: Broker) -> int:
     """Messages in the delay queues: each level's offset so far and its end, as brokerStatus has them."""
     levels = [
         value.split(",") for key, value in connection.runtime_info().items() if key.startswith("scheduleMessageOffset")
@@ -77,7 +78,7 @@ def _delayed(connection: Remoting) -> int:
     return sum(max(0, int(end) - int(done)) for done, end in levels)
 
 
-def _with_messages(connection: Remoting, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:
     queues = {topic.name: topic.read_queues for topic in broker.topics}
     places = [(topic, queue) for topic in topics for queue in range(queues[topic])]
     at: list[dict[str, str | int]] = [{"topic": topic, "queueId": queue} for topic, queue in places]
@@ -130,14 +131,14 @@ def apply_remedy(
 
 def _delete(deletion: Deletion, name_servers: Sequence[str]) -> str:
     for address in deletion.brokers:
-        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S) as connection:
             if next(connection.online([deletion.group])):
                 return "online again"
     for address in deletion.brokers:
-        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S) as connection:
             connection.delete_topic(deletion.topic)
     for address in name_servers:
-        with Remoting(address, timeout_s=TIMEOUT_S) as connection:
+        with NameServer(address, timeout_s=TIMEOUT_S) as connection:
             connection.delete_route(deletion.topic)
     return "deleted"
 

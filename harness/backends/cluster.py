@@ -13,7 +13,9 @@ from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
 from harness.model.cluster import BrokerSettings, Topology
-from harness.protocol.connection import Remoting, Route, split_address
+from harness.protocol.broker import Broker
+from harness.protocol.connection import split_address
+from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import check_allowed
 from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
@@ -118,9 +120,14 @@ def masters(cluster: Cluster) -> list[Node]:
     return [node for node in cluster.nodes if node.kind == "broker" and node.broker_id == 0]
 
 
-def ask(node: Node, *, timeout_s: float = 5.0) -> Remoting:
-    """A connection to a node."""
-    return Remoting(node.address, timeout_s=timeout_s)
+def ask(broker: Node, *, timeout_s: float = 5.0) -> Broker:
+    """A connection to a broker."""
+    return Broker(broker.address, timeout_s=timeout_s)
+
+
+def ask_name_server(namesrv: Node, *, timeout_s: float = 5.0) -> NameServer:
+    """A connection to a name server."""
+    return NameServer(namesrv.address, timeout_s=timeout_s)
 
 
 def wait_listening(cluster: Cluster, nodes: Sequence[Node]) -> None:
@@ -175,7 +182,7 @@ def wait_registered(cluster: Cluster) -> None:
 
 def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
     cluster.check_running()
-    with _patience(), ask(namesrv) as connection:
+    with _patience(), ask_name_server(namesrv) as connection:
         listed = connection.cluster_brokers()
     check_allowed(address for addresses in listed.values() for address in addresses.values())
     if broker.broker_id in listed.get(broker.broker_name, {}):
@@ -221,7 +228,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
 
 
 def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, tuple[int, int]]) -> bool:
-    with _patience(), ask(namesrv) as connection:
+    with _patience(), ask_name_server(namesrv) as connection:
         route = connection.route(topic) or Route()
     check_allowed(address for addresses in route.addresses.values() for address in addresses.values())
     listed = {broker: (writes, route.read_queues[broker]) for broker, writes in route.write_queues.items()}

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.cluster import Node, ask, masters
+from harness.backends.cluster import Node, ask, ask_name_server, masters
 from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.model.faults import CrossFrameLimit
 from harness.model.rocketmq import FRAME_LIMIT
-from harness.protocol.connection import TopicTable, split_address
+from harness.protocol.broker import TopicTable
+from harness.protocol.connection import split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 from harness.wait import NotYet, wait_until
@@ -289,7 +290,7 @@ class _Flood:
     def _listed(server: Node, node: Node) -> bool | None:
         """None while the name server does not answer: one that is busy with 16 MiB has not lost the broker by that."""
         try:
-            with ask(server) as connection:
+            with ask_name_server(server) as connection:
                 return node.broker_id in connection.cluster_brokers().get(node.broker_name, {})
         except ClientError:
             return None

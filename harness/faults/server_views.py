@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.backends.cluster import Cluster, Node, ask, create_topic, masters
+from harness.backends.cluster import Cluster, Node, ask, ask_name_server, create_topic, masters
 from harness.backends.nodes import CLUSTER_NAME
 from harness.clock import mono_ns
 from harness.errors import ClientError
@@ -64,7 +64,7 @@ class RestartServerBySignal(NeedsNothing):
 def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
     wanted = {master.broker_name for master in masters(cluster)}
     try:
-        with ask(server) as connection:
+        with ask_name_server(server) as connection:
             route = connection.route(topic)
     except ClientError as error:
         raise NotYet(str(error)) from error
@@ -84,14 +84,14 @@ class ForgetTopicByRequest(NeedsNothing):
         server = last_server(trial.cluster)
         for state in ("asked", "injecting"):
             trial.events.fault(self.kind, state, target=server.name)
-        with ask(server) as connection:
+        with ask_name_server(server) as connection:
             connection.delete_route(trial.record.topic)
         trial.events.fault(self.kind, "injected", target=server.name)
 
     def heal(self, trial: TrialContext, load: LoadSession) -> None:
         """See whether the others have told it meanwhile; then let the brokers register a changed table, which does."""
         server = last_server(trial.cluster)
-        with ask(server) as connection:
+        with ask_name_server(server) as connection:
             told = connection.route(trial.record.topic) is not None
         trial.events.probe("told_by_others", told, of=server.name)
         trial.events.fault(self.kind, "healing", target=server.name)
@@ -129,7 +129,7 @@ class _Unheard:
     def _tell(self) -> None:
         while not self._stop.is_set():
             try:
-                with ask(self._server) as connection:
+                with ask_name_server(self._server) as connection:
                     connection.unregister_broker(
                         CLUSTER_NAME, self._broker.broker_name, self._broker.broker_id, self._broker.address
                     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from harness.backends.cluster import Node, ask, masters, namesrv_addresses
+from harness.backends.cluster import Node, ask, ask_name_server, masters, namesrv_addresses
 from harness.errors import ClientError
 from harness.model.faults import TopicMoments
 from harness.model.rocketmq import GET_CONSUMER_LIST_BY_GROUP, RETRY_PREFIX
-from harness.protocol.connection import Remoting
+from harness.protocol.broker import Broker
 from harness.trial import LoadSession, NeedsNothing, TrialContext
 
 KIND = "topic-moments"
@@ -55,7 +55,7 @@ class _Moments:
         with ask(self._broker) as connection:
             return any(one.name == topic for one in connection.topic_table().topics)
 
-    def _heartbeat(self, *groups: str) -> Remoting:
+    def _heartbeat(self, *groups: str) -> Broker:
         """A connection with which the groups are online until it is closed."""
         connection = ask(self._broker)
         connection.heartbeat(f"127.0.0.1@{groups[0]}", groups, self._topic)
@@ -122,7 +122,7 @@ class _Moments:
             connection.delete_topic(RETRY_PREFIX + group)
         for node in self._trial.cluster.nodes:
             if node.kind == "namesrv":
-                with ask(node) as server:
+                with ask_name_server(node) as server:
                     server.delete_route(RETRY_PREFIX + group)
 
     def _unused(self) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.errors import ClientError, UsageError
-from harness.protocol.connection import Remoting, Route
+from harness.protocol.broker import Broker
+from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
 from harness.releases.jars import known_releases
 from harness.rundir.events import EventLog
@@ -34,7 +35,7 @@ class Target:
 
     def release(self) -> str:
         """The brokers' release as they tell it, or the nearest known one that is not newer."""
-        with Remoting(next(iter(self.brokers.values()))) as connection:
+        with Broker(next(iter(self.brokers.values()))) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         match = _VERSION.search(told)
         version = tuple(int(part) for part in match.groups()) if match else ()
@@ -58,7 +59,7 @@ class Target:
         """Messages that the group has not committed yet, by the brokers' own counts."""
         left = 0
         for name, address in self.brokers.items():
-            with Remoting(address) as connection:
+            with Broker(address) as connection:
                 for queue in range(self.queues[name]):
                     done = connection.consumer_offset(group, self.topic, queue) or 0
                     left += connection.max_offset(self.topic, queue) - done
@@ -67,7 +68,7 @@ class Target:
     def record_ends(self, events: EventLog, group: str | None) -> None:
         """Record every queue's offsets, and the group's in it, as the brokers have them."""
         for name, address in self.brokers.items():
-            with Remoting(address) as connection:
+            with Broker(address) as connection:
                 for queue in range(self.queues[name]):
                     events.store_max(
                         topic=self.topic,
@@ -106,7 +107,7 @@ def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network
 
 
 def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route | None:
-    with Remoting(namesrv) as connection:
+    with NameServer(namesrv) as connection:
         listed = connection.cluster_brokers()
         check_allowed((address for by_id in listed.values() for address in by_id.values()), allowed)
         route = connection.route(topic)
@@ -116,11 +117,11 @@ def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route |
 
 
 def _create(namesrv: Sequence[str], topic: str, queues: int, allowed: Sequence[Network]) -> None:
-    with Remoting(namesrv[0]) as connection:
-        masters = {name: by_id[0] for name, by_id in connection.cluster_brokers().items() if 0 in by_id}
+    with NameServer(namesrv[0]) as server:
+        masters = {name: by_id[0] for name, by_id in server.cluster_brokers().items() if 0 in by_id}
     for address in masters.values():
-        with Remoting(address) as connection:
-            connection.create_topic(topic, read_queues=queues, write_queues=queues)
+        with Broker(address) as broker:
+            broker.create_topic(topic, read_queues=queues, write_queues=queues)
 
     def listed_everywhere() -> bool:
         for one in namesrv:

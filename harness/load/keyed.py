@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from harness.backends.cluster import RECORD_S_MAX, ask, create_topic, masters, namesrv_addresses, unconsumed
+from harness.backends.cluster import RECORD_S_MAX, ask_name_server, create_topic, masters, namesrv_addresses, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, ScheduleSpec
 from harness.clock import mono_ns
@@ -57,7 +57,7 @@ class KeyedSession(OneProcessSession):
         queues = {master.broker_name: self._load.queues_per_broker for master in masters(self._trial.cluster)}
         for node in self._trial.cluster.nodes:
             if node.kind == "namesrv":
-                with ask(node, timeout_s=RECORD_S_MAX) as connection:
+                with ask_name_server(node, timeout_s=RECORD_S_MAX) as connection:
                     connection.order_topic(self._topic_of(kind), queues)
 
     def _start_member(self, member: str, kind: str, group: str) -> None:

@@ -13,17 +13,15 @@ from collections.abc import Callable, Mapping
 from harness.backends.cluster import Node, ask
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.protocol.connection import (
+from harness.model.rocketmq import (
     GET_MAX_OFFSET,
     HEART_BEAT,
     PULL_MESSAGE,
     SEND_MESSAGE,
     SUCCESS,
-    Answer,
-    Remoting,
-    pull_fields,
-    send_fields,
 )
+from harness.protocol.broker import Broker, pull_fields, send_fields
+from harness.protocol.frames import Answer
 from harness.rundir.events import EventLog
 
 PERIOD_S = 0.02
@@ -34,27 +32,27 @@ NO_ANSWER = -1
 
 SEND_TOPIC = "mqlab-probes"
 
-Request = Callable[[Remoting, str], Answer]
+Request = Callable[[Broker, str], Answer]
 
 
-def _pull(connection: Remoting, topic: str) -> Answer:
+def _pull(connection: Broker, topic: str) -> Answer:
     return connection.ask(PULL_MESSAGE, pull_fields(GROUP, topic, 0, 0))
 
 
-def _admin(connection: Remoting, topic: str) -> Answer:
+def _admin(connection: Broker, topic: str) -> Answer:
     return connection.ask(GET_MAX_OFFSET, {"topic": topic, "queueId": 0})
 
 
-def _heartbeat(connection: Remoting, topic: str) -> Answer:
+def _heartbeat(connection: Broker, topic: str) -> Answer:
     body = {"clientID": GROUP, "consumerDataSet": [], "producerDataSet": [{"groupName": GROUP}]}
     return connection.ask(HEART_BEAT, body=json.dumps(body).encode())
 
 
-def _send(connection: Remoting, topic: str) -> Answer:
+def _send(connection: Broker, topic: str) -> Answer:
     return connection.ask(SEND_MESSAGE, send_fields(SEND_TOPIC, 0), b"probe")
 
 
-def _delivery(connection: Remoting, topic: str) -> Answer:
+def _delivery(connection: Broker, topic: str) -> Answer:
     """Raises ClientError when no pull gets the message in time."""
     stored = _send(connection, topic)
     if stored.code != SUCCESS:
@@ -113,7 +111,7 @@ class Probes:
                 # What went wrong is recorded; the next connection may do better.
                 continue
 
-    def _once(self, kind: str, request: Request, connection: Remoting) -> None:
+    def _once(self, kind: str, request: Request, connection: Broker) -> None:
         started_ns = mono_ns()
         code = NO_ANSWER
         try:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 
-from harness.backends.cluster import Cluster, Node, ask
+from harness.backends.cluster import Cluster, Node, ask_name_server
 from harness.clock import mono_ns
 from harness.errors import ClientError, LabError
-from harness.protocol.connection import Route
+from harness.protocol.name_server import Route
 from harness.protocol.targets import check_allowed
 from harness.rundir.events import EventLog
 
@@ -78,7 +78,7 @@ class RouteWatch:
 
     def _view(self, node: Node) -> tuple[str, str]:
         try:
-            with ask(node, timeout_s=ANSWER_S_MAX) as connection:
+            with ask_name_server(node, timeout_s=ANSWER_S_MAX) as connection:
                 brokers = connection.cluster_brokers()
                 route = connection.route(self._topic) or Route()
         except ClientError:

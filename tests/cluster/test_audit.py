@@ -13,7 +13,7 @@ import pytest
 from harness.audit.findings import judge
 from harness.audit.reading import Reading, read_cluster
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.cluster import ClusterSpec, ask, create_topic, masters
+from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
@@ -96,11 +96,11 @@ def test_a_name_server_that_lacks_a_topic_or_the_broker_is_all_that_is_said(floo
     last = _servers(flooded)[-1]
     server = next(node for node in flooded.nodes if node.address == last)
     broker = masters(flooded)[0]
-    with ask(server) as connection:
+    with ask_name_server(server) as connection:
         connection.delete_route("orders")
     found = judge(_read(flooded))
     assert [(one.kind, one.where) for one in found] == [("topics-missing", last)]
-    with ask(server) as connection:
+    with ask_name_server(server) as connection:
         connection.unregister_broker(CLUSTER_NAME, broker.broker_name, 0, broker.address)
     found = judge(_read(flooded))
     assert [one.kind for one in found] == ["broker-missing"]

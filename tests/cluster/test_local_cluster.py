@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.cluster import ClusterSpec, ask, change_live, create_topic, masters, namesrv_addresses
+from harness.backends.cluster import (
+    ClusterSpec,
+    ask,
+    ask_name_server,
+    change_live,
+    create_topic,
+    masters,
+    namesrv_addresses,
+)
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import ClientError, NodeStartError, PortTakenError
 from harness.faults.append_stall import stall_next_append
@@ -20,7 +28,7 @@ from harness.releases.java import Java
 
 def test_every_broker_is_in_the_topics_route_on_the_name_server(cluster: LocalCluster) -> None:
     create_topic(cluster, "route-test", read_queues=3, write_queues=5)
-    with ask(cluster.nodes[0]) as namesrv:
+    with ask_name_server(cluster.nodes[0]) as namesrv:
         route = namesrv.route("route-test")
         assert namesrv.route("never-created") is None
     assert route is not None

@@ -15,7 +15,9 @@ import pytest
 from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNDECIDED
 from harness.leases.store import leases_in
 from harness.paths import PACKAGES
-from harness.protocol.connection import Remoting
+from harness.protocol.broker import Broker
+from harness.protocol.connection import Connection
+from harness.protocol.name_server import NameServer
 from harness.wait import wait_until
 
 COMMAND_S_MAX = 300
@@ -88,7 +90,7 @@ def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
     cluster = json.loads(up.stdout)
     time.sleep(1.0)  # what would end it with its command would have done so by now
     broker = next(node for node in cluster["nodes"] if node["kind"] == "broker")
-    with Remoting(cluster["namesrv"]) as namesrv, Remoting(broker["address"]) as connection:
+    with NameServer(cluster["namesrv"]) as namesrv, Broker(broker["address"]) as connection:
         assert namesrv.cluster_brokers() == {"broker-a": {0: broker["address"]}}
         assert connection.broker_config()["flushDiskType"] == "SYNC_FLUSH"
     kept = _mqlab(environment, "clean")
@@ -98,5 +100,5 @@ def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
     assert "broker-a" in down.stdout
     for node in cluster["nodes"]:
         with pytest.raises(Exception, match="cannot connect"):
-            Remoting(node["address"])
+            Connection(node["address"])
     assert "no cluster is up" in _mqlab(environment, "down").stdout

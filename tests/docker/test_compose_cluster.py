@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.cluster import ClusterSpec, ask, create_topic, masters, namesrv_addresses
+from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters, namesrv_addresses
 from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
@@ -110,7 +110,7 @@ def test_a_killed_broker_comes_back_with_its_store(cluster: ComposeCluster) -> N
     cluster.check_running()
     cluster.restart_node("broker-a")
     assert cluster.pid("broker-a") not in (None, pid)
-    with ask(cluster.nodes[0]) as namesrv:
+    with ask_name_server(cluster.nodes[0]) as namesrv:
         assert namesrv.route("kept-topic") is not None
 
 
@@ -119,7 +119,7 @@ def test_a_stopped_name_server_shuts_down_by_itself_and_can_be_started_again(clu
     with pytest.raises(OSError, match="refused"), socket.create_connection(split_address(cluster.nodes[0].address), 5):
         pass
     cluster.restart_node("namesrv-1")
-    with ask(cluster.nodes[0]) as namesrv:
+    with ask_name_server(cluster.nodes[0]) as namesrv:
         assert set(namesrv.cluster_brokers()) == {"broker-a"}
 
 

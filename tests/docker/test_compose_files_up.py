@@ -15,7 +15,7 @@ from harness.backends.docker.compose import COMPOSE_FILES, Docker
 from harness.backends.docker.engine import Compose
 from harness.errors import ClientError
 from harness.host.ports import BROKER_PORTS, free_port
-from harness.protocol.connection import Remoting
+from harness.protocol.name_server import NameServer
 from harness.wait import NotYet, wait_until
 
 UP_S_MAX = 300
@@ -56,7 +56,7 @@ def test_what_compose_waited_for_can_be_used(docker: Docker, environment: Mappin
         pytest.skip("docker compose is not installed, and docker-compose cannot wait")
     namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
     with _up(docker.compose, environment, "--wait") as command:
-        with Remoting(namesrv) as connection:
+        with NameServer(namesrv) as connection:
             assert connection.cluster_brokers() == {"broker-a": {0: broker}}
         said = _run((*command, "exec", "-T", "broker-a", "bash", "/node/mqadmin.sh", "clusterList"), environment)
         assert broker in said
@@ -76,7 +76,7 @@ def test_the_old_docker_compose_reads_the_same_file(docker: Docker, environment:
 
     def has_its_broker() -> bool:
         try:
-            with Remoting(f"127.0.0.1:{environment['NAMESRV_1_PORT']}") as connection:
+            with NameServer(f"127.0.0.1:{environment['NAMESRV_1_PORT']}") as connection:
                 return bool(connection.cluster_brokers())
         except ClientError as error:
             raise NotYet(str(error)) from error

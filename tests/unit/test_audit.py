@@ -24,7 +24,7 @@ from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.errors import TargetNotAllowedError
 from harness.model.cluster import TopicsAhead
 from harness.model.rocketmq import FRAME_BYTES_MAX
-from harness.protocol.connection import Remoting, TopicConfig
+from harness.protocol.broker import Broker, TopicConfig
 from harness.protocol.registration import (
     Registrant,
     frame_of_listing,
@@ -237,7 +237,7 @@ def test_a_broker_that_nobody_lists_is_read_when_it_is_known(serving: ExitStack)
 def test_many_requests_on_one_connection_keep_their_order(serving: ExitStack) -> None:
     online = {f"g{index}" for index in range(0, 1000, 3)}
     address = serving.enter_context(_serve(Fake(online=online)))
-    with Remoting(address) as connection:
+    with Broker(address) as connection:
         found = list(connection.online(f"g{index}" for index in range(1000)))
     assert found == [index % 3 == 0 for index in range(1000)]
 

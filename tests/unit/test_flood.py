@@ -16,7 +16,7 @@ from harness.model.cluster import BrokerSettings, TopicsAhead
 from harness.model.faults import CrossFrameLimit
 from harness.model.loads import SteadyClients
 from harness.model.scenario import Arm
-from harness.protocol.connection import TopicConfig, TopicTable
+from harness.protocol.broker import TopicConfig, TopicTable
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes
 from harness.trial import LoadSession, TrialContext
 
@@ -93,6 +93,7 @@ def _flood(
     monkeypatch: pytest.MonkeyPatch, flooded: Flooded, *, name_bytes: int, last_name_bytes: int
 ) -> dict[str, float]:
     monkeypatch.setattr(frame_limit, "ask", flooded.ask)
+    monkeypatch.setattr(frame_limit, "ask_name_server", flooded.ask)
     monkeypatch.setattr(frame_limit, "EFFECT_S", 0.002)
     events = Events()
     ahead = TopicsAhead(frame_bytes=LIMIT_BYTES, share=0.5, name_bytes=USUAL_BYTES)

@@ -10,7 +10,10 @@ from contextlib import contextmanager
 import pytest
 
 from harness.errors import ClientError
-from harness.protocol.connection import Answer, Remoting
+from harness.protocol.broker import Broker
+from harness.protocol.connection import Connection
+from harness.protocol.frames import Answer
+from harness.protocol.name_server import NameServer
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def test_a_route_is_read_by_broker() -> None:
     )
     with (
         _server(lambda request: _frame({"code": 0, "opaque": request["opaque"]}, body)) as address,
-        Remoting(address) as connection,
+        NameServer(address) as connection,
     ):
         route = connection.route("T")
     assert route is not None
@@ -60,7 +63,7 @@ def test_a_route_is_read_by_broker() -> None:
 def test_a_topic_that_is_not_known_has_no_route() -> None:
     with (
         _server(lambda _: _frame({"code": 17, "remark": "No topic route info"})) as address,
-        Remoting(address) as connection,
+        NameServer(address) as connection,
     ):
         assert connection.route("T") is None
 
@@ -68,7 +71,7 @@ def test_a_topic_that_is_not_known_has_no_route() -> None:
 def test_a_refusal_carries_code_and_remark() -> None:
     with (
         _server(lambda _: _frame({"code": 2, "remark": "[REJECTREQUEST]system busy"})) as address,
-        Remoting(address) as connection,
+        Broker(address) as connection,
         pytest.raises(ClientError, match=r"code 2: \[REJECTREQUEST\]"),
     ):
         connection.max_offset("T", 0)
@@ -76,7 +79,7 @@ def test_a_refusal_carries_code_and_remark() -> None:
 
 @pytest.mark.parametrize("reply", [b"", b"\x00\x00", struct.pack(">I", 2**31 - 1), struct.pack(">II", 100, 50) + b"x"])
 def test_a_connection_that_breaks_or_is_no_rocketmq_is_a_clear_error(reply: bytes) -> None:
-    with _server(lambda _: reply) as address, Remoting(address) as connection, pytest.raises(ClientError):
+    with _server(lambda _: reply) as address, Connection(address) as connection, pytest.raises(ClientError):
         connection.ask(105)
 
 
@@ -84,4 +87,4 @@ def test_nobody_listening_is_a_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(ClientError, match="cannot connect"):
-        Remoting(address)
+        Connection(address)

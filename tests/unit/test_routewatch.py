@@ -12,7 +12,7 @@ from harness.backends.cluster import Node
 from harness.errors import ClientError, TargetNotAllowedError
 from harness.load import route_watch
 from harness.load.route_watch import SILENT, RouteWatch
-from harness.protocol.connection import Route
+from harness.protocol.name_server import Route
 from harness.rundir.events import EventLog
 from harness.wait import wait_until
 
@@ -44,7 +44,7 @@ class _Servers:
 @pytest.fixture
 def servers(monkeypatch: pytest.MonkeyPatch) -> _Servers:
     made = _Servers()
-    monkeypatch.setattr(route_watch, "ask", made.ask)
+    monkeypatch.setattr(route_watch, "ask_name_server", made.ask)
     monkeypatch.setattr(route_watch, "PERIOD_S", 0.01)
     return made
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.backends import cluster
 from harness.errors import ConfigurationError, TargetNotAllowedError, UsageError
-from harness.protocol.connection import Route
+from harness.protocol.name_server import Route
 from harness.protocol.targets import check_allowed, parse_networks
 
 
@@ -50,7 +50,8 @@ class _NameServerThatPointsElsewhere:
 
 
 def test_a_route_that_leads_elsewhere_ends_the_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "ask", lambda node, **_: _NameServerThatPointsElsewhere())
+    for name in ("ask", "ask_name_server"):
+        monkeypatch.setattr(cluster, name, lambda node, **_: _NameServerThatPointsElsewhere())
     nodes = [
         cluster.Node(name="namesrv-1", kind="namesrv", address="127.0.0.1:9876"),
         cluster.Node(name="broker-a", kind="broker", address="127.0.0.1:10911", broker_name="broker-a"),

@@ -1,0 +1,258 @@
+"""What a broker is asked: topics, offsets, settings, locks, and single messages."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.errors import ClientError
+from harness.model.rocketmq import (
+    CONSUMER_NOT_ONLINE,
+    CONSUMER_SEND_MSG_BACK,
+    DEFAULT_TOPIC,
+    DELETE_TOPIC_IN_BROKER,
+    GET_ALL_TOPIC_CONFIG,
+    GET_BROKER_CONFIG,
+    GET_BROKER_RUNTIME_INFO,
+    GET_CONSUMER_CONNECTION_LIST,
+    GET_MAX_OFFSET,
+    GET_MIN_OFFSET,
+    HEART_BEAT,
+    LOCK_BATCH_MQ,
+    PERM_READ_WRITE,
+    PULL_MESSAGE,
+    QUERY_CONSUMER_OFFSET,
+    QUERY_NOT_FOUND,
+    RETRIES_MAX,
+    SEND_MESSAGE,
+    SUCCESS,
+    UPDATE_AND_CREATE_TOPIC,
+    UPDATE_BROKER_CONFIG,
+    UPDATE_CONSUMER_OFFSET,
+)
+from harness.protocol.connection import Connection
+from harness.protocol.frames import Fields
+
+PULL_WITH_SUBSCRIPTION = 4
+"""FLAG_SUBSCRIPTION of PullSysFlag."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicConfig:
+    """A topic as its broker has it."""
+
+    name: str
+    read_queues: int
+    write_queues: int
+    perm: int = PERM_READ_WRITE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent:
+    """Where a message was stored: in its queue, and in the broker's commit log."""
+
+    offset: int
+    commit_log_offset: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicTable:
+    """A broker's topics. ``json_bytes`` is how long its own listing of them is, which it also registers with."""
+
+    topics: tuple[TopicConfig, ...]
+    json_bytes: int
+    has_attributes: bool = False
+    """Whether its topics have attributes, which came with 5.0."""
+
+
+def send_fields(topic: str, queue: int) -> Fields:
+    """The header of a send, for one who wants the answer whatever it says."""
+    return {
+        "producerGroup": "mqlab",
+        "topic": topic,
+        "defaultTopic": DEFAULT_TOPIC,
+        "defaultTopicQueueNums": 1,
+        "queueId": queue,
+        "sysFlag": 0,
+        "bornTimestamp": int(time.time() * 1000),
+        "flag": 0,
+        "properties": "",
+        "reconsumeTimes": 0,
+        "unitMode": "false",
+        "batch": "false",
+    }
+
+
+def pull_fields(group: str, topic: str, queue: int, offset: int) -> Fields:
+    """The header of a pull of one message that does not wait for it and brings its own filter."""
+    return {
+        "consumerGroup": group,
+        "topic": topic,
+        "queueId": queue,
+        "queueOffset": offset,
+        "maxMsgNums": 1,
+        "sysFlag": PULL_WITH_SUBSCRIPTION,
+        "commitOffset": 0,
+        "suspendTimeoutMillis": 0,
+        "subscription": "*",
+        "subVersion": 1,
+        "expressionType": "TAG",
+    }
+
+
+class Broker(Connection):
+    """A connection to a broker. Every method raises ClientError when it does not answer, or refuses."""
+
+    def create_topic(self, topic: str, *, read_queues: int, write_queues: int) -> None:
+        """Create the topic on this broker, readable and writable."""
+        self.call(
+            UPDATE_AND_CREATE_TOPIC,
+            {
+                "topic": topic,
+                "defaultTopic": DEFAULT_TOPIC,
+                "readQueueNums": read_queues,
+                "writeQueueNums": write_queues,
+                "perm": PERM_READ_WRITE,
+                "topicFilterType": "SINGLE_TAG",
+                "topicSysFlag": 0,
+                "order": "false",
+            },
+        )
+
+    def topic_table(self) -> TopicTable:
+        """All topics of this broker, of every type."""
+        answer = self.call(GET_ALL_TOPIC_CONFIG)
+        data = answer.json()
+        assert isinstance(data, dict)
+        topics = tuple(
+            TopicConfig(
+                name=name,
+                read_queues=int(topic["readQueueNums"]),
+                write_queues=int(topic["writeQueueNums"]),
+                perm=int(topic["perm"]),
+            )
+            for name, topic in data.get("topicConfigTable", {}).items()
+        )
+        return TopicTable(topics=topics, json_bytes=len(answer.body), has_attributes=b'"attributes":' in answer.body)
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete the topic on this broker, with what it holds. Name servers may go on listing it."""
+        self.call(DELETE_TOPIC_IN_BROKER, {"topic": topic})
+
+    def online(self, groups: Iterable[str]) -> Iterator[bool]:
+        """Whether each consumer group has a connection here.
+
+        Request 203 leaves no trace on the broker; 38 would write a warning for each group that is offline.
+        """
+        for answer in self.ask_many(GET_CONSUMER_CONNECTION_LIST, ({"consumerGroup": group} for group in groups)):
+            if answer.code not in (SUCCESS, CONSUMER_NOT_ONLINE):
+                raise ClientError(f"{self.address} did not say who is online: {answer.code} {answer.remark}")
+            yield answer.code == SUCCESS
+
+    def heartbeat(self, client_id: str, groups: Iterable[str], topic: str) -> None:
+        """One heartbeat of a client with a push consumer of the topic in each group."""
+        consumers = [
+            {
+                "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+                "consumeType": "CONSUME_PASSIVELY",
+                "groupName": group,
+                "messageModel": "CLUSTERING",
+                "subscriptionDataSet": [
+                    {
+                        "classFilterMode": False,
+                        "codeSet": [],
+                        "expressionType": "TAG",
+                        "subString": "*",
+                        "subVersion": 1,
+                        "tagsSet": [],
+                        "topic": topic,
+                    }
+                ],
+                "unitMode": False,
+            }
+            for group in groups
+        ]
+        body = {"clientID": client_id, "consumerDataSet": consumers, "producerDataSet": []}
+        self.call(HEART_BEAT, body=json.dumps(body).encode())
+
+    def send(self, topic: str, queue: int, body: bytes) -> Sent:
+        """One message, as a producer sends it."""
+        answer = self.call(SEND_MESSAGE, send_fields(topic, queue), body)
+        # The id's last eight bytes are the place in the commit log (``MessageDecoder.createMessageId``).
+        place = int(answer.fields["msgId"][-16:], 16)
+        return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
+
+    def send_back(self, group: str, topic: str, commit_log_offset: int, *, delay_level: int) -> None:
+        """Give a message back as a consumer does that failed on it; it is retried after the delay of the level."""
+        fields: Fields = {
+            "offset": commit_log_offset,
+            "group": group,
+            "delayLevel": delay_level,
+            "originMsgId": "",
+            "originTopic": topic,
+            "unitMode": "false",
+            "maxReconsumeTimes": RETRIES_MAX,
+        }
+        self.call(CONSUMER_SEND_MSG_BACK, fields)
+
+    def pull(self, group: str, topic: str, queue: int, offset: int) -> bool:
+        """Whether a pull at that offset finds a message."""
+        return self.ask(PULL_MESSAGE, pull_fields(group, topic, queue, offset)).code == SUCCESS
+
+    def commit_offset(self, group: str, topic: str, queue: int, offset: int) -> None:
+        """Commit a group's offset."""
+        fields: Fields = {
+            "consumerGroup": group,
+            "topic": topic,
+            "queueId": queue,
+            "commitOffset": offset,
+        }
+        self.call(UPDATE_CONSUMER_OFFSET, fields)
+
+    def broker_config(self) -> dict[str, str]:
+        """The broker's whole configuration as it runs."""
+        text = self.call(GET_BROKER_CONFIG).body.decode()
+        pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+    def update_broker_config(self, settings: Mapping[str, str]) -> None:
+        """Change settings of the running broker; only those that it reads again take effect."""
+        body = "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
+        self.call(UPDATE_BROKER_CONFIG, body=body)
+
+    def runtime_info(self) -> dict[str, str]:
+        """What mqadmin brokerStatus prints: put latencies, buffers, offsets."""
+        data = self.call(GET_BROKER_RUNTIME_INFO).json()
+        assert isinstance(data, dict)
+        return {str(key): str(value) for key, value in data.get("table", {}).items()}
+
+    def min_offset(self, topic: str, queue: int) -> int:
+        """The first offset that the queue still has."""
+        return int(self.call(GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+
+    def max_offset(self, topic: str, queue: int) -> int:
+        """The offset that the queue's next message will get."""
+        return int(self.call(GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+
+    def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
+        """The offset that the group has committed, or None when it has none."""
+        fields: Fields = {"consumerGroup": group, "topic": topic, "queueId": queue}
+        answer = self.ask(QUERY_CONSUMER_OFFSET, fields)
+        if answer.code == QUERY_NOT_FOUND:
+            return None
+        if answer.code != SUCCESS:
+            raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
+        return int(answer.fields["offset"])
+
+    def lock(self, group: str, client_id: str, queues: Sequence[tuple[str, str, int]]) -> set[tuple[str, int]]:
+        """Ask for queue locks, each queue as (topic, broker name, queue); returns (broker name, queue) of the granted."""
+        body = {
+            "consumerGroup": group,
+            "clientId": client_id,
+            "mqSet": [{"topic": topic, "brokerName": broker, "queueId": queue} for topic, broker, queue in queues],
+        }
+        data = self.call(LOCK_BATCH_MQ, body=json.dumps(body).encode()).json()
+        assert isinstance(data, dict)
+        return {(queue["brokerName"], int(queue["queueId"])) for queue in data.get("lockOKMQSet") or ()}

@@ -1,0 +1,76 @@
+"""RocketMQ's frames: a request as bytes, and bytes as an answer.
+
+A frame is: total length (4 bytes), header length with the serialisation in its first byte (4 bytes, 0 is JSON), the
+header, the body. All releases accept JSON headers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+IS_ANSWER = 1
+"""The lowest bit of a header's ``flag``: ``RemotingCommand.RPC_TYPE``."""
+
+_INTEGER_KEY = re.compile(rb"([{,]\s*)(\d+)(\s*:)")
+"""fastjson writes integer keys without quotes (``{0:"127.0.0.1:10911"}``), which is no JSON."""
+
+Fields = Mapping[str, str | int]
+"""What a request's header says beyond its code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A response: ``code`` 0 is success, ``remark`` says why it is not."""
+
+    code: int
+    remark: str
+    fields: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> object:
+        """The body, which fastjson wrote."""
+        if not self.body:
+            return {}
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body))
+
+
+def request_frame(opaque: int, code: int, fields: Fields, body: bytes = b"") -> bytes:
+    """A request whose answer will carry the number ``opaque``."""
+    header = json.dumps(
+        {
+            "code": code,
+            "language": "PYTHON",
+            "version": 0,
+            "opaque": opaque,
+            "flag": 0,
+            "remark": None,
+            "extFields": {name: str(value) for name, value in fields.items()},
+            "serializeTypeCurrentRPC": "JSON",
+        }
+    ).encode()
+    return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body
+
+
+def read_answer(frame: bytes) -> tuple[int, Answer] | None:
+    """The number of the request that is answered, and the answer; None when the frame is a request itself.
+
+    ``frame`` is what follows the total length.
+    """
+    header_length = struct.unpack(">I", frame[:4])[0] & 0xFFFFFF
+    header = json.loads(frame[4 : 4 + header_length])
+    if not int(header.get("flag", IS_ANSWER)) & IS_ANSWER:
+        return None
+    answer = Answer(
+        code=int(header.get("code", -1)),
+        remark=str(header.get("remark") or ""),
+        fields=header.get("extFields") or {},
+        body=frame[4 + header_length :],
+    )
+    return int(header.get("opaque", -1)), answer
