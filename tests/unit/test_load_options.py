@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.clients.python.body import make_body, read_body
-from harness.clients.python.worker import Line, Tally
+from harness.clients.python.schedule import Schedule
+from harness.clients.python.tally import Tally
 from harness.errors import UsageError
 from harness.generator.options import DriverSpec, LoadWish, WheelSpec
 from harness.generator.shapes import read_replay, shape_named, share_at
@@ -111,11 +112,11 @@ def test_a_body_proves_run_sequence_and_content() -> None:
 
 def test_a_change_of_rate_neither_loses_nor_adds_an_operation() -> None:
     start_ns = time.monotonic_ns()
-    line = Line(start_ns, 1000.0)
+    schedule = Schedule(start_ns, 1000.0)
     time.sleep(0.05)
     for rate_hz in (0.0, 500.0, 2000.0, 1000.0):
-        line.steer(rate_hz)
-    due = [line.due_ns(index) for index in range(300)]
+        schedule.steer(rate_hz)
+    due = [schedule.due_ns(index) for index in range(300)]
     times = [one for one in due if one is not None]
     assert len(times) == 300
     assert times == sorted(times)

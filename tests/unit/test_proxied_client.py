@@ -22,7 +22,7 @@ import grpc
 from rocketmq.grpc_protocol import definition_pb2 as d, service_pb2 as s, service_pb2_grpc
 from harness.clients.commands import SendSettings
 from harness.clients.python.proxied import open_client
-from harness.clients.python.worker import Message, Opening
+from harness.clients.python.client import Message, Opening
 
 got = []
 OK = d.Status(code=d.Code.OK)

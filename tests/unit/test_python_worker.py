@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.clients.commands import SendSettings
-from harness.clients.python import worker as python_worker
+from harness.clients.python import load as python_load
 from harness.clients.python.body import read_body
-from harness.clients.python.worker import Answer, Line, Load, Message, Opening
+from harness.clients.python.client import Answer, Message, Opening
+from harness.clients.python.load import Load
+from harness.clients.python.schedule import Schedule
 from harness.wait import wait_until
 
 OPERATIONS = 240
@@ -59,8 +61,8 @@ def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[str, int]
         sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
         sends = SendSettings(topic="T", mode="sync", run="run", threads=4, keys=8, **settings)  # type: ignore[arg-type]
         opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
-        line = Line(time.monotonic_ns(), 1e5)
-        loads.append(Load(worker, opening, lambda _: Client(sent, answer), line, OPERATIONS))  # type: ignore[arg-type]
+        schedule = Schedule(time.monotonic_ns(), 1e5)
+        loads.append(Load(worker, opening, lambda _: Client(sent, answer), schedule, OPERATIONS))  # type: ignore[arg-type]
         wait_until("every operation to end", lambda: _through(loads[-1]), timeout_s=30, poll_s=0.02)
         return worker, sent
 
@@ -95,7 +97,7 @@ def test_an_answer_that_is_no_success_is_unknown_and_says_which(run) -> None:
 
 
 def test_a_send_that_does_not_return_is_given_up_and_unknown(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_worker, "GIVE_UP_S", 0.1)
+    monkeypatch.setattr(python_load, "GIVE_UP_S", 0.1)
     hanging = threading.Event()
     calls: list[int] = []
 

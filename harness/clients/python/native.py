@@ -21,7 +21,7 @@ import ctypes
 import importlib
 from typing import Any
 
-from harness.clients.python.worker import Answer, Message, Opening
+from harness.clients.python.client import Answer, Message, Opening
 from harness.errors import ClientError
 
 _LOG_FILES, _LOG_BYTES = 2, 8 * 1024 * 1024

@@ -16,7 +16,7 @@ from __future__ import annotations
 import importlib
 import math
 
-from harness.clients.python.worker import Answer, Message, Opening
+from harness.clients.python.client import Answer, Message, Opening
 from harness.errors import ClientError
 
 SETTINGS_S_MAX = 20.0
