@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 import scenarios
+from analysis.logs.patrol import read_logs
 from harness.errors import (
     EXIT_OK,
     ConfigurationError,
@@ -22,7 +23,6 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.manifest import read_manifest
 from mqlab.options import print_json
-from mqlab.patrol import read_logs
 
 if TYPE_CHECKING:
     from analysis.spark import SparkPlace

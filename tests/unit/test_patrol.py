@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import scenarios
+from analysis.logs.patrol import SIGNS, read_logs
 from harness.errors import ConfigurationError
 from mqlab.main import main
-from mqlab.patrol import SIGNS, read_logs, report
+from mqlab.patrol import report
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "
