@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
+from harness.releases.class_file import texts
 from harness.releases.jars import ensure_jars
 
 CONFIG_CLASSES = ("BrokerConfig", "MessageStoreConfig", "NettyServerConfig", "NettyClientConfig", "AuthConfig")
@@ -16,26 +17,6 @@ CONFIG_CLASSES = ("BrokerConfig", "MessageStoreConfig", "NettyServerConfig", "Ne
 
 _COMMENT = ("#", "!")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
-_UTF8 = 1
-_CONSTANT_BYTES = {
-    3: 4,
-    4: 4,
-    5: 8,
-    6: 8,
-    7: 2,
-    8: 2,
-    9: 4,
-    10: 4,
-    11: 4,
-    12: 4,
-    15: 3,
-    16: 2,
-    17: 4,
-    18: 4,
-    19: 2,
-    20: 2,
-}
-"""Size of each constant pool entry after its tag (JVM specification, table 4.4-A)."""
 
 
 def read_broker_conf(path: Path) -> dict[str, str]:
@@ -102,21 +83,6 @@ def broker_keys(release: str) -> frozenset[str]:
         with zipfile.ZipFile(jar) as archive:
             for entry in archive.namelist():
                 if entry.endswith(".class") and Path(entry).stem in CONFIG_CLASSES:
-                    names = (name for name in _strings(archive.read(entry)) if re.fullmatch(r"set[A-Z]\w*", name))
+                    names = (name for name in texts(archive.read(entry)) if re.fullmatch(r"set[A-Z]\w*", name))
                     keys |= {name[3].lower() + name[4:] for name in names}
     return frozenset(keys)
-
-
-def _strings(class_file: bytes) -> Iterator[str]:
-    """The UTF-8 constants of a class file, among which are the names of its methods."""
-    count = int.from_bytes(class_file[8:10], "big")
-    at, index = 10, 1
-    while index < count:
-        tag = class_file[at]
-        if tag == _UTF8:
-            length = int.from_bytes(class_file[at + 1 : at + 3], "big")
-            yield class_file[at + 3 : at + 3 + length].decode("utf-8", "replace")
-            at += 3 + length
-        else:
-            at += 1 + _CONSTANT_BYTES[tag]
-        index += 2 if tag in (5, 6) else 1  # longs and doubles take two places

@@ -1,7 +1,7 @@
-"""What a method of a release's own class calls and compares with, read from the class file in its jar.
+"""What a class file in a release's jar says: its texts, and what a method calls and compares with.
 
-For claims that only the code can answer. Layouts and lengths are those of the Java Virtual Machine Specification,
-chapters 4 and 6.5.
+For settings that a release knows, and for claims that only its code can answer. Layouts and lengths are those of the
+Java Virtual Machine Specification, chapters 4 and 6.5.
 """
 
 from __future__ import annotations
@@ -104,6 +104,13 @@ def methods(class_file: bytes) -> Iterator[Method]:
             body = reader.bytes(length)
             if kind == "Code":
                 yield _method(name, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
+
+
+def texts(class_file: bytes) -> list[str]:
+    """Every UTF-8 constant of a class file, among which are the names of its methods."""
+    reader = _Reader(class_file)
+    reader.skip(8)
+    return [value for value in _constants(reader).values() if isinstance(value, str)]
 
 
 def _skip_member(reader: _Reader) -> None:
