@@ -16,6 +16,7 @@ from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.targets import Network, parse_networks
+from mqlab.options import Adder
 
 DELETIONS_PER_S = 5.0
 OFFLINE_S = 40.0
@@ -29,6 +30,11 @@ EPILOG = (
     "Exit codes: 0 nothing is wrong; 1 the worst finding is a warning; 2 one is critical; 3 bad usage, or an address that "
     "is not allowed; 4 the audit itself failed; 130 interrupted."
 )
+
+
+def add_command(add: Adder) -> None:
+    """``audit``."""
+    add_options(add("audit", audit, "what of the incidents' causes a running cluster shows; only reads"))
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

@@ -24,13 +24,50 @@ from harness.releases.jars import known_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
 from mqlab.looking import prepare
-from mqlab.options import chosen_releases, print_json, read_user_conf
+from mqlab.options import (
+    Adder,
+    add_backend_options,
+    add_releases,
+    add_settings,
+    chosen_releases,
+    print_json,
+    read_user_conf,
+)
 
 UP_HOURS = 8.0
 
 
 def _clusters_folder() -> Path:
     return state_home() / "clusters"
+
+
+def add_commands(add: Adder) -> None:
+    """``up``, ``image`` and ``down``."""
+    command = add("up", up, "start a cluster on loopback that stays until `mqlab down`")
+    add_releases(command, "the newest; the first one named is used")
+    command.add_argument("--topology", choices=sorted(TOPOLOGIES), default="single", help="default: single")
+    command.add_argument("--port", type=int, help="port of the first name server; default: a free one")
+    command.add_argument(
+        "--hours", type=float, default=UP_HOURS, help=f"ends by itself after so long; default: {UP_HOURS:g}"
+    )
+    add_backend_options(command)
+    add_settings(command)
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("image", image, "build an image of a release from the same jars, for the compose files and backend")
+    command.add_argument("releases", nargs="*", metavar="RELEASE", help=f"of {', '.join(known_releases())}; none: all")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("down", down, "end every cluster that `mqlab up` started")
+
+
+def add_clean(add: Adder) -> None:
+    """``clean``."""
+    command = add("clean", clean_up, "heal and end what an earlier, crashed command left behind")
+    command.add_argument("--dry-run", action="store_true", help="only say what is there")
+    command.add_argument("--cache", action="store_true", help="remove the cache of jars and classes as well")
+    command.add_argument("--images", action="store_true", help="remove the images that `mqlab image` built as well")
+    command.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def up(options: argparse.Namespace, console: Console) -> int:

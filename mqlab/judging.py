@@ -22,10 +22,48 @@ from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.manifest import read_manifest
-from mqlab.options import print_json
+from mqlab.options import Adder, add_analysis, positive, positives, print_json
 
 if TYPE_CHECKING:
     from analysis.spark import SparkPlace
+
+
+def add_run_commands(add: Adder) -> None:
+    """``analyze`` and ``report``."""
+    command = add("analyze", analyze_run, "judge a run again, without a cluster")
+    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    add_analysis(command)
+
+    command = add("report", rewrite_report, "write the report of an analysed run again")
+    command.add_argument("run", type=Path, metavar="RUN_DIR")
+
+
+def add_record_commands(add: Adder) -> None:
+    """``law``, ``tune``, ``ledger`` and ``changes``."""
+    command = add("law", show_law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
+    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("tune", tune, "how many sends a stall costs by waitTimeMillsInSendQueue, at your load: predicted")
+    command.add_argument("--rate", type=positive, required=True, metavar="HZ", help="sends a second to one broker")
+    command.add_argument("--stall", type=positives, default=(), metavar="MS,...", help="appends that took so long")
+    command.add_argument(
+        "--log", type=Path, nargs="+", default=[], help="store logs to take slow appends from (over 500 ms)"
+    )
+    command.add_argument("--wait", type=positives, default=(200.0, 400.0, 600.0, 800.0), metavar="MS,...")
+    command.add_argument("--busy", type=positives, default=(1000.0,), metavar="MS,...")
+    command.add_argument("--threads", type=int, default=1, metavar="N", help="sendMessageThreadPoolNums; default 1")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("ledger", ledger, "show the committed record, or bring complete runs into it")
+    command.add_argument("--update", nargs="+", type=Path, metavar="RUN_DIR", help="full runs of a clean commit")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("changes", show_changes, "what changes from one release to another, by the record or by a run")
+    command.add_argument("before", metavar="RELEASE", help="the release that you have")
+    command.add_argument("after", metavar="RELEASE", help="the one that you want to upgrade to")
+    command.add_argument("--run", type=Path, metavar="RUN_DIR", help="by this run instead of the committed record")
+    command.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def run_load(options: argparse.Namespace, console: Console) -> int:

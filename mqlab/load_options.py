@@ -1,4 +1,4 @@
-"""``mqlab load``'s options, and what they come to. The command line itself is put together in ``mqlab/main.py``."""
+"""``mqlab load``'s options, and the load that they ask for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from harness.clients.commands import SendSettings
 from harness.errors import UsageError
 from harness.generator.options import LoadWish
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
+from harness.releases.jars import known_releases
+from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis
 
 MODES = ("async", "sync", "oneway", "batch", "transaction")
 ROUTES = ("normal", "selector", "fixed")
@@ -27,6 +29,17 @@ SYNC_THREADS, PYTHON_THREADS = 32, 8
 WEB_PORT = 8089
 """Locust's own."""
 CLIENTS = ("java", "native", "python2", "grpc")
+
+
+def add_command(add: Adder, run: Command) -> None:
+    """``load``, carried out by ``run``."""
+    command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
+    command.add_argument("--release", default="", metavar="R", help=f"start a cluster of {', '.join(known_releases())}")
+    add_options(command)
+    command.add_argument(
+        "--out", type=Path, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
+    )
+    add_analysis(command)
 
 
 def add_options(command: argparse.ArgumentParser) -> None:

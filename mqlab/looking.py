@@ -17,7 +17,19 @@ from harness.releases.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_c
 from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
-from mqlab.options import chosen_releases, print_json
+from mqlab.options import Adder, add_releases, chosen_releases, print_json
+
+
+def add_commands(add: Adder) -> None:
+    """``list``, ``doctor`` and ``fetch``."""
+    command = add("list", list_incidents, "incidents, their arms and claims")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("doctor", show_doctor, "what this host can do, and how to get what is missing")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+    command = add("fetch", fetch, "bring releases into the cache and compile what is ours (verify does so by itself)")
+    add_releases(command, "all known")
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:

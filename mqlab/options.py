@@ -6,24 +6,23 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from harness.backends.choose import BACKENDS
 from harness.errors import (
     UsageError,
 )
 from harness.releases.broker_conf import ignored_keys, parse_sets, read_broker_conf
 from harness.releases.jars import known_releases
 
-if TYPE_CHECKING:
-    pass
-from harness.backends.choose import BACKENDS
-
 DEFAULT_RUNS = Path("runs")
 
 
 Command = Callable[[argparse.Namespace, Console], int]
+
+Adder = Callable[[str, Command, str], argparse.ArgumentParser]
+"""Adds a command by its name, its function and one line of help."""
 
 
 def add_releases(command: argparse.ArgumentParser, default: str) -> None:

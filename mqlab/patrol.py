@@ -12,6 +12,7 @@ from rich.console import Console
 
 from analysis.logs.patrol import LOGGED_FROM_MS, Patrol, SlowAppend, read_logs
 from harness.errors import EXIT_OK
+from mqlab.options import Adder
 
 EXIT_FOUND = 1
 SHOWN = 10
@@ -25,8 +26,11 @@ DESCRIPTION = (
 EPILOG = "Exit codes: 0 done; with --strict 1 when an append is over the threshold; 3 a log cannot be read."
 
 
-def add_options(command: argparse.ArgumentParser) -> None:
-    """The options of ``mqlab patrol``."""
+def add_command(add: Adder) -> None:
+    """``patrol``."""
+    command = add(
+        "patrol", patrol, "which known incidents logs show: slow appends, refused sends, locks, registrations"
+    )
     command.description = DESCRIPTION
     command.epilog = EPILOG
     command.add_argument(
