@@ -32,8 +32,9 @@ from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
 from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.clock import mono_ns
-from harness.generator.load_run import java_driver, python_driver, spawn_wheel
-from harness.generator.options import LoadWish, WheelSpec
+from harness.generator.locust_processes import spawn_locust
+from harness.generator.options import LoadOptions, LocustSpec
+from harness.generator.senders import java_driver, python_driver
 from harness.generator.target import Target, find_target
 from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases.leases import Leases
@@ -111,7 +112,7 @@ def sending(bench: Bench, kind: str, size: int) -> Iterator[LeasedProcess]:
             command, name=kind, until_s=RUN_S_MAX, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
     else:
-        process = start_wheel(bench, wheel_of(bench, kind, size))
+        process = start_locust(bench, locust_spec_of(bench, kind, size))
     try:
         yield process
     finally:
@@ -119,7 +120,7 @@ def sending(bench: Bench, kind: str, size: int) -> Iterator[LeasedProcess]:
         process.release()
 
 
-def wheel_of(bench: Bench, kind: str, size: int) -> WheelSpec:
+def locust_spec_of(bench: Bench, kind: str, size: int) -> LocustSpec:
     """A closed loop of ours: eight users share its threads, sixteen its asynchronous messages."""
     name, mode, number = kind.split()
     java = name != "native"
@@ -133,17 +134,17 @@ def wheel_of(bench: Bench, kind: str, size: int) -> WheelSpec:
         threads=int(number) if mode == "sync" else 1,
         body_bytes=(size,),
     )
-    wish = LoadWish(
+    options = LoadOptions(
         users=users, per_user=int(number) / users, closed=True, duration_s=0.0, shape=((0.0, 1.0),), sends=sends
     )
-    return WheelSpec(role="local", wish=wish, driver=driver, folder=str(bench.folder))
+    return LocustSpec(role="local", options=options, driver=driver, folder=str(bench.folder))
 
 
-def start_wheel(bench: Bench, spec: WheelSpec) -> LeasedProcess:
+def start_locust(bench: Bench, spec: LocustSpec) -> LeasedProcess:
     """Start a Locust process in a folder of its own and wait until its load begins."""
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
     (folder / "history").mkdir()
-    process = spawn_wheel(bench.leases, dataclasses.replace(spec, folder=str(folder)), "locust", folder, heard=True)
+    process = spawn_locust(bench.leases, dataclasses.replace(spec, folder=str(folder)), "locust", folder, heard=True)
     assert process.stdout is not None
     for line in process.stdout:
         if b'"started"' in line:
@@ -197,15 +198,15 @@ def open_loop(bench: Bench, release: str, rate_hz: float, probe: NoiseProbe) -> 
     """One line of the second table."""
     seconds = RATE_WARM_UP_S + bench.seconds
     users = 20
-    wish = LoadWish(
+    options = LoadOptions(
         users=users, per_user=rate_hz / users, closed=False, duration_s=seconds, shape=((0.0, 1.0),),
         sends=SendSettings(topic=bench.target.topic, mode="async", run="benchmark", keys=0),
     )  # fmt: skip
     driver = java_driver(release, bench.java, bench.target, is_punctual=True)
     folder = Path(tempfile.mkdtemp(dir=bench.folder))
-    spec = WheelSpec(role="local", wish=wish, driver=driver, folder=str(folder))
+    spec = LocustSpec(role="local", options=options, driver=driver, folder=str(folder))
     (folder / "history").mkdir()
-    process = spawn_wheel(bench.leases, spec, "locust", folder, heard=True)
+    process = spawn_locust(bench.leases, spec, "locust", folder, heard=True)
     from_ns = mono_ns()
     assert process.stdout is not None
     process.stdout.read()

@@ -20,8 +20,10 @@ from harness.backends.proxy import proxy_beside
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.python.install import LIMITS, NAMES
 from harness.errors import UsageError
-from harness.generator.load_run import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress, java_driver, python_driver, run_load
-from harness.generator.options import DriverSpec, LoadWish
+from harness.generator.load_run import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress
+from harness.generator.options import DriverSpec, LoadOptions
+from harness.generator.phases import run_load
+from harness.generator.senders import java_driver, python_driver
 from harness.generator.target import Target, find_target
 from harness.host import facts
 from harness.host.signals import cancelling
@@ -36,7 +38,7 @@ from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord
 from harness.rundir.run import RunDirectory
-from mqlab.load_options import wish_of
+from mqlab.load_options import load_options_of
 
 RECORD_BYTES = 700
 """Of a message: its send's record and its consumption's."""
@@ -54,12 +56,12 @@ def load(options: argparse.Namespace, console: Console) -> Path:
         Interrupted: stopped by the user before its time; what was recorded is kept.
     """
     run_id = new_run_id()
-    wish = wish_of(options, options.run_name or run_id)
+    asked = load_options_of(options, options.run_name or run_id)
     java = find_java()
     allowed = parse_networks(options.allow_target)
     path = options.out or Path("runs") / run_id
-    rate_hz = wish.users * wish.per_user if not wish.closed else 30_000.0
-    require_space(path, int(CLUSTER_BYTES + RECORD_BYTES * rate_hz * (wish.duration_s or UNBOUNDED_S)))
+    rate_hz = asked.users * asked.per_user if not asked.closed else 30_000.0
+    require_space(path, int(CLUSTER_BYTES + RECORD_BYTES * rate_hz * (asked.duration_s or UNBOUNDED_S)))
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
     release = _release(options)
@@ -77,7 +79,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
         _check_proxy(options, release)
         client_release = options.client_release or release
         driver = _driver(options, client_release, java, target, proxy)
-        record = _trial(wish, release, str(driver.first_line["client"]), options)
+        record = _trial(asked, release, str(driver.first_line["client"]), options)
         for limit in LIMITS.get(options.client, ()):
             run.add_note(f"{NAMES[options.client]}: {limit}")
         if options.consumers and options.client != "java":
@@ -92,7 +94,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
                     run=run,
                     record=record,
                     target=target,
-                    wish=wish,
+                    options=asked,
                     driver=driver,
                     leases=leases,
                     java=java,
@@ -105,7 +107,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
                     consumers=options.consumers,
                     ordered=options.ordered,
                     say=lambda text: console.print(text, markup=False, highlight=False),
-                    on_progress=_Teller(console, wish, options.web),
+                    on_progress=_Teller(console, asked, options.web),
                     cancel=cancel,
                 )
             )
@@ -202,16 +204,18 @@ def _driver(options: argparse.Namespace, client_release: str, java: Java, target
     return python_driver(options.client, target, proxy)
 
 
-def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespace) -> TrialRecord:
-    amount = {"in_flight": int(wish.users * wish.per_user)} if wish.closed else {"rate_hz": wish.users * wish.per_user}
+def _trial(asked: LoadOptions, release: str, client: str, options: argparse.Namespace) -> TrialRecord:
+    amount = (
+        {"in_flight": int(asked.users * asked.per_user)} if asked.closed else {"rate_hz": asked.users * asked.per_user}
+    )
     return TrialRecord(
         trial=LOAD,
         incident=LOAD,
         arm=ARM,
         params={
             **amount,
-            "mode": wish.sends.mode,
-            "route": wish.sends.route,
+            "mode": asked.sends.mode,
+            "route": asked.sends.route,
             "size": options.size,
             "shape": "replay" if options.replay else options.shape,
             "processes": options.processes,
@@ -224,8 +228,8 @@ def _trial(wish: LoadWish, release: str, client: str, options: argparse.Namespac
         injection="none",
         deployment=LOAD,
         repetition=1,
-        seed=wish.sends.seed,
-        topic=wish.sends.topic,
+        seed=asked.sends.seed,
+        topic=asked.sends.topic,
         groups=(GROUP,) if options.consumers else (),
     )
 
@@ -254,9 +258,9 @@ class _Teller:
 
     EVERY = 5
 
-    def __init__(self, console: Console, wish: LoadWish, web_port: int) -> None:
+    def __init__(self, console: Console, asked: LoadOptions, web_port: int) -> None:
         self._console = console
-        self._wish = wish
+        self._asked = asked
         self._heard = 0
         if web_port:
             console.print(f"Locust's page: http://127.0.0.1:{web_port}", markup=False, highlight=False)
@@ -265,7 +269,7 @@ class _Teller:
         self._heard += 1
         if self._heard % self.EVERY:
             return
-        late = "" if self._wish.closed else f", starts late by {progress.late_p999_ms:.1f} ms (p99.9)"
+        late = "" if self._asked.closed else f", starts late by {progress.late_p999_ms:.1f} ms (p99.9)"
         self._console.print(
             f"{progress.users} users, {progress.rate_hz:,.0f} messages/s, {progress.requests:,} ended, "
             f"{progress.failures:,} failed{late}",

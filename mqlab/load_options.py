@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
 from harness.errors import UsageError
-from harness.generator.options import LoadWish
+from harness.generator.options import LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
 from harness.releases.jars import known_releases
 from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis
@@ -157,7 +157,7 @@ class Amount:
     duration_s: float
 
 
-def wish_of(options: argparse.Namespace, run: str) -> LoadWish:
+def load_options_of(options: argparse.Namespace, run: str) -> LoadOptions:
     """The load that the options ask for.
 
     Raises:
@@ -171,7 +171,7 @@ def wish_of(options: argparse.Namespace, run: str) -> LoadWish:
     per_user = _in_flight(options) if options.closed else amount.rate_hz / options.users
     distribution, skew = _distribution(options.key_distribution)
     sizes, shares = parse_sizes(options.size)
-    return LoadWish(
+    return LoadOptions(
         users=options.users,
         per_user=per_user,
         closed=options.closed,

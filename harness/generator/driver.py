@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.generator.options import SEQUENCE_STEP, WheelSpec
+from harness.generator.options import SEQUENCE_STEP, LocustSpec
 from harness.paths import PACKAGES
 from harness.releases.node_logging import client_logging_options
 from harness.wait import NotYet, wait_until
@@ -55,15 +55,15 @@ class Taken:
 class Driver:
     """One client process with one load, steered by the users that are there."""
 
-    def __init__(self, spec: WheelSpec, index: int) -> None:
+    def __init__(self, spec: LocustSpec, index: int) -> None:
         self._spec = spec
         self._name = f"producer-{index}"
         self._sends = dataclasses.replace(
-            spec.wish.sends,
+            spec.options.sends,
             first=index,
             step=1 if spec.role == "local" else SEQUENCE_STEP,
-            seed=spec.wish.sends.seed + index,
-            key_prefix=spec.wish.sends.key_prefix if spec.role == "local" else f"k{index}-",
+            seed=spec.options.sends.seed + index,
+            key_prefix=spec.options.sends.key_prefix if spec.role == "local" else f"k{index}-",
         )
         self._users: set[int] = set()
         self._changed = threading.Event()
@@ -111,14 +111,14 @@ class Driver:
         client.call(
             "start_producer",
             instance=self._name,
-            group=f"{spec.wish.sends.topic}-producers",
+            group=f"{spec.options.sends.topic}-producers",
             namesrv=spec.driver.namesrv,
-            transactional=spec.wish.sends.mode == "transaction",
+            transactional=spec.options.sends.mode == "transaction",
             settings=spec.driver.settings,
         )
         if spec.driver.queues:
             self._wait_for_route(spec.driver.queues)
-        if spec.wish.closed:
+        if spec.options.closed:
             client.call("start_saturation", name=LOAD, instance=self._name, settings=self._sends.to_worker())
         else:
             client.call(
@@ -167,7 +167,7 @@ class Driver:
             self._changed.wait()
             self._changed.clear()
             try:
-                self._client.call("steer", name=LOAD, to=self.users * self._spec.wish.per_user)
+                self._client.call("steer", name=LOAD, to=self.users * self._spec.options.per_user)
             except ClientError:
                 return  # whoever takes what has ended meets the same error and says so
 

@@ -27,7 +27,7 @@ from locust.stats import StatsEntry, StatsError, stats_history
 
 from harness.errors import LabError
 from harness.generator.driver import Driver, Taken
-from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadWish, WheelSpec
+from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadOptions, LocustSpec
 from harness.generator.shapes import share_at
 
 STOP_S = 1.0
@@ -62,11 +62,11 @@ class Sender(locust.User):  # type: ignore[misc]
 class Counts:
     """Gives what the driver's client has counted to Locust's statistics."""
 
-    def __init__(self, environment: Environment, driver: Driver, wish: LoadWish, client: str) -> None:
+    def __init__(self, environment: Environment, driver: Driver, options: LoadOptions, client: str) -> None:
         self._environment = environment
         self._driver = driver
-        self._method = f"{wish.sends.mode} {wish.sends.route}"
-        self._name = f"{wish.sends.topic} ({client})"
+        self._method = f"{options.sends.mode} {options.sends.route}"
+        self._name = f"{options.sends.topic} ({client})"
         self._reported_s = 0.0
         self.failed = False
         self.late_us: Mapping[str, int] = {}
@@ -118,9 +118,9 @@ class Counts:
 class Sending:
     """The part of a process that sends: its driver, and the ends of its tests."""
 
-    def __init__(self, environment: Environment, spec: WheelSpec, index: int) -> None:
+    def __init__(self, environment: Environment, spec: LocustSpec, index: int) -> None:
         self.driver = Driver(spec, index)
-        self.counts = Counts(environment, self.driver, spec.wish, str(spec.driver.first_line["client"]))
+        self.counts = Counts(environment, self.driver, spec.options, str(spec.driver.first_line["client"]))
         self.left = 0
         Sender.driver, Sender.counts = self.driver, self.counts
         environment.events.test_stop.add_listener(self._drain)
@@ -170,22 +170,22 @@ class Tests:
         draft.replace(self._out)
 
 
-def _shape_class(wish: LoadWish) -> locust.LoadTestShape:
+def _shape_class(options: LoadOptions) -> locust.LoadTestShape:
     class Shape(locust.LoadTestShape):  # type: ignore[misc]
         def tick(self) -> tuple[int, float] | None:
             # Locust asks once a second and acts at once: half a second ahead is nearest to the shape at all times.
             at_s = self.get_run_time() + 0.5
-            if wish.duration_s and self.get_run_time() >= wish.duration_s:
+            if options.duration_s and self.get_run_time() >= options.duration_s:
                 return None
-            return max(1, round(wish.users * share_at(wish.shape, at_s))), float(wish.users)
+            return max(1, round(options.users * share_at(options.shape, at_s))), float(options.users)
 
     return Shape()
 
 
-def _environment(spec: WheelSpec) -> Environment:
-    shaped = len(spec.wish.shape) > 1 and spec.role != "worker"
+def _environment(spec: LocustSpec) -> Environment:
+    shaped = len(spec.options.shape) > 1 and spec.role != "worker"
     return Environment(
-        user_classes=[Sender], events=locust.events, shape_class=_shape_class(spec.wish) if shaped else None
+        user_classes=[Sender], events=locust.events, shape_class=_shape_class(spec.options) if shaped else None
     )
 
 
@@ -204,7 +204,7 @@ def _say(values: Mapping[str, object]) -> None:
 # --- worker -----------------------------------------------------------------------------------------------------------
 
 
-def run_worker(spec: WheelSpec) -> bool:
+def run_worker(spec: LocustSpec) -> bool:
     """Connect to the master, start this worker's client, and serve until the master quits; False: the client failed."""
     stop = _stopped_by_signal()
     environment = _environment(spec)
@@ -238,7 +238,7 @@ def run_worker(spec: WheelSpec) -> bool:
 class Steering:
     """Runs the tests: one that starts by itself, or those that a person starts on Locust's page."""
 
-    def __init__(self, spec: WheelSpec) -> None:
+    def __init__(self, spec: LocustSpec) -> None:
         self._spec = spec
         self._stop = _stopped_by_signal()
         self._environment = _environment(spec)
@@ -325,13 +325,13 @@ class Steering:
             self._runner.start_shape()
         else:
             # Blocking in a master until the workers have reported; the clock of the load runs from here.
-            gevent.spawn(self._runner.start, self._spec.wish.users, float(self._spec.wish.users))
+            gevent.spawn(self._runner.start, self._spec.options.users, float(self._spec.options.users))
 
     def _watch(self) -> None:
-        wish = self._spec.wish
+        options = self._spec.options
         # A shape ends by itself, when Locust asks it for the next step.
-        timed = bool(wish.duration_s) and self._environment.shape_class is None
-        ends = time.monotonic() + wish.duration_s if timed else math.inf
+        timed = bool(options.duration_s) and self._environment.shape_class is None
+        ends = time.monotonic() + options.duration_s if timed else math.inf
         while not self._stop.wait(min(STOP_S, max(0.0, ends - time.monotonic()))):
             total = self._environment.stats.total
             _say(
@@ -353,8 +353,8 @@ class Steering:
 
 
 def main() -> None:
-    """Read one line of JSON, a ``WheelSpec``, and be that process."""
-    spec = WheelSpec.from_json(sys.stdin.readline())
+    """Read one line of JSON, a ``LocustSpec``, and be that process."""
+    spec = LocustSpec.from_json(sys.stdin.readline())
     whole = run_worker(spec) if spec.role == "worker" else Steering(spec).run()
     # The RPC and web greenlets hold sockets that nobody needs any more.
     sys.stdout.flush()

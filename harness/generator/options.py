@@ -25,7 +25,7 @@ TASKS_PER_S_MAX = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadWish:
+class LoadOptions:
     """One load: ``users`` times ``per_user`` is the rate in messages a second, or the messages on their way at once of a
     closed loop. ``shape`` gives the share of the users over time; a ``duration_s`` of 0 runs until it is stopped.
     """
@@ -58,11 +58,11 @@ class DriverSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WheelSpec:
+class LocustSpec:
     """What one Locust process is told."""
 
     role: Role
-    wish: LoadWish
+    options: LoadOptions
     driver: DriverSpec
     folder: str
     """The trial's folder: histories, clients' logs and locust.json go there."""
@@ -83,13 +83,15 @@ class WheelSpec:
     def from_json(cls, text: str) -> Self:
         """The same again."""
         values = json.loads(text)
-        sends = values["wish"].pop("sends")
+        sends = values["options"].pop("sends")
         for name in ("body_bytes", "body_shares"):
             sends[name] = tuple(sends[name])
         settings = SendSettings(**sends)
-        shape = tuple((float(start), float(share)) for start, share in values["wish"].pop("shape"))
+        shape = tuple((float(start), float(share)) for start, share in values["options"].pop("shape"))
         driver = values.pop("driver")
         driver["search_path"] = tuple(driver["search_path"])
         return cls(
-            wish=LoadWish(**values.pop("wish"), shape=shape, sends=settings), driver=DriverSpec(**driver), **values
+            options=LoadOptions(**values.pop("options"), shape=shape, sends=settings),
+            driver=DriverSpec(**driver),
+            **values,
         )

@@ -11,28 +11,28 @@ from harness.clients.python.body import make_body, read_body
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.tally import Tally
 from harness.errors import UsageError
-from harness.generator.options import DriverSpec, LoadWish, WheelSpec
+from harness.generator.options import DriverSpec, LoadOptions, LocustSpec
 from harness.generator.shapes import read_replay, shape_named, share_at
-from mqlab.load_options import add_options, parse_sizes, wish_of
+from mqlab.load_options import add_options, load_options_of, parse_sizes
 
 
-def _wish(*arguments: str) -> LoadWish:
+def _options(*arguments: str) -> LoadOptions:
     parser = argparse.ArgumentParser()
     parser.add_argument("--release", default="")
     add_options(parser)
-    return wish_of(parser.parse_args(arguments), "run")
+    return load_options_of(parser.parse_args(arguments), "run")
 
 
 def test_the_rate_is_shared_by_the_users() -> None:
-    wish = _wish("--rate", "5000", "--users", "50")
-    assert wish.users * wish.per_user == 5000
-    assert not wish.closed
+    options = _options("--rate", "5000", "--users", "50")
+    assert options.users * options.per_user == 5000
+    assert not options.closed
 
 
 def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
-    wish = _wish("--closed", "--mode", "sync", "--users", "32")
-    assert (wish.sends.threads, wish.per_user) == (32, 1)
-    assert _wish("--closed", "--users", "4", "--in-flight", "64").sends.threads == 1
+    options = _options("--closed", "--mode", "sync", "--users", "32")
+    assert (options.sends.threads, options.per_user) == (32, 1)
+    assert _options("--closed", "--users", "4", "--in-flight", "64").sends.threads == 1
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
 )
 def test_what_contradicts_itself_is_refused_with_the_way_out(arguments: list[str], words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        _wish(*arguments)
+        _options(*arguments)
     said = f"{caught.value} {caught.value.advice}"
     assert words in said or (words == "one names" and "--namesrv names one" in said)
 
@@ -93,9 +93,9 @@ def test_what_a_locust_process_is_told_arrives_unchanged() -> None:
     driver = DriverSpec(
         module="m", search_path=("a",), first_line={"jvm_options": ["-Xlog:{folder}"]}, namesrv="n", queues=8
     )
-    wish = _wish("--shape", "step", "--size", "1:1,2:3")
-    spec = WheelSpec(role="master", wish=wish, driver=driver, folder="f", workers=2)
-    assert WheelSpec.from_json(spec.to_json()) == spec
+    options = _options("--shape", "step", "--size", "1:1,2:3")
+    spec = LocustSpec(role="master", options=options, driver=driver, folder="f", workers=2)
+    assert LocustSpec.from_json(spec.to_json()) == spec
     assert json.loads(spec.to_json())["workers"] == 2
 
 
