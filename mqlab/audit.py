@@ -1,4 +1,4 @@
-"""``mqlab audit``: what of the incidents' causes a running cluster shows, without touching it."""
+"""``mqlab audit``: which causes of incidents a running cluster shows. It only reads, unless it is told to delete."""
 
 from __future__ import annotations
 

@@ -41,10 +41,10 @@ from harness.rundir.run import RunDirectory
 from mqlab.load_options import load_options_of
 
 RECORD_BYTES = 700
-"""Of a message: its send's record and its consumption's."""
+"""Records of one message: its send and its consumption."""
 CLUSTER_BYTES = 600 * 2**20
 UNBOUNDED_S = 600.0
-"""What is asked of the disk for a load without an end; it is said when it is over."""
+"""Disk space is asked for so many seconds of a load without an end."""
 
 
 def load(options: argparse.Namespace, console: Console) -> Path:
@@ -115,7 +115,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
 
 
 def _release(options: argparse.Namespace) -> str:
-    """Of the cluster that is started; empty for one that is there, which says it itself."""
+    """The release of the cluster that is started; empty for a given cluster, which tells its own."""
     if options.namesrv:
         return ""
     release = options.release or known_releases()[-1]
@@ -162,7 +162,7 @@ def _deployment(release: str, topology: dict[str, str | int]) -> DeploymentRecor
 
 
 def _given(target: Target, release: str) -> DeploymentRecord:
-    """A cluster that is not ours: its addresses, no logs, nothing of its settings."""
+    """The record of a given cluster: its addresses, without logs and settings."""
     nodes = [
         NodeRecord(name=f"namesrv-{i}", kind="namesrv", role="", address=address, pid=None)
         for i, address in enumerate(target.namesrv)
@@ -175,7 +175,7 @@ def _given(target: Target, release: str) -> DeploymentRecord:
 
 
 def _check_proxy(options: argparse.Namespace, release: str) -> None:
-    """``release`` is empty where the cluster has still to be asked."""
+    """Raises UsageError if the release has no proxy. ``release`` is empty as long as the cluster has not been asked."""
     if options.client == "grpc" and release and not is_5x(release):
         raise UsageError(
             f"--client grpc speaks to the proxy of a 5.x cluster, and this one is {release}",
@@ -189,7 +189,8 @@ def _check_proxy(options: argparse.Namespace, release: str) -> None:
 def _proxy(
     options: argparse.Namespace, namesrv: Sequence[str], run: RunDirectory, leases: Leases, java: Java
 ) -> Iterator[str]:
-    """Whom a gRPC client speaks to: the given proxy, or one beside our own cluster; empty for every other client."""
+    """The address that a gRPC client speaks to: the given proxy, or one beside our own cluster; empty for other
+    clients."""
     if options.client != "grpc" or options.proxy:
         yield options.proxy
         return
@@ -254,7 +255,7 @@ def _manifest(run_id: str, options: argparse.Namespace, release: str, java: Java
 
 
 class _Teller:
-    """A line every few seconds."""
+    """Prints a line of progress every few seconds."""
 
     EVERY = 5
 

@@ -21,13 +21,13 @@ DISTRIBUTIONS = ("cycle", "uniform", "zipf", "hot")
 ZIPF_EXPONENT, HOT_SHARE = 1.0, 0.5
 DURATION_S = 30.0
 USERS, USERS_OF_CURVES = 20, 100
-"""A rate goes in steps of a user's share: a ramp or a replay wants small ones."""
+"""A rate changes in steps of one user's share, which should be small for a ramp or a replay."""
 IN_FLIGHT_ASYNC = 32
-"""Messages on their way for each user of an asynchronous closed loop; every other mode has one a user."""
+"""Messages on their way at once for each user of an asynchronous closed loop; in every other mode it is one."""
 SYNC_THREADS, PYTHON_THREADS = 32, 8
-"""Of an open loop that waits for answers: as many can be on their way at once."""
+"""Threads of an open loop that waits for answers: so many messages can be on their way at once."""
 WEB_PORT = 8089
-"""Locust's own."""
+"""Locust's own default."""
 CLIENTS = ("java", "native", "python2", "grpc")
 
 
@@ -43,7 +43,7 @@ def add_command(add: Adder, run: Command) -> None:
 
 
 def add_options(command: argparse.ArgumentParser) -> None:
-    """Every option that says what the load is and where it goes."""
+    """Options that say what the load is and where it goes."""
     where = command.add_argument_group("where to")
     where.add_argument(
         "--topology", choices=sorted(TOPOLOGIES), default="single", help="of our own cluster; default: single"
@@ -255,7 +255,8 @@ def _in_flight(options: argparse.Namespace) -> float:
 
 
 def _threads(options: argparse.Namespace) -> int:
-    """Sends that wait for their answer need a thread each; a closed loop as many as there can be on their way."""
+    """Threads of the sender. A send that waits for its answer needs one; a closed loop as many as messages on their
+    way."""
     java = options.client == "java"
     if java and options.mode in ("async", "oneway"):
         return 1

@@ -26,11 +26,11 @@ from harness.model.rocketmq import (
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
 NEARLY_FULL = 0.8
-"""From this share of the frame limit on a broker's registration is nearly full: a fifth is a few days of a flood."""
+"""A registration counts as nearly full from this share of the frame limit on. A flood fills the rest in a few days."""
 OFFLINE_SHARE = 0.05
-"""Retry topics of offline groups are worth a warning when they hold this share of the frame limit; some are normal."""
+"""Retry topics of offline groups are a warning if they fill this share of the frame limit. Some of them are normal."""
 DAYS_AHEAD = 30.0
-"""A crossing that growth reaches within so many days is a warning."""
+"""A limit that growth reaches within so many days is a warning."""
 SHOWN_MAX = 5
 
 LOCK_RATIO = LOCK_LIFE_MS / LOCK_INTERVAL_MS
@@ -57,20 +57,21 @@ class AuditFinding:
 
 @dataclass(frozen=True, kw_only=True)
 class Growth:
-    """An earlier registration size of the brokers, by name and id, and when it was; seconds since 1970."""
+    """Earlier sizes of the brokers' registrations, by name and id; ``at_s`` is seconds since 1970."""
 
     at_s: float
     frame_bytes: Mapping[str, int]
 
 
 def topics_by_type(broker: BrokerReading) -> dict[str, int]:
-    """How many topics of each type the broker has; every type is there."""
+    """The broker's number of topics of each type, zero included."""
     counted = Counter(topic_type(topic.name, broker.conf) for topic in broker.topics)
     return {kind.value: counted.get(kind, 0) for kind in TopicType}
 
 
 def crossing(broker: BrokerReading, now_s: float, earlier: Growth | None, limit_bytes: int) -> float | None:
-    """When the registration reaches the limit at the growth since then, in seconds since 1970; None when it does not."""
+    """When the registration reaches the limit if it grows on as since then, in seconds since 1970; None if it does not
+    grow."""
     before = earlier.frame_bytes.get(broker.words) if earlier else None
     if earlier is None or before is None or now_s <= earlier.at_s or broker.frame_bytes <= before:
         return None
@@ -133,7 +134,7 @@ def _diverged(reading: Reading) -> Iterator[AuditFinding]:
 
 
 def _differing_routes(reading: Reading) -> Iterator[AuditFinding]:
-    """Routes that differ for another reason than that a whole broker is missing."""
+    """Routes that differ, but not because a whole broker is missing."""
     servers = [one for one in reading.name_servers if not one.problem]
     differing = []
     for topic in sorted({name for one in servers for name in one.routes}):
@@ -251,7 +252,7 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 
 def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """Lock times are properties of the JVMs; only what was written into broker.conf by mistake can be seen."""
+    """Lock times are properties of the JVMs. An audit sees only those that were put into broker.conf by mistake."""
     life, interval = broker.conf.get(LOCK_LIFE), broker.conf.get(LOCK_INTERVAL)
     if life is None and interval is None:
         return

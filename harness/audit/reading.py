@@ -19,13 +19,14 @@ TIMEOUT_S = 20.0
 """The listing of 70,000 topics takes a busy broker some seconds."""
 
 SETTLE_S = 1.0
-"""A topic is on its broker a moment before name servers have it; what they lack is looked at twice, so far apart."""
+"""A new topic is on its broker a moment before name servers list it. So what they lack is looked at again after this
+time."""
 
 Progress = Callable[[str], None]
 
 
 class TopicType(StrEnum):
-    """What a topic is for."""
+    """The purpose of a topic."""
 
     NORMAL = "normal"
     RETRY = "retry"
@@ -83,7 +84,7 @@ class Reading:
 
 
 def topic_type(name: str, conf: Mapping[str, str]) -> TopicType:
-    """What a topic of a broker with this configuration is for."""
+    """The type of a topic on a broker with this configuration."""
     if name.startswith(RETRY_PREFIX):
         return TopicType.RETRY
     if name.startswith(DEAD_LETTER_PREFIX):
@@ -127,13 +128,13 @@ def read_cluster(
 
 
 def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading]) -> set[str]:
-    """The topics of every master that the name server lists: what it ought to have a route of."""
+    """The topics of every master that the name server lists. It ought to have a route of each."""
     listed = [one for one in brokers if one.broker_id == 0 and one.broker_id in server.brokers.get(one.name, {})]
     return {topic.name for broker in listed for topic in broker.topics}
 
 
 def still_offline(reading: Reading) -> Reading:
-    """The reading with those of its offline groups that are offline now, too."""
+    """The reading with only those of its offline groups that are still offline."""
     return dataclasses.replace(reading, offline=reading.offline & _offline_groups(reading))
 
 
@@ -178,7 +179,7 @@ def _registrant(name: str, number: int, address: str, conf: Mapping[str, str], t
 
 
 def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[Network]) -> NameServerReading:
-    """Routes of the normal topics; what is missing of all others is seen from the list of topics."""
+    """Add the routes of normal topics. Of all others the list of topics shows what is missing."""
     if server.problem:
         return server
     topics = sorted({name for broker in reading.masters() for name in broker.names(TopicType.NORMAL)})
@@ -205,7 +206,7 @@ def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[
 
 
 def _offline_groups(reading: Reading) -> frozenset[str]:
-    """Groups with a retry topic that no master knows a connection of. Unknown ones count as online."""
+    """Groups with a retry topic of which no master knows a connection. RocketMQ's own groups count as online."""
     masters = reading.masters()
     retry = {name for broker in masters for name in broker.names(TopicType.RETRY)}
     groups = sorted(name.removeprefix(RETRY_PREFIX) for name in retry)

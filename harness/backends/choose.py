@@ -28,7 +28,7 @@ class Backend:
 
     @property
     def name(self) -> str:
-        """As records have it."""
+        """The backend's name in records."""
         return "compose" if self.docker else "local"
 
     def start(
@@ -51,7 +51,7 @@ class Backend:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the run needs to know."""
+        """Sentences about the backend for readers of the run."""
         if self.docker is None:
             return ()
         engine, compose = self.docker.engine, self.docker.compose

@@ -1,7 +1,7 @@
-"""Archives of the classes that nodes load, so that later nodes of the same release start with a third less work.
+"""Archives of the classes that nodes load: later nodes of the same release start with a third less work.
 
-Java's own archive has Java's classes; these have RocketMQ's as well. A node writes one when it ends in an orderly way,
-which the lab's nodes otherwise do not.
+Java's own archive has Java's classes, these have RocketMQ's as well. Java writes one when a node shuts down in an
+orderly way; the lab kills its nodes, so one cluster is started and shut down for it.
 """
 
 from __future__ import annotations

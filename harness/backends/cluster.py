@@ -23,8 +23,8 @@ from harness.wait import NotYet, wait_until
 LISTEN_S_MAX = 120.0
 READY_S_MAX = 180.0
 RECORD_S_MAX = 60.0
-"""For one answer that a trial is judged by or cannot go on without: of a broker that has the cores with many others, 5 s were
-not always enough."""
+"""Limit for an answer that a trial is judged by or cannot go on without. 5 s were too short for brokers that share the
+cores with many others."""
 NUDGE_AFTER_S = 0.3
 
 
@@ -42,14 +42,14 @@ class Node:
     broker_name: str = ""
     broker_id: int = 0
     stall_port: int = 0
-    """Where the append stall is armed; 0 when the broker was started without it."""
+    """Port at which the append stall is armed; 0 if the broker was started without the rule."""
     store: StoreMount | None = None
-    """The file system of its own that its store lies on, where it has one."""
+    """The file system that holds only its store; None if the store is a plain folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterSpec:
-    """What a cluster is started as."""
+    """The cluster that is to be started."""
 
     name: str
     release: str
@@ -95,13 +95,13 @@ class Cluster(Protocol):
         """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
 
     def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
-        """The same with further JVM options from now on, and wait only until it listens."""
+        """Start it again with further JVM options, which it keeps from now on, and wait only until it listens."""
 
     def pause_node(self, name: str, *, until_s: float) -> None:
-        """Let a node stand still, every thread of it, until it is resumed or ``until_s`` seconds are over."""
+        """Pause every thread of a node until it is resumed or ``until_s`` seconds are over."""
 
     def resume_node(self, name: str) -> None:
-        """Let a paused node go on."""
+        """Resume a paused node."""
 
     def keep(self) -> None:
         """Let the cluster outlive this process."""
@@ -194,7 +194,7 @@ def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
 
 @contextlib.contextmanager
 def _patience() -> Iterator[None]:
-    """A node that boots on a busy machine may not answer yet, or not in time: no reason to give up a wait."""
+    """A node that boots on a busy machine may not answer yet, or not in time. The wait goes on then."""
     try:
         yield
     except ClientError as error:
@@ -212,7 +212,7 @@ def _is_in_sync(master: Node, slave: Node) -> bool:
 def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] = ()) -> None:
     """Create a topic on every master, or on those named, and wait until every name server's route lists them all.
 
-    A topic that is there gets these numbers of queues.
+    A topic that exists gets these numbers of queues.
     """
     brokers = on or masters(cluster)
     for master in brokers:

@@ -35,7 +35,7 @@ class LocalCluster:
         self._jars = ensure_jars(spec.release)
         self._blueprint = Blueprint(spec, folder, leases, java, until_s)
         self._processes: dict[str, LeasedProcess] = {}
-        """Nodes that are to run; one that was killed or stopped on purpose is not among them."""
+        """The nodes that are to run, without those that were killed or stopped on purpose."""
         self._pauses: dict[str, Lease] = {}
         self._further: dict[str, tuple[str, ...]] = {}
         """JVM options that a node was given when it was started again."""
@@ -175,14 +175,14 @@ class LocalCluster:
 
 
 def class_archive(release: str, kind: NodeKind, java: Java) -> Path:
-    """Where ``harness.backends.class_archives`` leaves what such nodes of this Java and these jars start from."""
+    """The file of ``harness.backends.class_archives`` for a release's nodes of a kind, this Java and these jars."""
     what = [str(java.home), java.version, *MODULE_FLAGS, *map(str, ensure_jars(release))]
     name = hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
     return cache_home() / "class-archives" / f"{release}-{kind}-{name}.jsa"
 
 
 def memlock_prefix(memlock_kb: int | None) -> list[str]:
-    """What a command is put behind so that it may lock no more memory than that, as root neither (util-linux)."""
+    """The prefix of a command that may lock at most so much memory, even as root (programs of util-linux)."""
     if memlock_kb is None:
         return []
     limit = memlock_kb * 1024

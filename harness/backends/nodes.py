@@ -28,7 +28,8 @@ CLUSTER_NAME = "mqlab"
 NAMESRV_MAIN = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_MAIN = "org.apache.rocketmq.broker.BrokerStartup"
 NO_TLS = "-Dtls.server.mode=disabled"
-"""By itself every node makes a key and a certificate as it starts, which nobody here uses: two seconds of 4.9.7 and 5.3.3."""
+"""By default each node makes a key and a certificate when it starts, which takes 4.9.7 and 5.3.3 two seconds; nobody
+here uses them."""
 NAMESRV_JVM = (NO_TLS, "-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:TieredStopAtLevel=1")
 BROKER_JVM = (
     NO_TLS,
@@ -54,21 +55,21 @@ LAB_BROKER_CONF: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """How one node is started: the Java that runs it and the place of the release's jars are the backend's."""
+    """How one node is started. The backend adds its Java and the place of the release's jars."""
 
     node: Node
     home: Path
     conf: Path
     heap: tuple[str, ...]
     options: tuple[str, ...]
-    """Further options of its JVM, without those of the module system and of the log of collections."""
+    """Further options of its JVM. Those of the module system and of the GC log are added to them."""
     classes: tuple[Path, ...] = ()
-    """In front of the release's jars."""
+    """Class folders and jars that come before the release's jars."""
     reads: tuple[Path, ...] = ()
-    """What it reads outside of its folder, besides Java and the release."""
+    """Paths outside its folder that it reads, besides Java and the release."""
     environment: Mapping[str, str] = field(default_factory=dict)
     memlock_kb: int | None = None
-    """As ``BrokerSettings`` has it."""
+    """``memlock_kb`` of ``BrokerSettings``."""
 
     @property
     def main(self) -> str:
@@ -77,12 +78,12 @@ class Launch:
 
     @property
     def gc_log(self) -> Path:
-        """Where collections and safepoints are logged."""
+        """The log of collections and safepoints."""
         return self.home / "gc.log"
 
     @property
     def stdout(self) -> Path:
-        """What it prints."""
+        """The file that holds its standard output."""
         return self.home / "stdout.log"
 
 
@@ -228,7 +229,7 @@ def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
 
 @dataclass(frozen=True, kw_only=True)
 class _StallAgent:
-    """What a broker's JVM needs so that its appends can be stalled; nothing by default."""
+    """JVM options with which a broker's appends can be stalled."""
 
     port: int = 0
     options: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A broker's store on a file system of its own, so that a fault of the kernel meets this store and nothing else."""
+"""A broker's store on its own file system, so that a fault of the kernel affects this store only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StoreMount:
     kind: str
 
     def identity(self) -> LeaseData:
-        """The data of a lease about it, or about something that is done to it."""
+        """The data of a lease on the file system, or on a fault that is injected into it."""
         return {
             "mountpoint": str(self.mountpoint),
             "image": str(self.image),
@@ -55,7 +55,7 @@ class LeasedStore:
     lease: Lease
 
     def unmount(self) -> None:
-        """Unmount it and remove its image. Raises LeaseError when something keeps it."""
+        """Unmount it and remove its image. Raises LeaseError if it is still in use."""
         healed = self.lease.heal()
         if not healed.complete:
             raise LeaseError(f"{healed.what} could not be ended: {healed.action}")
@@ -89,14 +89,14 @@ def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until
 
 
 def _image(mountpoint: Path, name: str, settings: BrokerSettings) -> Path:
-    """In memory only where there is twice the room: an image that cannot grow breaks its file system."""
+    """In memory only if twice the size is free: an image that cannot grow breaks its file system."""
     if settings.store_image == "memory" and (MEMORY.is_dir() and _room_mb(MEMORY) >= 2 * settings.store_mb):
         return MEMORY / f"mqlab-{name}.img"
     return mountpoint.with_name(f"{mountpoint.name}.img")
 
 
 def _room_mb(folder: Path) -> float:
-    """What is free on a file system in memory; 0 when it is none."""
+    """Free bytes of a file system in memory; 0 if it is not one."""
     if not any(mount.mountpoint == str(folder) and mount.kind == "tmpfs" for mount in kernel.mounts()):
         return 0.0
     status = os.statvfs(folder)

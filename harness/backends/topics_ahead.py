@@ -18,7 +18,7 @@ _SUFFIX_DIGITS = 6
 
 
 def flood_group(index: int, name_bytes: int) -> str:
-    """The name of a group whose retry topic's name has so many bytes: what a test of some team would leave behind."""
+    """The name of a group whose retry topic's name has so many bytes, in the style of a team's test."""
     team = _TEAMS[index % len(_TEAMS)]
     room = name_bytes - len(RETRY_PREFIX) - _SUFFIX_DIGITS - 1
     draw = random.Random(index)
@@ -27,7 +27,7 @@ def flood_group(index: int, name_bytes: int) -> str:
 
 
 def topics_ahead_count(ahead: TopicsAhead, registrant: Registrant) -> int:
-    """How many topics make the registration the share of the frame that is asked for, by the law of its size."""
+    """How many topics fill the share of the frame that is asked for, by ``harness.protocol.registration``."""
     room = ahead.share * ahead.frame_bytes - fixed_bytes(registrant)
     return max(0, int(room // topic_bytes(ahead.name_bytes, is_5x=registrant.is_5x)))
 

@@ -28,7 +28,7 @@ PIPE_BYTES = 1 << 16
 
 
 class Child(Protocol):
-    """What is needed of a process here; ``subprocess.Popen`` has it, and so has one under a lease."""
+    """The part of a process that is used here. ``subprocess.Popen`` and leased processes have it."""
 
     @property
     def pid(self) -> int:
@@ -82,7 +82,7 @@ class SendSettings:
     step: int = 1
 
     def to_worker(self) -> dict[str, object]:
-        """As a client process takes it."""
+        """The settings as a client process reads them."""
         return asdict(self)
 
 
@@ -97,13 +97,13 @@ class ScheduleState:
 
     @classmethod
     def of(cls, answer: object) -> ScheduleState:
-        """From a client's answer."""
+        """Read a client's answer."""
         assert isinstance(answer, dict)
         return cls(**answer)
 
     @property
     def is_through(self) -> bool:
-        """Nothing more will be issued and everything issued has ended."""
+        """Whether nothing more will be issued and everything issued has ended."""
         return not self.sending and self.issued == self.ended
 
 
@@ -124,7 +124,7 @@ class CommandedClient:
         self.name = name
 
     def wait_started(self) -> None:
-        """Wait until it can be told what to do; several start in parallel when none is waited for before the last."""
+        """Wait until it takes commands. Several clients start in parallel if all are started before the first wait."""
         self._read(START_S_MAX, "start")
 
     @property
@@ -133,7 +133,7 @@ class CommandedClient:
         return self._process.pid
 
     def is_running(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def call(self, command: str, **arguments: object) -> object:
@@ -149,7 +149,7 @@ class CommandedClient:
         self.call("open_history", path=str(path))
 
     def close_history(self) -> None:
-        """Close the history; what was recorded is on its way to the disk."""
+        """Close the history. The kernel has every record then."""
         if failure := self.call("close_history"):
             raise ClientError(
                 f"client {self.name} could not record everything: {failure}",
@@ -158,13 +158,13 @@ class CommandedClient:
         self._history = None
 
     def cut_open_history(self) -> None:
-        """Once the process is gone: end the history that it did not close behind its last record."""
+        """Once the process is gone: truncate a history that it did not close after its last whole record."""
         if self._history is not None:
             cut_padding(self._history)
             self._history = None
 
     def end(self) -> None:
-        """Let it exit by itself where it still listens, and close its pipes."""
+        """Let it exit by itself if it still listens, and close its pipes."""
         if self.is_running():
             with contextlib.suppress(ClientError, subprocess.TimeoutExpired):
                 self.write({"do": "exit"})
@@ -176,7 +176,7 @@ class CommandedClient:
                     pipe.close()
 
     def write(self, message: Mapping[str, object]) -> None:
-        """One line to the process; the first one is what it is started as."""
+        """Write one line to the process. The first line says what it is."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")

@@ -48,21 +48,21 @@ CLIENT_JVM_OPTIONS = (
     "-XX:-BytecodeVerificationRemote",
     "-Xss512k",
 )
-"""Small and quick to start. The clients of a trial send and receive at most a few thousand messages a second, for
-which C1's code does; a benchmark at saturation starts its clients with the JVM's own defaults. To verify the classes of
-jars whose checksums have been compared is up to a quarter of a start's work."""
+"""For clients of a trial: small, and quick to start. They send and receive at most a few thousand messages a second,
+for which the code of C1 is fast enough. Verifying classes would take up to a quarter of a start, and the jars'
+checksums have been compared already."""
 
 LOAD_JVM_OPTIONS = ("-Xms512m", "-Xmx512m", "-Xmn256m", "-XX:+UseSerialGC", "-Xss512k")
-"""Of a client that has to reach saturation: both compilers, and a young generation that is seldom full."""
+"""For clients that have to reach saturation: both compilers, and a young generation that is seldom full."""
 
 PUNCTUAL_JVM_OPTIONS = (
     "-XX:+AlwaysPreTouch",
     "-XX:+DisableExplicitGC",
     *(("-XX:ThreadPriorityPolicy=1",) if os.geteuid() == 0 else ()),
 )
-"""Of one that has to be on time. No page of its heap has to be found by whoever allocates first, which at a thousand sends a
-second is for half a minute. JPype asks for a full collection, 13 ms, after every young one. And the threads of a schedule
-are woken before others, which the kernel grants to root."""
+"""For open-loop clients, which must send on time. AlwaysPreTouch: otherwise the first 30 s at 1,000 sends/s pay a page
+fault for every new heap page. DisableExplicitGC: JPype asks for a full collection of 13 ms after every young one.
+ThreadPriorityPolicy: the threads of a schedule are woken first, which the kernel grants to root."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ class ConsumerSpec:
     fail_every: int = 0
     """Messages whose sequence number is a multiple of this fail at each consumption; 0 lets none fail."""
     run: str = ""
-    """Bodies of another run are recorded as failed; empty accepts any."""
+    """Bodies of another run are recorded as failed; an empty text accepts all."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
 
@@ -191,7 +191,7 @@ class JavaClient(CommandedClient):
         )
 
     def schedule_state(self, name: str) -> ScheduleState:
-        """How far a schedule is."""
+        """How many sends of a schedule are due, issued and ended."""
         return ScheduleState.of(self.call("schedule_state", name=name))
 
     def steer(self, name: str, rate_hz: float) -> None:
@@ -207,10 +207,8 @@ class JavaClient(CommandedClient):
         return str(self.call("start_consumer", namesrv=namesrv, **vars(spec)))
 
     def wait_consumer_started(self, spec: ConsumerSpec, namesrv: str, *, cancel: threading.Event | None = None) -> str:
-        """As ``start_consumer``, again while a broker is too busy to answer: it is asked whether it accepts the consumer.
-
-        Raises WaitTimeout.
-        """
+        """``start_consumer``, tried again while a broker is too busy to say whether it accepts the consumer. Raises
+        WaitTimeout."""
 
         def start() -> str:
             try:
@@ -235,7 +233,7 @@ class JavaClient(CommandedClient):
         return counts
 
     def shut_down_consumers(self) -> None:
-        """Every consumer's own ``shutdown()``, all at once."""
+        """Call every consumer's ``shutdown()``, all at once."""
         self.call("shut_down_consumers")
 
     def kill(self) -> tuple[int, int]:
@@ -244,12 +242,12 @@ class JavaClient(CommandedClient):
         return before_ns, self._leased.kill()
 
     def pause(self, leases: Leases, *, until_s: float) -> None:
-        """Stand still, under a lease that lets it go on in ``until_s`` seconds at the latest."""
+        """Pause the process, under a lease that resumes it in ``until_s`` seconds at the latest."""
         self._pause = self._leased.pause(leases, until_s=until_s)
         self._paused_ns = mono_ns()
 
     def resume(self) -> float:
-        """Go on; returns for how many milliseconds it stood still."""
+        """Resume the process; returns for how many milliseconds it stood still."""
         assert self._pause is not None
         paused_ms = (mono_ns() - self._paused_ns) / 1e6
         if not (healed := self._pause.heal()).complete:
@@ -257,7 +255,7 @@ class JavaClient(CommandedClient):
         return paused_ms
 
     def stop(self) -> None:
-        """End the process, by its own exit where it still listens."""
+        """End the process; it exits by itself if it still listens."""
         self.end()
         self._leased.release()
         self.cut_open_history()
@@ -272,9 +270,9 @@ def worker_spec(
     jvm_options: Sequence[str],
     allowed: Sequence[Network] = LOOPBACK,
 ) -> dict[str, object]:
-    """What ``harness.clients.worker`` is told first: how its JVM starts and which addresses it may ask.
+    """The first line for ``harness.clients.worker``: how its JVM starts, and which addresses it may ask.
 
-    ``folder`` need not be there yet; where the client's own log goes (``client_logging_options``) is left to who makes it.
+    ``folder`` need not exist yet. Whoever makes it adds the options of the client's log (``client_logging_options``).
     """
     jars = ensure_jars(release)
     classes = compiled_classes(RECORDER_SOURCES, jars, java)
@@ -293,5 +291,5 @@ def worker_spec(
 
 
 def worker_environment() -> dict[str, str]:
-    """The environment of a client process: ours, with this repository's packages."""
+    """The environment of a client process: this process's own, and this repository's packages."""
     return {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}

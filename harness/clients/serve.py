@@ -1,8 +1,7 @@
-"""The loop of a client process: one JSON command a line on standard input, one JSON answer a line on what was standard
-output. Anything that a client library prints goes to standard error.
+"""The loop of a client process: one JSON command a line on standard input, one JSON answer a line on standard output.
 
-A process ends when its standard input does, so that it never outlives the harness by more than the healer needs; what
-is under way then is still recorded.
+What a client library prints goes to standard error. A process ends when its standard input does, so that it does not
+outlive the harness; what is under way then is still recorded.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any, Protocol, TextIO
 
 
 class Commanded(Protocol):
-    """What serves commands: each is a method of that name."""
+    """Serves commands: each is a method of that name."""
 
     def end(self) -> None:
         """Let what is under way end, and close the history."""

@@ -19,9 +19,9 @@ from harness.model.rocketmq import CONSUMER_NOT_ONLINE, RETRY_PREFIX
 
 ANCHOR_PERIOD_S = 10.0
 ADMIN_MS_MAX = 60_000
-"""Of one admin request. By itself the library waits 5 s, which is too short where others start a dozen brokers."""
+"""Limit of one admin request. The library's own 5 s are too short while a dozen brokers start beside it."""
 END_S_MAX = 4.0
-"""More than a send's usual timeout, less than what the harness waits for a client's end."""
+"""Longer than a send's usual timeout, shorter than the harness waits for a client's end."""
 
 
 class Worker:
@@ -58,7 +58,7 @@ class Worker:
         self._history.anchor()
 
     def close_history(self) -> str:
-        """Returns what kept a record from being written, empty when nothing did."""
+        """Close the history. Returns why a record could not be written; empty when all were."""
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
@@ -106,7 +106,7 @@ class Worker:
         )
 
     def start_saturation(self, name: str, instance: str, settings: Mapping[str, Any]) -> None:
-        """Start a closed loop with nothing on its way; ``steer`` says how many messages there are to be."""
+        """Start a closed loop with no message on its way; ``steer`` says how many there are to be."""
         self._loads[name] = jpype.JClass("mqlab.Saturation")(
             self._producers[instance], self._history, self._settings(instance, settings)
         )
@@ -119,7 +119,8 @@ class Worker:
         return settings
 
     def steer(self, name: str, to: float) -> None:
-        """The rate of a schedule in messages a second, or the messages on their way at once of a saturation."""
+        """Set the rate of a schedule (messages a second), or how many messages of a closed loop are on their way at
+        once."""
         self._loads[name].steer(to)
 
     def take(self, name: str) -> dict[str, Any]:
@@ -244,7 +245,7 @@ class Worker:
         }
 
     def shut_down_consumers(self) -> None:
-        """``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""
+        """Call ``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""
         consumers, self._consumers = self._consumers, {}
         if consumers:
             with ThreadPoolExecutor(len(consumers)) as pool:
@@ -256,7 +257,7 @@ class Worker:
         self._history.instance(instance, group, "stopped", "")
 
     def end(self) -> None:
-        """What is under way may still be answered and recorded; then the history is closed."""
+        """Let what is under way be answered and recorded, then close the history."""
         for load in self._loads.values():
             load.stop()
         deadline = time.monotonic() + END_S_MAX

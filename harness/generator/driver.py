@@ -1,6 +1,6 @@
-"""A Locust worker's own client process: it follows the number of users, and tells what has ended.
+"""The client process of a Locust worker: it follows the number of users, and tells what has ended.
 
-Runs inside of Locust's patched processes; the client itself is a child, untouched by that patching.
+This module runs inside Locust's patched processes. The client is a child process, which that patching does not touch.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from harness.wait import NotYet, wait_until
 LOAD = "load"
 ROUTE_S_MAX = 60.0
 ANSWER_S = 5.0
-"""How long beyond its timeout a send may take until it has ended one way or the other."""
+"""How long after its timeout a send may take to end."""
 OPERATIONS_MAX = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What has ended since it was asked last. ``response_ms`` counts by rounded response time, ``errors`` by text;
-    ``late_us`` are quantiles of how late sends started, over the whole load."""
+    """What has ended since this was asked last. ``response_ms`` counts messages by rounded response time, ``errors`` by
+    text; ``late_us`` has quantiles of how late sends started, over the whole load."""
 
     requests: int
     failures: int
@@ -47,13 +47,13 @@ class Taken:
 
     @classmethod
     def of(cls, answer: object) -> Taken:
-        """From a client's answer."""
+        """Read a client's answer."""
         assert isinstance(answer, dict)
         return cls(**answer)
 
 
 class Driver:
-    """One client process with one load, steered by the users that are there."""
+    """One client process with one load, whose rate follows the number of users."""
 
     def __init__(self, spec: LocustSpec, index: int) -> None:
         self._spec = spec
@@ -99,11 +99,11 @@ class Driver:
 
     @property
     def pid(self) -> int:
-        """Of the client process."""
+        """Process id of the client."""
         return self._client.pid
 
     def start(self) -> None:
-        """Wait for the client, open its history, and begin a load of nothing."""
+        """Wait for the client, open its history, and begin a load with a rate of 0."""
         spec, client = self._spec, self._client
         client.wait_started()
         history = Path(spec.folder) / "history" / f"{self._name}.jsonl"
@@ -147,18 +147,18 @@ class Driver:
         wait_until(what, has_route, timeout_s=ROUTE_S_MAX, poll_s=0.3)
 
     def join(self, user: int) -> None:
-        """A user has come."""
+        """Count a user."""
         self._users.add(user)
         self._changed.set()
 
     def leave(self, user: int) -> None:
-        """A user is gone."""
+        """Count a user no longer."""
         self._users.discard(user)
         self._changed.set()
 
     @property
     def users(self) -> int:
-        """How many there are."""
+        """The number of users."""
         return len(self._users)
 
     def _steer_forever(self) -> None:
@@ -172,14 +172,14 @@ class Driver:
                 return  # whoever takes what has ended meets the same error and says so
 
     def take(self) -> Taken:
-        """What has ended since it was asked last."""
+        """What has ended since this was asked last."""
         return Taken.of(self._client.call("take", name=LOAD))
 
     def drain(self) -> int:
         """With no user left: wait until everything that was due has been sent and has ended.
 
-        A client that is far behind its schedule is not waited for until it has caught up: what is due and not sent when a
-        send's timeout is well over is forgotten. Returns how many were not sent or have not ended.
+        A client that is far behind its schedule need not catch up: what is due and not sent ``ANSWER_S`` after a send's
+        timeout is forgotten. Returns how many messages were not sent or have not ended.
         """
         if self._wait(lambda state: state.due <= state.issued == state.ended):
             return 0
@@ -189,7 +189,7 @@ class Driver:
         return left + state.issued - state.ended
 
     def _wait(self, is_over: Callable[[ScheduleState], bool]) -> bool:
-        """False when it is not so for two looks in a row within a send's timeout and some seconds."""
+        """Whether it is over at two looks in a row before a send's timeout and ``ANSWER_S`` have passed."""
         deadline = time.monotonic() + self._sends.timeout_ms / 1000 + ANSWER_S
         agreed = 0
         while agreed < 2 and time.monotonic() < deadline:

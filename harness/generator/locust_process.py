@@ -38,18 +38,18 @@ OVER_S_MAX = 120.0
 
 
 class Sender(locust.User):  # type: ignore[misc]
-    """A share of the rate. Its task is a slice of the schedule."""
+    """A user stands for a share of the rate. Its task is to wait for a slice of the schedule."""
 
     wait_time = locust.constant(0)
     driver: Driver
     counts: Counts
 
     def on_start(self) -> None:
-        """From now on this user's share is on the schedule."""
+        """Put this user's share on the schedule."""
         self.driver.join(id(self))
 
     def on_stop(self) -> None:
-        """Its share is off the schedule; what was due before still goes out."""
+        """Take its share off the schedule. What was due before is still sent."""
         self.driver.leave(id(self))
 
     @locust.task  # type: ignore[untyped-decorator]
@@ -72,7 +72,8 @@ class Counts:
         self.late_us: Mapping[str, int] = {}
 
     def report(self, *, now: bool = False) -> None:
-        """Take and give, unless that was just done. A client that is gone ends this process: its users have no one."""
+        """Take and give, unless that was just done. If the client is gone, this process ends, since its users cannot
+        send."""
         if not now and time.monotonic() - self._reported_s < REPORT_S:
             return
         self._reported_s = time.monotonic()
@@ -116,7 +117,7 @@ class Counts:
 
 
 class Sending:
-    """The part of a process that sends: its driver, and the ends of its tests."""
+    """The part of a process that sends: its driver, which is drained at the end of each test."""
 
     def __init__(self, environment: Environment, spec: LocustSpec, index: int) -> None:
         self.driver = Driver(spec, index)
@@ -140,7 +141,7 @@ class Sending:
 
 
 class Tests:
-    """What Locust counted in all tests of this process: a new test starts its statistics from nothing."""
+    """What Locust counted in all tests of this process. Locust resets its statistics when a new test starts."""
 
     def __init__(self, environment: Environment, out: Path) -> None:
         self._environment = environment
@@ -190,7 +191,7 @@ def _environment(spec: LocustSpec) -> Environment:
 
 
 def _stopped_by_signal() -> Event:
-    """Set by SIGTERM, SIGINT or the end of standard input."""
+    """An event that SIGTERM and SIGINT set."""
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)
@@ -205,7 +206,7 @@ def _say(values: Mapping[str, object]) -> None:
 
 
 def run_worker(spec: LocustSpec) -> bool:
-    """Connect to the master, start this worker's client, and serve until the master quits; False: the client failed."""
+    """Connect to the master, start this worker's client, and serve until the master quits. False if the client failed."""
     stop = _stopped_by_signal()
     environment = _environment(spec)
     runner: WorkerRunner = environment.create_worker_runner(spec.master_host, spec.master_port)
@@ -236,7 +237,7 @@ def run_worker(spec: LocustSpec) -> bool:
 
 
 class Steering:
-    """Runs the tests: one that starts by itself, or those that a person starts on Locust's page."""
+    """Runs the tests: the one that starts by itself, and those that a person starts on Locust's page."""
 
     def __init__(self, spec: LocustSpec) -> None:
         self._spec = spec
@@ -287,12 +288,12 @@ class Steering:
         self._over.set()
 
     def _working(self) -> set[str]:
-        """Workers that were ready and are there; a killed one is missing after some heartbeats."""
+        """Workers that were ready and still run. A killed one counts as missing after some heartbeats."""
         there = {client.id for client in self._runner.clients.all if client.state != "missing"}
         return self._ready & there
 
     def run(self) -> bool:
-        """Until the time is over or somebody stops it; False when the client failed."""
+        """Run until the time is over or somebody stops it. False if the client failed."""
         web = None
         if self._sending is not None:
             self._sending.driver.start()
@@ -353,7 +354,7 @@ class Steering:
 
 
 def main() -> None:
-    """Read one line of JSON, a ``LocustSpec``, and be that process."""
+    """Read one line of JSON, a ``LocustSpec``, and run that process."""
     spec = LocustSpec.from_json(sys.stdin.readline())
     whole = run_worker(spec) if spec.role == "worker" else Steering(spec).run()
     # The RPC and web greenlets hold sockets that nobody needs any more.

@@ -26,11 +26,12 @@ ROUTE_CHECK_S = 5.0
 LOCUST_START_S_MAX = 240.0
 LOCUST_END_S_MAX = 150.0
 LATE_MS_MAX = 5.0
-"""Later starts than this at the 99.9th percentile are said aloud: the latencies hold a part that is the generator's."""
+"""If the 99.9th percentile of late starts is above this, the user is told: the generator has a part in the latencies.
+"""
 
 
 def spawn_locust(leases: Leases, spec: LocustSpec, name: str, folder: Path, *, heard: bool) -> LeasedProcess:
-    """Start a Locust process; what it says on standard output is for us when it is ``heard``, else it is logged."""
+    """Start a Locust process. Its standard output is a pipe if it is to be ``heard``, else a log file."""
     with (folder / "stderr.log").open("ab") as stderr, (folder / "stdout.log").open("ab") as stdout:
         process = leases.spawn(
             [sys.executable, "-m", LOCUST_PROCESS],
@@ -106,7 +107,7 @@ class LocustProcesses:
         self._processes[name] = spawn_locust(self._load.leases, spec, name, folder, heard=heard)
 
     def _lines(self, silence_s_max: float) -> Iterator[Mapping[str, object]]:
-        """What the steering process says, until it ends; routes are checked and cancelling is heeded in between."""
+        """What the steering process prints, until it ends. In between routes are checked, and a cancel is heeded."""
         process = self._processes[self._steering]
         assert process.stdout is not None
         checked = heard = time.monotonic()
@@ -138,7 +139,7 @@ class LocustProcesses:
             raise
 
     def watch(self) -> None:
-        """Until Locust ends by itself, or the user ends it."""
+        """Report progress until Locust ends by itself or the user ends it."""
         try:
             # Workers that have joined a master elsewhere say nothing until it ends them.
             for line in self._lines(DAY_S if self._load.join else LOCUST_END_S_MAX):

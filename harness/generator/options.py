@@ -1,4 +1,4 @@
-"""What a load is asked to be, and what its processes are told. Plain values, written to them as JSON."""
+"""The options of a load, and what its processes are told: plain values, written to them as JSON."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from harness.clients.commands import SendSettings
 Role = Literal["local", "master", "worker"]
 
 SEQUENCE_STEP = 1000
-"""Locust workers number their operations worker + i * this, so that no two send the same number."""
+"""A Locust worker numbers its operations worker + i * this, so that no two workers send the same number."""
 
 CLIENT_FAILED = 5
 """Exit code of a Locust process whose client process is gone or no longer answers."""
 
 REPORT_S = 0.25
-"""A user's task is a slice of the schedule of this length at least: at its end what has ended goes to Locust."""
+"""The shortest slice of the schedule that is a user's task. At its end the messages that ended are given to Locust."""
 TASKS_PER_S_MAX = 40
-"""With many users the slices are longer, so that Locust itself stays a small part of the load."""
+"""With many users slices are longer, so that Locust itself stays a small part of the load."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +46,15 @@ class DriverSpec:
 
     module: str
     search_path: tuple[str, ...]
-    """Folders that its Python finds packages in, before ours."""
+    """Folders in which its Python looks for packages before it looks in ours."""
     first_line: Mapping[str, object]
     namesrv: str
     queues: int
-    """Of the topic; the load begins when the client's own route has as many. 0: it is not asked."""
+    """Queues of the topic. The load begins when the client's own route has as many; 0 does not wait."""
     settings: Mapping[str, bool | int | str] = field(default_factory=dict)
-    """Of the client's producer, by its own names."""
+    """Bean properties of the client's producer, by name."""
     java_release: str = ""
-    """Of a Java client: its log is set up where the worker's folder is known. Empty for others."""
+    """The release of a Java client, for the settings of its log; empty for other clients."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,17 +71,17 @@ class LocustSpec:
     workers: int = 0
     """How many workers a master waits for."""
     history: bool = True
-    """False records nothing, which is what the cost of recording is measured against."""
+    """False records nothing: the cost of recording is measured against that."""
     web_port: int = 0
-    """Of Locust's own page on loopback; 0 is none."""
+    """Port of Locust's own page on loopback; 0 has no page."""
 
     def to_json(self) -> str:
-        """One line."""
+        """The spec as one line."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The same again."""
+        """Read ``to_json``'s line."""
         values = json.loads(text)
         sends = values["options"].pop("sends")
         for name in ("body_bytes", "body_shares"):

@@ -12,7 +12,7 @@ from harness.releases.java import Java
 
 
 def java_driver(release: str, java: Java, target: Target, *, is_punctual: bool = False) -> DriverSpec:
-    """The official Java client of a release, which does not try again by itself: a second try hides the first.
+    """The official Java client of a release. It does not try a send again, since a second try hides the first.
 
     ``is_punctual`` is for an open loop.
     """
@@ -36,9 +36,9 @@ def java_driver(release: str, java: Java, target: Target, *, is_punctual: bool =
 
 
 def python_driver(kind: str, target: Target, proxy: str = "") -> DriverSpec:
-    """One of Python's own clients. A topic on a single broker lets its ordered sends say which queue they took.
+    """One of Python's own clients. If the topic is on a single broker, records of ordered sends name their queue.
 
-    ``proxy`` is whom it speaks to instead of name servers and brokers.
+    ``proxy`` is the address that a gRPC client speaks to, instead of name servers and brokers.
     """
     return DriverSpec(
         module=PYTHON_WORKER,

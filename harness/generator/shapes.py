@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.errors import UsageError
 
 SPIKE_FROM, SPIKE_TO, SPIKE_BASE = 0.4, 0.5, 0.2
-"""A spike is a tenth of the load's time, in its middle, at five times what goes before and after."""
+"""A spike takes a tenth of the load's time, in its middle, at five times the rate before and after."""
 
 Shape = Sequence[tuple[float, float]]
 """(seconds from the start, share of the rate from then on), by time."""
@@ -21,7 +21,7 @@ SHAPES = ("constant", "step", "ramp", "spike")
 
 @dataclass(frozen=True, kw_only=True)
 class Replay:
-    """A recorded rate: messages a second from each second on, and the largest of them."""
+    """A recorded rate: the share of ``rate_hz`` in each second, and ``rate_hz``, the largest rate of all."""
 
     seconds: Shape
     rate_hz: float
@@ -53,13 +53,13 @@ def shape_named(name: str, duration_s: float) -> Shape:
 
 
 def share_at(shape: Shape, at_s: float) -> float:
-    """The share of the rate at a time; that of the first piece before it."""
+    """The share of the rate at a time. Before the first piece it is that of the first piece."""
     place = bisect.bisect_right([start for start, _ in shape], at_s) - 1
     return shape[max(place, 0)][1]
 
 
 def read_replay(path: Path) -> Replay:
-    """The rate that a history's sends were asked with, by the second; any history file of a run will do.
+    """The rate by second at which the sends of a history were due. Any producer's history of a run will do.
 
     Raises:
         UsageError: the file has no sends.

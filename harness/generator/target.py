@@ -1,4 +1,4 @@
-"""What a load is aimed at: name servers, and the topic's queues on the brokers that they list. All of it is checked."""
+"""The target of a load: name servers, and the topic's queues on the brokers that they list. Every address is checked."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Target:
 
     @property
     def namesrv_list(self) -> str:
-        """As a client wants it."""
+        """The name servers as a client wants them, separated by semicolons."""
         return ";".join(self.namesrv)
 
     def release(self) -> str:
-        """The brokers' release as they tell it, or the nearest known one that is not newer."""
+        """The release that a broker tells, or the newest known one that is not newer."""
         with Broker(next(iter(self.brokers.values()))) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         match = _VERSION.search(told)

@@ -59,7 +59,7 @@ class Sent:
 
 @dataclass(frozen=True, kw_only=True)
 class TopicTable:
-    """A broker's topics. ``json_bytes`` is how long its own listing of them is, which it also registers with."""
+    """A broker's topics. ``json_bytes`` is the length of its own listing, which it also sends when it registers."""
 
     topics: tuple[TopicConfig, ...]
     json_bytes: int
@@ -68,7 +68,7 @@ class TopicTable:
 
 
 def send_fields(topic: str, queue: int) -> Fields:
-    """The header of a send, for one who wants the answer whatever it says."""
+    """The header of a send."""
     return {
         "producerGroup": "mqlab",
         "topic": topic,
@@ -86,7 +86,7 @@ def send_fields(topic: str, queue: int) -> Fields:
 
 
 def pull_fields(group: str, topic: str, queue: int, offset: int) -> Fields:
-    """The header of a pull of one message that does not wait for it and brings its own filter."""
+    """The header of a pull of one message. It does not wait for the message, and it brings its own filter."""
     return {
         "consumerGroup": group,
         "topic": topic,
@@ -138,7 +138,7 @@ class Broker(Connection):
         return TopicTable(topics=topics, json_bytes=len(answer.body), has_attributes=b'"attributes":' in answer.body)
 
     def delete_topic(self, topic: str) -> None:
-        """Delete the topic on this broker, with what it holds. Name servers may go on listing it."""
+        """Delete the topic and its messages on this broker. Name servers may go on listing it."""
         self.call(DELETE_TOPIC_IN_BROKER, {"topic": topic})
 
     def online(self, groups: Iterable[str]) -> Iterator[bool]:
@@ -185,7 +185,7 @@ class Broker(Connection):
         return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
 
     def send_back(self, group: str, topic: str, commit_log_offset: int, *, delay_level: int) -> None:
-        """Give a message back as a consumer does that failed on it; it is retried after the delay of the level."""
+        """Give a message back, as a consumer that failed does. It is retried after the delay of the level."""
         fields: Fields = {
             "offset": commit_log_offset,
             "group": group,
@@ -198,7 +198,7 @@ class Broker(Connection):
         self.call(CONSUMER_SEND_MSG_BACK, fields)
 
     def pull(self, group: str, topic: str, queue: int, offset: int) -> bool:
-        """Whether a pull at that offset finds a message."""
+        """Whether a pull at the offset finds a message."""
         return self.ask(PULL_MESSAGE, pull_fields(group, topic, queue, offset)).code == SUCCESS
 
     def commit_offset(self, group: str, topic: str, queue: int, offset: int) -> None:
@@ -247,7 +247,7 @@ class Broker(Connection):
         return int(answer.fields["offset"])
 
     def lock(self, group: str, client_id: str, queues: Sequence[tuple[str, str, int]]) -> set[tuple[str, int]]:
-        """Ask for queue locks, each queue as (topic, broker name, queue); returns (broker name, queue) of the granted."""
+        """Ask for the locks of queues, each (topic, broker name, queue); returns the granted as (broker name, queue)."""
         body = {
             "consumerGroup": group,
             "clientId": client_id,

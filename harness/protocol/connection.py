@@ -19,7 +19,8 @@ from harness.protocol.frames import Answer, Fields, read_answer, request_frame
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
 ASKED_AT_ONCE = 256
-"""Requests that are sent before their answers are read: enough to keep the other side busy, few enough to fit buffers."""
+"""Requests that are sent before their answers are read. They keep the other side busy and still fit into its buffers.
+"""
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -60,7 +61,7 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """End the connection; what was online by it is offline when the other side has seen that."""
+        """End the connection. The groups that it kept online are offline once the other side has seen that."""
         self._answers.close()
         self._socket.close()
 

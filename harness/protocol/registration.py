@@ -25,7 +25,7 @@ _VERSION_5X = {**_VERSION_4X, "stateVersion": 0}
 
 @dataclass(frozen=True, kw_only=True)
 class Registrant:
-    """Who registers: what goes into the request's header. ``is_5x`` is whether the broker's release is 5.x."""
+    """The broker that registers, as the request's header has it. ``is_5x`` says whether its release is 5.x."""
 
     broker_name: str
     broker_id: int
@@ -36,9 +36,9 @@ class Registrant:
 
 
 def frame_of_listing(listing_bytes: int, registrant: Registrant) -> int:
-    """The length of the frame that a broker sends whose own listing of its topics is so long.
+    """The length of the frame with which a broker registers whose listing of topics has this length.
 
-    The listing (request 21) is the very JSON that the body wraps, so this is exact to a few digits of the header.
+    The body wraps the JSON of the listing (request 21), so this is exact but for a few digits of the header.
     """
     return LENGTH_FIELDS_BYTES + _header_bytes(registrant) + _WRAPPED + listing_bytes
 
@@ -77,7 +77,7 @@ def topic_bytes(name_bytes: int, queues: int = 1, *, is_5x: bool) -> int:
 def topics_at_limit(
     frame_bytes_max: int, frame_bytes_now: int, topics_now: int, name_bytes: int, *, is_5x: bool
 ) -> int:
-    """The first number of topics at which the frame is refused, when all further ones have names of that length."""
+    """The number of topics at which the frame is refused first, if all further topics have names of that length."""
     room = frame_bytes_max - frame_bytes_now
     return topics_now + room // topic_bytes(name_bytes, is_5x=is_5x) + 1
 

@@ -33,7 +33,7 @@ _LENGTHS: Mapping[int, int] = {
     **dict.fromkeys((0xB9, 0xBA, 0xC8, 0xC9), 5),
     0xC5: 4,
 }
-"""Bytes of each instruction with its operands; one where nothing is said."""
+"""Bytes of each instruction with its operands; all others have one byte."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Method:
 
 @cache
 def method_of(release: str, class_name: str, method: str) -> Method:
-    """A method of a class of a release's jars; of several of that name the first.
+    """The first method of that name of a class in a release's jars.
 
     Raises:
         ReleaseError: the release has no such class, or the class no such method.
@@ -121,7 +121,7 @@ def _skip_member(reader: _Reader) -> None:
 
 
 def _constants(reader: _Reader) -> dict[int, object]:
-    """Texts, numbers, and for a member its (class, name and type) as indexes."""
+    """The constant pool by index: texts, numbers, and the indexes that another entry consists of."""
     found: dict[int, object] = {}
     index, count = 1, reader.take("H")
     while index < count:

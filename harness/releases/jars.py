@@ -25,15 +25,15 @@ from harness.paths import cache_home
 CHECKSUMS = Path(__file__).parent / "checksums"
 
 TOOLS = "tools"
-"""Name of the lock of what the harness itself needs in Java: Byteman and Janino."""
+"""Name of the lock of the harness's own Java tools: Byteman and Janino."""
 
 BENCHMARK = "benchmark"
-"""Name of the lock of RocketMQ's own benchmark; the newest that is published is 4.6.0's, and runs with its jars."""
+"""Name of the lock of RocketMQ's own benchmark. The newest published one is 4.6.0's; it runs with the jars of 4.6.0."""
 
 BENCHMARK_RELEASE = "4.6.0"
 
 PROXY = "proxy"
-"""Name of the lock of what RocketMQ's proxy, which gRPC clients speak to, has beyond the jars of its release."""
+"""Name of the lock of the jars that RocketMQ's proxy for gRPC clients needs beyond those of its release."""
 
 PROXY_RELEASE = "5.3.3"
 
@@ -175,13 +175,13 @@ def _download_with_jgo(jar: LockedJar, repository: Path) -> Path:
 
 
 class _VerifiedStamp:
-    """Remembers that jars were verified, by size and time of change, since hashing 80 MB at each start is waste."""
+    """Remembers by size and time of change which jars were verified, since hashing 80 MB at each start takes time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def valid_for(self, jars: Sequence[LockedJar], repository: Path) -> tuple[Path, ...]:
-        """The jars' paths when all are as they were verified, else nothing."""
+        """The jars' paths if all are as they were verified, else None."""
         try:
             stamped = json.loads(self._path.read_text())
         except (OSError, ValueError):

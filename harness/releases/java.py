@@ -36,7 +36,7 @@ class Java:
 
     @property
     def feature(self) -> int:
-        """17 for 17.0.15."""
+        """The feature number: 17 for 17.0.15."""
         return feature_of(self.version)
 
 

@@ -19,4 +19,4 @@ MODULE_FLAGS = (
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
     "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
 )
-"""What RocketMQ of all three releases reaches into since the module system closed it: cleaners and mapped buffers."""
+"""Packages of Java that RocketMQ needs opened in all three releases: cleaners and mapped buffers."""

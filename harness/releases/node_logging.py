@@ -102,7 +102,7 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
 
 
 def client_logging_options(release: str, folder: Path) -> tuple[str, ...]:
-    """Where a client writes its log, as JVM options; 5.x gets a configuration file written into ``folder``."""
+    """JVM options for a client's log. For 5.x a configuration file is written into ``folder``."""
     if not is_5x(release):
         return (
             f"-Drocketmq.client.logRoot={folder}",

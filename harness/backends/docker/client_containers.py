@@ -40,7 +40,7 @@ _HARDENED = ("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pull
 
 
 def remove_containers(lease: Lease) -> None:
-    """Remove what a lease stands for, which a busy engine may take a while for. Raises WaitTimeout."""
+    """Remove the container of a lease. A busy engine may take a while. Raises WaitTimeout."""
 
     def removed() -> bool:
         if not (healed := lease.heal()).complete:
@@ -224,6 +224,6 @@ def _needed(java: Java) -> Iterator[Path]:
 
 
 def _outermost(paths: Iterable[Path]) -> Iterator[Path]:
-    """Without those that do not exist or lie within another one."""
+    """The paths without those that do not exist or lie within another."""
     known = {path.absolute() for path in paths if path.exists()}
     return (path for path in sorted(known) if not any(parent in known for parent in path.parents))

@@ -49,7 +49,7 @@ UP_S_MAX = 180.0
 GONE_S_MAX = 20.0
 STOCK_GRACE_S = 15
 NODE_MEMORY = "3g"
-"""More than a node of the lab ever needs: a container's limit is not what is measured here."""
+"""More memory than a node of the lab ever needs, since a container's limit is not measured here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,7 @@ class Docker:
 
 @dataclass(frozen=True, kw_only=True)
 class _Running:
-    """A container whose node runs."""
+    """A container with a running node."""
 
     container: Container
     process: ProcessId
@@ -93,7 +93,7 @@ class ComposeCluster:
         self._lease: Lease | None = None
         self._containers: dict[str, Container] = {}
         self._running: dict[str, _Running] = {}
-        """Nodes that are to run; one that was killed or stopped on purpose is not among them."""
+        """The nodes that are to run, without those that were killed or stopped on purpose."""
         self._pauses: dict[str, Lease] = {}
 
     @property
@@ -254,7 +254,7 @@ class ComposeCluster:
         )
 
     def resume_node(self, name: str) -> None:
-        """Let a node that was paused go on."""
+        """Resume a paused node."""
         pause = self._pauses.pop(name, None)
         if pause is not None and not (healed := pause.heal()).complete:
             raise LeaseError(f"{healed.what}: {healed.action}")
@@ -346,7 +346,7 @@ def _service(launch: Launch, labels: Mapping[str, str]) -> Mapping[str, object]:
 
 
 def _limits(memlock_kb: int | None) -> Mapping[str, object]:
-    """Containers have no privilege to lock more memory than their limit, unless it is given to them."""
+    """By default a container may not lock more memory than its limit."""
     if memlock_kb is None:
         return {}
     limit = memlock_kb * 1024

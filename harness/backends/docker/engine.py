@@ -49,11 +49,11 @@ class Engine:
     api: str
     cgroup: str
     is_desktop: bool = False
-    """Docker Desktop: its containers' host is a virtual machine, not this one."""
+    """Whether this is Docker Desktop, whose containers run in a virtual machine."""
 
     @property
     def host(self) -> str:
-        """Its address as DOCKER_HOST has it."""
+        """Its address, in the form of DOCKER_HOST."""
         return f"unix://{self.socket}"
 
     def client(self) -> docker.DockerClient:

@@ -1,8 +1,8 @@
-"""An image of a release from the same verified jars, without a registry: what this host's own Java needs, and bash.
+"""An image of a release without a registry: the verified jars, this host's Java with its libraries, and bash.
 
 The layout is the published image's (``apache/rocketmq``), so that the same compose files start both:
-``/home/rocketmq/rocketmq-RELEASE/{lib,conf,bin}``, named by ROCKETMQ_HOME. The engine imports it as one layer, with
-nothing run and nothing fetched.
+``/home/rocketmq/rocketmq-RELEASE/{lib,conf,bin}``, named by ROCKETMQ_HOME. The engine imports it as one layer; nothing
+is run, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _JAVA_LEFT_OUT = frozenset({"jmods", "include", "man", "docs", "legal", "demo", 
 _JAVA_COMMANDS = frozenset({"java", "jcmd"})
 _NEEDS_A_DISPLAY = re.compile(r"lib(awt_xawt|jawt|splashscreen|atk-wrapper)\b.*\.so")
 TOOLS_LOGGING = '<configuration><root level="OFF"/></configuration>\n'
-"""mqadmin of 4.x does not start without one; what it has to say it prints."""
+"""A logback configuration, without which mqadmin of 4.x does not start; its results go to standard output."""
 _USERS = "root:x:0:0:root:/root:/bin/bash\n"
 
 
@@ -186,7 +186,7 @@ def _write_layer(tar: tarfile.TarFile, release: str, java: Java, home: str) -> N
 
 
 def _add_stock_logging(tar: tarfile.TarFile, release: str, home: str) -> None:
-    """4.x does not start without; 5.x has it in its jars."""
+    """The logging configuration, without which 4.x does not start; 5.x has it in its jars."""
     with tempfile.TemporaryDirectory() as folder:
         write_node_logging(release, home=Path(folder), logs=Path(folder), stock=True)
         for file in sorted((Path(folder) / "conf").iterdir()):
@@ -213,7 +213,7 @@ def _java_files(java: Java) -> Iterator[tuple[Path, Path]]:
 
 
 def _libraries(programs: Iterable[Path]) -> dict[Path, Path]:
-    """What the programs and libraries are linked with, as the loader of this host finds it."""
+    """The libraries that the programs and libraries are linked with, as this host's loader finds them."""
     found: dict[Path, Path] = {}
     for program in programs:
         if not _is_linked(program):

@@ -1,4 +1,4 @@
-"""Message bodies that prove themselves, as ``recorder/Body.java`` makes and reads them, for clients in Python."""
+"""Message bodies with a checksum, as ``recorder/Body.java`` makes and reads them, for clients in Python."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ CHECKSUM_CHARS = 8
 
 
 def make_body(run: str, seq: int, intended_ns: int, count: int) -> bytes:
-    """A body of ``count`` bytes, or as many more as its own content needs: ASCII without NUL."""
+    """A body of ``count`` bytes, or of more if its content needs them; ASCII without NUL."""
     head = f"{run} {seq} {intended_ns} ".encode("ascii")
     payload = head.ljust(count - CHECKSUM_CHARS, b".")
     return payload + b"%08x" % zlib.crc32(payload)

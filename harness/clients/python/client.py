@@ -12,7 +12,7 @@ from harness.clients.commands import SendSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """One send as a client is asked for it. ``slot`` selects a queue for ordered sends; None leaves it to the client."""
+    """One message to send. ``slot`` selects the queue of an ordered send; None leaves the choice to the client."""
 
     key: str
     body: bytes
@@ -21,7 +21,7 @@ class Message:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a client told. ``status`` is RocketMQ's; a queue is None where the client does not tell it."""
+    """What a client says about a send. ``status`` is RocketMQ's; ``queue`` is None if the client does not tell it."""
 
     status: str = "SEND_OK"
     queue: int | None = None
@@ -30,18 +30,18 @@ class Answer:
 
 
 class Client(Protocol):
-    """One producer of one thread. What it raises is recorded as an unknown outcome."""
+    """One producer, used by one thread. Whatever it raises is recorded as an unknown outcome."""
 
     def send(self, message: Message) -> Answer | None:
-        """Send and wait for the answer; None for a send that has none."""
+        """Send, and wait for the answer; None for a one-way send."""
 
     def send_batch(self, messages: list[Message]) -> Answer:
-        """Send all of them as one."""
+        """Send all of them in one request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What a client is made with."""
+    """The values that a client is made from."""
 
     namesrv: str
     group: str

@@ -16,14 +16,14 @@ from harness.paths import cache_home
 PYTHON_WORKER = "harness.clients.python.worker"
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
-"""One file a client: pinned, with hashes."""
+"""One requirements file for each client: pinned, with hashes."""
 
 NAMES = {
     "native": "native rocketmq 0.4.4",
     "python2": "native rocketmq-client-python 2.0.0",
     "grpc": "grpc rocketmq-python-client 5.1.2",
 }
-"""How each is called in every figure."""
+"""The clients' names in figures."""
 
 _OF_THE_LIBRARY = (
     "it hides the broker's answer: a send that fails is unknown, and why is at best in clients/*/logs/rocketmq-cpp",
@@ -40,17 +40,17 @@ LIMITS: Mapping[str, tuple[str, ...]] = {
         "what it says of a failure is the proxy's word, not the broker's: a send that fails is unknown",
     ),
 }
-"""What of each a reader of its figures has to know."""
+"""The weaknesses of each client that a reader of its figures has to know."""
 
 INSTALL_S_MAX = 300
 _LIBRARY = "librocketmq.so"
 
 
 def ensure_python_client(kind: str, cache: Path | None = None) -> Path:
-    """The folder that a process has to have on its path; installed once.
+    """The folder of a client's packages, to be put on a process's path. It is installed once.
 
     Raises:
-        ReleaseError: it could not be had.
+        ReleaseError: the packages could not be downloaded or installed.
     """
     target = (cache or cache_home()) / "python" / f"{kind}-{_digest(kind)}"
     if target.exists():

@@ -24,7 +24,7 @@ from harness.rundir.files import JsonValue
 
 IDLE_S = 0.05
 GIVE_UP_S = 2.0
-"""Beyond its timeout; then a send is unknown whatever its client still does."""
+"""How long after its timeout a send that did not return counts as unknown, whatever its client still does."""
 
 
 class Records(Protocol):
@@ -49,7 +49,7 @@ class Flight:
 
 
 class Load:
-    """Threads, each with a client of its own, that send on a schedule or as fast as they are answered."""
+    """Threads, each with its own client, that send on a schedule, or as fast as they are answered."""
 
     def __init__(
         self, records: Records, opening: Opening, open_client: Open, schedule: Schedule | None, operations: int
@@ -89,7 +89,7 @@ class Load:
         )
 
     def steer(self, to: float) -> None:
-        """The rate, or the number of threads that send."""
+        """Set the rate, or the number of threads that send."""
         if self._schedule is not None:
             self._schedule.steer(to)
         self._at_once = round(to)
@@ -110,7 +110,7 @@ class Load:
 
     @property
     def sending(self) -> bool:
-        """Whether more will come."""
+        """Whether more sends will come."""
         return not self.stopped and any(thread.is_alive() for thread in self._threads)
 
     def _run(self, thread: int) -> None:
@@ -135,7 +135,8 @@ class Load:
                 index += self._sends.batch
 
     def _is_of(self, thread: int, index: int) -> bool:
-        """Whether an operation is one of a thread's: a key that orders stays with one thread, so that its sends do."""
+        """Whether a thread sends the operation. A key that orders stays with one thread, so that its sends stay in
+        order."""
         by = self._draws.key(index) if self._sends.route == "selector" else index // self._sends.batch
         return by % self._sends.threads == thread
 
@@ -220,14 +221,14 @@ class Load:
         return problem
 
     def give_up(self) -> None:
-        """Count what has not returned long after its timeout as unknown."""
+        """Record sends that did not return ``GIVE_UP_S`` after their timeout as unknown."""
         limit_ns = int((self._sends.timeout_ms / 1000 + GIVE_UP_S) * 1e9)
         for flight in list(self._flights):
             if flight is not None and not flight.over and mono_ns() - flight.started_ns > limit_ns:
                 self._over(flight, None, TimeoutError("the client did not return"), [])
 
     def take(self) -> dict[str, object]:
-        """As ``Tally.java`` tells it."""
+        """What has ended since this was asked last, in the form of ``Tally.java``."""
         self.give_up()
         with self._lock:
             taken, self._tally = self._tally, Tally()

@@ -21,7 +21,7 @@ class Schedule:
         self._pieces.append((now_ns, before + (now_ns - start_ns) * old_hz / 1e9, rate_hz))
 
     def due_ns(self, index: int) -> int | None:
-        """When the operation is due by what is known now; None while nothing is asked for."""
+        """When the operation is due at the present rate; None while the rate is 0."""
         pieces = self._pieces
         at = max(bisect.bisect_right(pieces, float(index), key=lambda piece: piece[1]) - 1, 0)
         start_ns, before, rate_hz = pieces[at]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """What has ended since it was taken last, and lateness over all."""
+    """Counts of the messages that ended since they were taken last. Times are milliseconds."""
 
     requests: int = 0
     failures: int = 0

@@ -27,11 +27,11 @@ CLIENTS = {
     "python2": "harness.clients.python.native",
     "grpc": "harness.clients.python.proxied",
 }
-"""Where ``open_client`` of each kind is; a process imports one of them, since all own the package ``rocketmq``."""
+"""The module with ``open_client`` for each kind. A process imports only one, since all own the package ``rocketmq``."""
 
 
 class PythonWorker:
-    """Commands by name, as ``harness.clients.worker.Worker`` has them."""
+    """The commands of ``harness.clients.worker.Worker``, by the same names."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self._process = str(spec["process"])
@@ -45,7 +45,7 @@ class PythonWorker:
         threading.Thread(target=self._anchor_forever, daemon=True).start()
 
     def record(self, kind: str, values: Mapping[str, JsonValue]) -> None:
-        """One record of this process's history."""
+        """Write one record of this process's history."""
         if self._history is not None:
             self._history.write(kind, {"process": self._process, "client": self._client, **values})
 
@@ -64,7 +64,7 @@ class PythonWorker:
         self._anchor()
 
     def close_history(self) -> str:
-        """Every record is with the kernel already."""
+        """Close the history; the kernel has every record already."""
         if self._history is not None:
             self._anchor()
             self._history.close()
@@ -74,17 +74,17 @@ class PythonWorker:
     def start_producer(
         self, instance: str, group: str, namesrv: str, transactional: bool, settings: Mapping[str, Any]
     ) -> None:
-        """Producers are made with the load, one for each of its threads."""
+        """Remember the producer's names; the load makes one for each of its threads."""
         self._producer = {"instance": instance, "group": group, "namesrv": namesrv}
 
     def start_schedule(
         self, name: str, instance: str, rate_hz: float, start_ns: int, operations: int, settings: Mapping[str, Any]
     ) -> None:
-        """An open loop."""
+        """Start an open loop."""
         self._start(name, settings, Schedule(start_ns, rate_hz), operations)
 
     def start_saturation(self, name: str, instance: str, settings: Mapping[str, Any]) -> None:
-        """A closed loop."""
+        """Start a closed loop."""
         self._start(name, settings, None, 0)
 
     def _start(self, name: str, settings: Mapping[str, Any], schedule: Schedule | None, operations: int) -> None:
@@ -93,7 +93,7 @@ class PythonWorker:
         self._loads[name] = Load(self, opening, self._module.open_client, schedule, operations)
 
     def steer(self, name: str, to: float) -> None:
-        """Change a load from now on."""
+        """Set a load's rate, or its number of sending threads."""
         self._loads[name].steer(to)
 
     def take(self, name: str) -> dict[str, object]:
@@ -115,7 +115,7 @@ class PythonWorker:
         self._loads[name].stopped = True
 
     def end(self) -> None:
-        """What is under way may still be answered and recorded."""
+        """Let what is under way be answered and recorded, then close the history."""
         for load in self._loads.values():
             load.stopped = True
         deadline = time.monotonic() + END_S_MAX
