@@ -29,7 +29,6 @@ from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
 
 REPOSITORY = "mqlab/rocketmq"
-PUBLISHED = "apache/rocketmq"
 IMAGE_LABEL = "mqlab.image"
 LIBRARY_S_MAX = 30
 
