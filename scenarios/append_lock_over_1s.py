@@ -18,13 +18,14 @@ from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, S
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
+from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(readings=("busy_ends_ms", "other_reject_conditions"))
-DEFAULTS = {"osPageCacheBusyTimeOutMills": "1000"}
+DEFAULTS = {PAGE_CACHE_BUSY: f"{PAGE_CACHE_BUSY_MS:g}"}
 THREADS_RATE_HZ, THREADS_STALL_MS = 50, 1500
 
 RELATIONS: tuple[Relation, Relation] = ("<=", ">=")
@@ -326,7 +327,7 @@ SCENARIO = Scenario(
             what="osPageCacheBusyTimeOutMills=2000: the same stall, and the page cache does not count as busy.",
             fault=AppendStall(),
             load=LOAD,
-            live_conf={"osPageCacheBusyTimeOutMills": "2000"},
+            live_conf={PAGE_CACHE_BUSY: "2000"},
             cells=({"stall_ms": 1200, "rate_hz": RATE_HZ},),
         ),
         Arm(

@@ -12,6 +12,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, AppendWatch
 from harness.model.loads import OpenLoopSends
+from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
@@ -27,7 +28,7 @@ STALLED: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_H
 LONGER: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in (450, 700, 1200))
 OTHER_RATES: tuple[Parameters, ...] = tuple({"stall_ms": 450, "rate_hz": rate_hz} for rate_hz in (200, 1000))
 
-DEFAULTS = {"waitTimeMillsInSendQueue": "200", "osPageCacheBusyTimeOutMills": "1000"}
+DEFAULTS = {SEND_WAIT: f"{SEND_WAIT_MS:g}", PAGE_CACHE_BUSY: f"{PAGE_CACHE_BUSY_MS:g}"}
 FAST_FAILURE = "org.apache.rocketmq.broker.latency.BrokerFastFailure"
 
 
@@ -456,7 +457,7 @@ SCENARIO = Scenario(
             what="The article's advice: waitTimeMillsInSendQueue=400.",
             fault=AppendStall(),
             load=LOAD,
-            live_conf={**DEFAULTS, "waitTimeMillsInSendQueue": "400"},
+            live_conf={**DEFAULTS, SEND_WAIT: "400"},
             cells=(LONGER[0], LONGER[-1]),
         ),
         Arm(
@@ -464,7 +465,7 @@ SCENARIO = Scenario(
             what="osPageCacheBusyTimeOutMills=500: the page cache counts as busy sooner. For the law.",
             fault=AppendStall(),
             load=LOAD,
-            live_conf={**DEFAULTS, "osPageCacheBusyTimeOutMills": "500"},
+            live_conf={**DEFAULTS, PAGE_CACHE_BUSY: "500"},
             cells=(*LONGER, {"stall_ms": 1200, "rate_hz": 200}),
         ),
         Arm(
@@ -472,7 +473,7 @@ SCENARIO = Scenario(
             what="waitTimeMillsInSendQueue=100: requests are refused sooner. For the law.",
             fault=AppendStall(),
             load=LOAD,
-            live_conf={**DEFAULTS, "waitTimeMillsInSendQueue": "100"},
+            live_conf={**DEFAULTS, SEND_WAIT: "100"},
             cells=({"stall_ms": 250, "rate_hz": RATE_HZ}, {"stall_ms": 1200, "rate_hz": RATE_HZ}),
         ),
         Arm(

@@ -12,6 +12,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, PauseOwners
 from harness.model.loads import OrderedGroups
+from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
@@ -30,7 +31,7 @@ def _cell(ratio: int, pause_s: float, **more: int) -> Parameters:
     return {"ratio": ratio, "pause_s": pause_s, "lock_interval_ms": LIFE_MS // ratio, **more}
 
 
-BROKER = BrokerSettings(properties={"rocketmq.broker.rebalance.lockMaxLiveTime": str(LIFE_MS)})
+BROKER = BrokerSettings(properties={LOCK_LIFE: str(LIFE_MS)})
 ASKING = {"rocketmq.client.rebalance.waitInterval": "1000"}
 """A second member that asks every second takes a lock as soon as it has expired, on every release."""
 

@@ -16,13 +16,14 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendWatch, PageCacheNeighbour, StoreFreeze
 from harness.model.loads import OpenLoopSends
+from harness.model.rocketmq import SEND_WAIT
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("write_faults",))
-NO_AGE_LIMIT = {"waitTimeMillsInSendQueue": "100000"}
+NO_AGE_LIMIT = {SEND_WAIT: "100000"}
 POOL = {"transientStorePoolEnable": "true"}
 ONE_MB = {"mappedFileSizeCommitLog": str(1024 * 1024)}
 ROLLS = OpenLoopSends(body_bytes=4000)

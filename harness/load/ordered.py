@@ -24,6 +24,7 @@ from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.model.loads import OrderedGroups
+from harness.model.rocketmq import CLIENT_LOCK_LIFE, LOCK_INTERVAL
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
@@ -38,8 +39,8 @@ STRANGER = "127.0.0.1@stranger"
 """A client id that no member has."""
 
 CELL_PROPERTIES: Mapping[str, str] = {
-    "lock_interval_ms": "rocketmq.client.rebalance.lockInterval",
-    "lock_life_ms": "rocketmq.client.rebalance.lockMaxLiveTime",
+    "lock_interval_ms": LOCK_INTERVAL,
+    "lock_life_ms": CLIENT_LOCK_LIFE,
     "rebalance_ms": "rocketmq.client.rebalance.waitInterval",
 }
 """Parameters of a cell that become options of the consumers' JVMs."""

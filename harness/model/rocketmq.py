@@ -39,6 +39,9 @@ LOCK_INTERVAL = "rocketmq.client.rebalance.lockInterval"
 LOCK_INTERVAL_MS = 20_000.0
 """A property of the client's JVM: how often it renews its locks (org.apache.rocketmq.client.impl.consumer.ProcessQueue)."""
 
+CLIENT_LOCK_LIFE = "rocketmq.client.rebalance.lockMaxLiveTime"
+"""A property of the client's JVM: for how long after its renewal it consumes by a lock (ProcessQueue; 30 s)."""
+
 # --- topics -------------------------------------------------------------------------------------------------------------
 
 RETRY_PREFIX = "%RETRY%"
