@@ -54,7 +54,7 @@ SYSTEM_TOPICS = frozenset(
     {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
     | {"SCHEDULE_TOPIC_XXXX", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
 )
-"""``TopicValidator`` of rocketmq-common 4.9.7 and 5.3.3, ``MixAll`` of 4.6.0."""
+"""Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.3.3; the last one is a proxy's."""
 SYSTEM_GROUP_PREFIXES = (
     "CID_RMQ_SYS_",
     "CID_ONSAPI_",
@@ -98,7 +98,7 @@ UNLOCK_BATCH_MQ = 42
 PUT_KV_CONFIG = 100
 REGISTER_BROKER = 103
 UNREGISTER_BROKER = 104
-GET_ROUTEINFO_BY_TOPIC = 105
+GET_ROUTEINFO_BY_TOPIC = 105  # GET_ROUTEINTO_BY_TOPIC in 4.6.0
 GET_BROKER_CLUSTER_INFO = 106
 GET_CONSUMER_CONNECTION_LIST = 203
 GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206

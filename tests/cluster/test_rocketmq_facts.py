@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import zipfile
+
+import pytest
+
+from harness.model import rocketmq
+from harness.releases.class_file import method_of, texts
+from harness.releases.jars import ensure_jars, is_5x, known_releases
+
+COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
+REMOTING, STORE = "org.apache.rocketmq.remoting", "org.apache.rocketmq.store"
+
+TEXTS: dict[str, tuple[str, ...]] = {
+    f"{BROKER}.client.rebalance.RebalanceLockManager": (rocketmq.LOCK_LIFE, f"{rocketmq.LOCK_LIFE_MS:.0f}"),
+    f"{CLIENT}.impl.consumer.ProcessQueue": (
+        rocketmq.LOCK_INTERVAL,
+        f"{rocketmq.LOCK_INTERVAL_MS:.0f}",
+        rocketmq.CLIENT_LOCK_LIFE,
+    ),
+    f"{REMOTING}.netty.NettyDecoder": (rocketmq.FRAME_LIMIT, str(rocketmq.FRAME_BYTES_MAX)),
+    f"{COMMON}.MixAll": (rocketmq.RETRY_PREFIX, rocketmq.DEAD_LETTER_PREFIX),
+    f"{STORE}.config.MessageStoreConfig": (rocketmq.DELAY_LEVELS, rocketmq.PAGE_CACHE_BUSY),
+    f"{COMMON}.BrokerConfig": (rocketmq.SEND_WAIT,),
+    f"{REMOTING}.netty.NettyRemotingAbstract": (rocketmq.REJECTREQUEST, rocketmq.OVERLOAD),
+    f"{BROKER}.processor.SendMessageProcessor": (rocketmq.PC_SYNCHRONIZED,),
+    f"{BROKER}.latency.BrokerFastFailure": (rocketmq.PCBUSY_CLEAN_QUEUE, rocketmq.TIMEOUT_CLEAN_QUEUE),
+}
+"""The class that each fact was read from, and the texts that say it."""
+
+CODES = tuple(
+    name
+    for name, value in vars(rocketmq).items()
+    if isinstance(value, int) and name not in {"FRAME_BYTES_MAX", "PERM_READ_WRITE", "RETRIES_MAX"}
+)
+
+
+def _texts(release: str, class_name: str) -> list[str]:
+    entry = class_name.replace(".", "/") + ".class"
+    for jar in ensure_jars(release):
+        if "rocketmq-" in jar.name:
+            with zipfile.ZipFile(jar) as archive:
+                if entry in archive.NameToInfo:
+                    return texts(archive.read(entry))
+    raise AssertionError(f"{release} has no {class_name}")
+
+
+@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("class_name", TEXTS)
+def test_a_fact_is_what_its_class_says_in_every_release(release: str, class_name: str) -> None:
+    said = _texts(release, class_name)
+    assert [fact for fact in TEXTS[class_name] if not any(fact in text for text in said)] == []
+
+
+@pytest.mark.parametrize("release", known_releases())
+def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
+    assert rocketmq.SEND_WAIT_MS in method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
+    assert rocketmq.PAGE_CACHE_BUSY_MS in method_of(release, f"{STORE}.config.MessageStoreConfig", "<init>").numbers
+
+
+@pytest.mark.parametrize("release", known_releases())
+def test_the_codes_have_their_names_from_the_release(release: str) -> None:
+    package = f"{REMOTING}.protocol" if is_5x(release) else f"{COMMON}.protocol"
+    known = {*_texts(release, f"{package}.RequestCode"), *_texts(release, f"{package}.ResponseCode")}
+    # Success is RemotingSysResponseCode's, which ResponseCode extends.
+    known |= set(_texts(release, f"{REMOTING}.protocol.RemotingSysResponseCode"))
+    misspelled = {"GET_ROUTEINFO_BY_TOPIC"} if "GET_ROUTEINTO_BY_TOPIC" in known else set()
+    assert len(CODES) > 20
+    assert set(CODES) - misspelled <= known
