@@ -24,12 +24,24 @@ from analysis.checkers.delivery import (
     retries,
     stored,
 )
-from analysis.checkers.locks import diagnosis, handover, lock_cost, locks, parts, pauses, restarts, waiting
+from analysis.checkers.locks import (
+    diagnosis,
+    foreign,
+    handover,
+    lock_cost,
+    parts,
+    pauses,
+    renewals,
+    restarts,
+    takeovers,
+    waiting,
+)
 from analysis.checkers.sends import appends, attempts, busy, isolation, senders
 from analysis.checkers.topics import logfiles, readings, registrations, routes
 from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
+from harness.model.measures import MEASURES, measures_of
 from harness.model.scenario import Scenario
 
 CHECKERS: Mapping[str, Checker] = {
@@ -45,7 +57,9 @@ CHECKERS: Mapping[str, Checker] = {
     "pauses": pauses,
     "restarts": restarts,
     "queue_numbers": queue_numbers,
-    "locks": locks,
+    "takeovers": takeovers,
+    "renewals": renewals,
+    "foreign": foreign,
     "lock_cost": lock_cost,
     "appends": appends,
     "busy": busy,
@@ -86,7 +100,7 @@ def observe(
 ) -> Observed:
     """Run the checkers that ``scenarios`` ask for over all trials."""
     wanted = _wanted(inputs.run, scenarios)
-    checkers = {name: checker for name, checker in checkers.items() if wanted.intersection(checker.MEASURES)}
+    checkers = {name: checker for name, checker in checkers.items() if wanted.intersection(measures_of(name))}
 
     def run(name: str) -> tuple[list[Row], str]:
         try:
@@ -97,7 +111,7 @@ def observe(
 
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
         results = dict(zip(checkers, pool.map(run, checkers), strict=True))
-    failed = {measure: error for name, (_, error) in results.items() if error for measure in checkers[name].MEASURES}
+    failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
     rows = {name: rows for name, (rows, _) in results.items()}
     every = [row for rows_of_one in rows.values() for row in rows_of_one]
     return Observed(observations=tuple(_observations(every, inputs.run, validity)), failed=failed, rows=rows)
@@ -105,8 +119,7 @@ def observe(
 
 def showing_everything(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """The same, with every measure shown, so that every checker runs."""
-    every = tuple(sorted(measure for checker in CHECKERS.values() for measure in checker.MEASURES))
-    return tuple(dataclasses.replace(scenario, shown=every) for scenario in scenarios)
+    return tuple(dataclasses.replace(scenario, shown=tuple(sorted(MEASURES))) for scenario in scenarios)
 
 
 def _wanted(run: RunDirectory, scenarios: Sequence[Scenario]) -> frozenset[str]:

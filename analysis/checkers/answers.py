@@ -7,45 +7,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, events_file
 from analysis.evidence.tables import OBSERVATIONS
-
-MEASURES: tuple[str, ...] = (
-    "absent_on_servers",
-    "broker_back_s",
-    "bytes_per_topic",
-    "crossed_again",
-    "dead_letter_share",
-    "deletions_per_s",
-    "frame_share_after",
-    "frame_share_before",
-    "next_retry_reached",
-    "node_answers",
-    "normal_topics",
-    "offline_deleted_share",
-    "online_kept",
-    "pending_retry_kept",
-    "prediction_error_percent",
-    "retry_topic_created",
-    "retry_topic_deleted",
-    "retry_topic_returns",
-    "retry_topic_stays",
-    "servers_listing_it",
-    "slave_topics_missing",
-    "told_by_others",
-    "topic_back_s",
-    "topic_exists",
-    "topics_at_limit",
-    "topics_at_limit_predicted",
-    "topics_created",
-    "topics_deleted",
-    "topics_in_table",
-)
+from harness.model.measures import ANSWER, measures_of
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """One observation a probe; what it was asked about is what is independent."""
-    asked = inputs.records.events.where((F.col("type") == "probe") & F.col("measure").isin(*MEASURES))
+    asked = inputs.records.events.where((F.col("type") == "probe") & F.col("measure").isin(*measures_of("answers")))
     columns = {
-        "unit": F.concat_ws("/", "deployment", "trial", "of"),
+        "unit": F.concat_ws("/", *ANSWER.key),
         "censored": F.lit(False),
         "file": events_file(),
         "line": F.col("n"),

@@ -15,6 +15,7 @@ from analysis.evidence.records import Records
 from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.logs.tables import LogTables
+from harness.model.measures import MEASURES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +31,7 @@ class Inputs:
 
 
 class Checker(Protocol):
-    """One property. ``MEASURES`` are the names that ``observe`` may give."""
-
-    MEASURES: tuple[str, ...]
+    """One property. What ``observe`` may give stands in ``harness.model.measures``."""
 
     def observe(self, inputs: Inputs) -> DataFrame:
         """Observations with the columns of ``schema.OBSERVATIONS``; lazy, the caller runs it."""
@@ -41,7 +40,7 @@ class Checker(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Value:
-    """One measure's value as columns of a table. A null value is no observation.
+    """The value of a measure in the catalogue, as columns of a table. A null value is no observation.
 
     ``file``, ``line`` and ``operation`` say where it can be looked up; ``params`` are the measure's own parameters.
     """
@@ -55,18 +54,15 @@ class Value:
     censored: Column | None = None
 
 
-def observations(table: DataFrame, unit: Column, *values: Value) -> DataFrame:
-    """The values of every row of ``table``, which must have ``trial`` and ``deployment``.
+def observations(table: DataFrame, *values: Value) -> DataFrame:
+    """The values of every row of ``table``, which must have ``trial``, ``deployment`` and the measures' own keys.
 
     All of a row's values are made in one pass; a union of one table for each measure would read it as many times.
     """
     each = F.explode(F.array(*[_struct(value) for value in values])).alias("item")
-    flat = table.select("trial", "deployment", unit.alias("unit"), each).where("item.value IS NOT NULL")
+    flat = table.select("trial", "deployment", each).where("item.value IS NOT NULL")
     return flat.select(
-        *[
-            F.col(name) if name in {"trial", "deployment", "unit"} else F.col(f"item.{name}")
-            for name in OBSERVATIONS.names
-        ]
+        *[F.col(name if name in {"trial", "deployment"} else f"item.{name}") for name in OBSERVATIONS.names]
     )
 
 
@@ -74,6 +70,7 @@ def _struct(value: Value) -> Column:
     given = [column.cast("string").alias(name) for name, column in value.params.items()]
     return F.struct(
         F.lit(value.measure).alias("measure"),
+        unit_key(value.measure).alias("unit"),
         (F.to_json(F.struct(*given)) if given else F.lit("{}")).alias("params"),
         value.value.cast("double").alias("value"),
         (F.lit(False) if value.censored is None else F.coalesce(value.censored, F.lit(False))).alias("censored"),
@@ -88,14 +85,9 @@ def together(*tables: DataFrame) -> DataFrame:
     return functools.reduce(DataFrame.unionByName, tables)
 
 
-def owner_unit() -> Column:
-    """A group has one owner: what is independent in a hand-over is the owner with the phase of its renewals."""
-    return F.concat_ws("/", "deployment", "trial", "group")
-
-
-def trial_unit() -> Column:
-    """A stall is a trial."""
-    return F.concat_ws("/", "deployment", "trial")
+def unit_key(measure: str) -> Column:
+    """``d1/t1/g0``: what the catalogue says is independent of all others. KeyError for a measure that is not in it."""
+    return F.concat_ws("/", *MEASURES[measure].independent.key)
 
 
 def events_file() -> Column:

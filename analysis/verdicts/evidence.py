@@ -10,6 +10,7 @@ from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.verdicts.observations import Observation, canonical
 from harness.model.cells import Parameters
 from harness.model.findings import Finding
+from harness.model.measures import MEASURES
 from harness.model.verdicts import Reason, VerdictKind
 
 EVIDENCE_LINES_MAX = 8
@@ -90,11 +91,8 @@ def without_evidence(found: Finding) -> Finding:
 
 
 def unit_of(measure: str) -> str:
-    """The unit is the last word of a measure's name; counts and yes-or-no have none."""
-    if measure.endswith("_per_s"):
-        return "1/s"
-    last = measure.removesuffix("_max").rsplit("_", 1)[-1]
-    return last if last in {"s", "ms", "bytes"} else ""
+    """As the catalogue has it; empty for a measure that is not in it."""
+    return MEASURES[measure].unit if measure in MEASURES else ""
 
 
 def cell_of(params: Parameters) -> tuple[tuple[str, object], ...]:

@@ -126,7 +126,6 @@ def test_the_time_from_the_stalls_begin_to_a_refusal_is_measured_at_its_answer(r
     (seen,) = run.seen("stall", "first_rejected_after_ms", keyword="any")
     assert seen.value == pytest.approx(205)
     assert run.record(seen)["seq"] == 350
-    assert len(run.values("stall", "rejected_after_ms")) == 30
     assert run.values("quiet", "first_rejected_after_ms") == []
 
 
@@ -150,9 +149,7 @@ def test_a_logged_append_belongs_to_the_stall_of_its_node_time_and_length(run) -
     assert run.values("logged", "store_log_line", file="store.log") == [1]
     (seen,) = run.seen("logged", "store_log_line")
     assert (seen.file, seen.line) == ("deployments/d-lab/nodes/broker-a/logs/store.log", 2)
-    assert run.values("logged", "in_lock_logged_ms") == [702]
     assert run.values("stock", "store_log_line", file="store.log") == [1]
-    assert run.values("stock", "in_lock_logged_ms") == [703]
 
 
 def test_an_append_that_is_not_in_the_log_is_a_zero_and_another_file_is_named(run) -> None:

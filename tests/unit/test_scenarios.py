@@ -1,12 +1,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 import pytest
 
 import scenarios
-from analysis.observe import CHECKERS
 from harness.errors import UsageError
 from harness.model.claims import Claim, Statistic
 from harness.model.scenario import Scenario
@@ -21,20 +19,6 @@ def test_every_scenario_has_a_control_an_incident_and_a_fix(scenario: Scenario) 
     roles = [arm.role for arm in scenario.arms]
     assert {"baseline", "incident", "fix"} <= set(roles)
     assert len({arm.name for arm in scenario.arms}) == len(scenario.arms)
-
-
-def test_a_measure_comes_from_one_checker() -> None:
-    """Two would count each trial twice, and give intervals that are too narrow."""
-    named = Counter(measure for checker in CHECKERS.values() for measure in checker.MEASURES)
-    shared = {measure for measure, times in named.items() if times > 1}
-    # Of the two for loss one judges groups of consumers, the other loads that have none.
-    assert shared == {"lost_count"}
-
-
-def test_every_measure_of_a_rule_is_made_by_a_checker() -> None:
-    made = {measure for checker in CHECKERS.values() for measure in checker.MEASURES}
-    for scenario in scenarios.ALL:
-        assert scenario.measures() <= made, scenario.name
 
 
 def test_a_claim_belongs_to_one_incident() -> None:

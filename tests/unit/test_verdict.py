@@ -432,7 +432,8 @@ def test_summaries_cover_every_arm_and_cell_of_the_measure() -> None:
         ("lost_count", ""),
         ("bytes_per_topic", ""),
         ("rejected_within_1s_max", ""),
+        ("measure_of_another_time_s", ""),
     ],
 )
-def test_the_unit_is_the_last_word_of_a_measure(measure: str, unit: str) -> None:
+def test_a_unit_is_as_the_catalogue_has_it(measure: str, unit: str) -> None:
     assert unit_of(measure) == unit

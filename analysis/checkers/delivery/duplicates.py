@@ -9,9 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-
-MEASURES: tuple[str, ...] = ("duplicate_count",)
+from analysis.checkers.base import Inputs, Value, observations, queue_words
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -22,7 +20,6 @@ def observe(inputs: Inputs) -> DataFrame:
     shown = (count > 0) & F.col("not_ahead_line").isNotNull()
     return observations(
         queues,
-        owner_unit(),
         Value(
             measure="duplicate_count",
             value=count,

@@ -14,10 +14,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, observations, queue_words
 from analysis.evidence.consumption import QUEUE_KEY, runs_of
-
-MEASURES: tuple[str, ...] = ("overlap_ms",)
 
 ALTERNATION_NS = 1_000_000_000
 
@@ -33,7 +31,6 @@ def observe(inputs: Inputs) -> DataFrame:
     )
     return observations(
         queues.join(inputs.trials.select("trial", "deployment"), "trial"),
-        owner_unit(),
         Value(
             measure="overlap_ms",
             value=F.col("shared_ns") / 1e6,

@@ -13,15 +13,6 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.tables import frame_of
 
-MEASURES: tuple[str, ...] = (
-    "queues_of_key_count",
-    "key_in_computed_queue",
-    "queue_of_index_20",
-    "broker_of_index_20",
-    "key_out_of_order_count",
-    "unsent_share",
-)
-
 KINDS = ("hash", "strict", "fixed", "keyless")
 QUEUES_PER_BROKER, BROKERS = 8, 3
 INDEX = 20
@@ -45,10 +36,6 @@ def observe(inputs: Inputs) -> DataFrame:
     return together(_queues(accepted), _computed(inputs, accepted), _order(inputs, sends), _unsent(sends))
 
 
-def _unit() -> Column:
-    return F.concat_ws("/", "deployment", "trial", "send", "key")
-
-
 def _queues(accepted: DataFrame) -> DataFrame:
     keys = accepted.groupBy("trial", "deployment", "send", "key").agg(
         F.countDistinct("broker", "queue").alias("queues"),
@@ -59,7 +46,6 @@ def _queues(accepted: DataFrame) -> DataFrame:
     words = F.concat(F.col("key"), F.lit(": "), F.col("sends"), F.lit(" sends in "), F.col("queues"), F.lit(" queues"))
     return observations(
         keys,
-        _unit(),
         Value(
             measure="queues_of_key_count",
             value=F.col("queues"),
@@ -105,7 +91,6 @@ def _computed(inputs: Inputs, accepted: DataFrame) -> DataFrame:
     example = F.col("index") == INDEX
     return observations(
         keys,
-        _unit(),
         value("key_in_computed_queue", F.col("computed")),
         value("queue_of_index_20", F.when(example, F.col("queue"))),
         value("broker_of_index_20", F.when(example, F.col("broker_number"))),
@@ -143,7 +128,6 @@ def _order(inputs: Inputs, sends: DataFrame) -> DataFrame:
     )
     return observations(
         keys,
-        _unit(),
         Value(
             measure="key_out_of_order_count",
             value=F.col("late"),
@@ -168,7 +152,6 @@ def _unsent(sends: DataFrame) -> DataFrame:
     )
     return observations(
         keys,
-        _unit(),
         Value(
             measure="unsent_share",
             value=F.col("share"),

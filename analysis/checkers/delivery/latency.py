@@ -5,16 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, trial_unit
-
-MEASURES: tuple[str, ...] = (
-    "latency_p50_ms",
-    "latency_p99_ms",
-    "latency_max_ms",
-    "throughput_per_s",
-    "failed_count",
-    "unknown_count",
-)
+from analysis.checkers.base import Inputs, Value, observations
 
 _LEAD_NS = 1_000_000_000
 
@@ -53,7 +44,6 @@ def observe(inputs: Inputs) -> DataFrame:
     }
     return observations(
         trials,
-        trial_unit(),
         *[
             Value(
                 measure=measure,

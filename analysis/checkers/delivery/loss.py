@@ -16,11 +16,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words
+from analysis.checkers.base import Inputs, Value, events_file, observations, queue_words
 from analysis.evidence.consumption import QUEUE_KEY
 from analysis.evidence.tables import frame_of
-
-MEASURES: tuple[str, ...] = ("lost_count",)
 
 _QUEUE = ("trial", "topic", "broker", "queue")
 _BITS = 64
@@ -41,7 +39,6 @@ def observe(inputs: Inputs) -> DataFrame:
     count = F.coalesce("lost", F.lit(0))
     return observations(
         expected.join(lost, list(QUEUE_KEY), "left"),
-        owner_unit(),
         Value(
             measure="lost_count",
             value=count,

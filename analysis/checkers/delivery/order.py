@@ -13,9 +13,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-
-MEASURES: tuple[str, ...] = ("out_of_order_count",)
+from analysis.checkers.base import Inputs, Value, observations, queue_words
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -26,7 +24,6 @@ def observe(inputs: Inputs) -> DataFrame:
     shown = (count > 0) & F.col("not_ahead_line").isNotNull()
     return observations(
         queues,
-        owner_unit(),
         Value(
             measure="out_of_order_count",
             value=count,

@@ -11,18 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, together
-
-MEASURES: tuple[str, ...] = (
-    "sent_queues_count",
-    "assigned_queues_count",
-    "queue_folders_count",
-    "empty_read_queues_count",
-    "stranded_count",
-    "consumed_beyond_read_count",
-    "member_share",
-    "refused_sends_count",
-)
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
 
 _SHAPE_KEY = ["trial", "topic", "broker", "moment"]
 
@@ -56,10 +45,6 @@ def _value(measure: str, value: Column, file: Column, line: Column, words: Colum
     return Value(measure=measure, value=value, file=file, line=line, operation=words, params=params)
 
 
-def _broker_unit() -> Column:
-    return F.concat_ws("/", "deployment", "trial", "broker")
-
-
 def _sent(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """Queues of a broker that got an accepted send from the fault to the end of the hold, less its first half minute.
 
@@ -74,7 +59,6 @@ def _sent(inputs: Inputs, trials: DataFrame) -> DataFrame:
     words = F.concat(F.col("broker"), F.lit(": sends in "), F.col("queues"), F.lit(" queues"))
     return observations(
         used,
-        _broker_unit(),
         _value("sent_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
     )
 
@@ -96,7 +80,6 @@ def _assigned(inputs: Inputs, trials: DataFrame) -> DataFrame:
     words = F.concat(F.col("group"), F.lit(" has "), F.col("queues"), F.lit(" queues of "), F.col("broker"))
     return observations(
         held,
-        owner_unit(),
         _value("assigned_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
     )
 
@@ -122,7 +105,6 @@ def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
     count = F.coalesce("empty", F.lit(0))
     return observations(
         brokers,
-        _broker_unit(),
         _value(
             "queue_folders_count",
             F.col("folders"),
@@ -158,7 +140,6 @@ def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
     words = F.concat(F.col("group"), F.lit(": "), F.col("stranded"), F.lit(" messages where nobody reads"))
     return observations(
         groups,
-        owner_unit(),
         _value("stranded_count", F.col("stranded"), events_file(), F.col("line"), words, moment=F.col("moment")),
     )
 
@@ -185,7 +166,6 @@ def _consumed(inputs: Inputs, trials: DataFrame, shapes: DataFrame) -> DataFrame
     place = (F.col("file"), F.col("line"), words)
     return observations(
         base,
-        owner_unit(),
         _value("consumed_beyond_read_count", F.col("beyond"), *place),
         _value("member_share", F.col("first") / F.col("all"), *place, member=F.lit("first")),
         _value("member_share", 1 - F.col("first") / F.col("all"), *place, member=F.lit("second")),
@@ -205,7 +185,6 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
     count = F.coalesce("refused", F.lit(0))
     return observations(
         every,
-        F.concat_ws("/", "deployment", "trial"),
         _value(
             "refused_sends_count",
             count,

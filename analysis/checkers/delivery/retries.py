@@ -7,7 +7,7 @@ AbstractSendMessageProcessor in 5.3.3), counted from one consumption to the next
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
@@ -15,8 +15,6 @@ from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import frame_of
 from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX
-
-MEASURES: tuple[str, ...] = ("consumption_count", "retry_late_s", "retry_interval_s", "other_delay_s")
 
 INCIDENT = "dead-letter"
 FIRST_RETRY_LEVEL = 3
@@ -65,7 +63,6 @@ def _attempts(consumed: DataFrame) -> DataFrame:
     )
     return observations(
         each,
-        _unit(),
         Value(
             measure="consumption_count",
             value=F.col("attempts"),
@@ -89,12 +86,9 @@ def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
     words = F.concat(F.lit("message "), F.col("seq"), F.lit(", retry "), F.col("retry"))
     place = {"file": F.col("file"), "line": F.col("n"), "operation": words}
     late = F.when(through_topic, F.col("after_s") - F.col("delay_s"))
-    local = F.when(~through_topic, F.col("after_s"))
     return observations(
         table,
-        _unit(),
         Value(measure="retry_late_s", value=late, params={"retry": F.col("retry")}, **place),
-        Value(measure="retry_interval_s", value=local, params={}, **place),
     )
 
 
@@ -103,7 +97,6 @@ def _others(consumed: DataFrame) -> DataFrame:
     succeeded = consumed.where("outcome = 'ok'")
     return observations(
         succeeded,
-        _unit(),
         Value(
             measure="other_delay_s",
             value=(F.col("started_ns") - F.col("intended_ns")) / _SECOND_NS,
@@ -112,10 +105,6 @@ def _others(consumed: DataFrame) -> DataFrame:
             operation=F.concat(F.lit("message "), F.col("seq")),
         ),
     )
-
-
-def _unit() -> Column:
-    return F.concat_ws("/", "deployment", "trial", "seq")
 
 
 def _expected(run: RunDirectory) -> list[dict[str, object]]:

@@ -12,16 +12,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations
 from analysis.checkers.sends.busy import keyword_of
-
-MEASURES: tuple[str, ...] = (
-    "lost_count",
-    "lost_lone_count",
-    "lost_on_slave_count",
-    "refused_for_good_count",
-    "refused_stored_count",
-)
 
 LONE_SEQ = 1_000_000_000
 """harness/load/open_loop.py: the message that is sent alone."""
@@ -99,8 +91,7 @@ def _observed(table: DataFrame) -> DataFrame:
         ),
     }
     return observations(
-        table,
-        trial_unit(),
+        table.withColumn("group", F.lit(None).cast("string")),  # nobody consumes: the trial is what is independent
         Value(measure="lost_count", value=lost, params={}, **absent_shown),
         Value(measure="lost_lone_count", value=F.when(F.col("lone") == "ok", lost_lone), params={}, **absent_shown),
         Value(

@@ -11,11 +11,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues
+from analysis.evidence.consumption import OWNER, SUCCESSOR
 from harness.model.rocketmq import LOCK_BATCH_MQ
-
-MEASURES: tuple[str, ...] = ("diagnosed_right",)
 
 STILL_NS = 5_000_000_000
 LOOK_BACK_NS = 30_000_000_000
@@ -30,13 +29,10 @@ def observe(inputs: Inputs) -> DataFrame:
     """1 for a queue whose cause was told, else 0, with what was told as a parameter."""
     trials = inputs.trials.where(F.col("arm").isin(*CAUSES))
     queues = (
-        inputs.consumption.queues.drop("delays_ns")
-        .join(trials, ["trial", "topic"])
-        .where(owned_at_fault())
+        owned_queues(inputs, trials)
         .join(_last_consumption(inputs, trials), list(_QUEUE), "left")
         .join(_stood_still(inputs, trials), "trial", "left")
-        .withColumn("lock_queue", queue_name())
-        .join(_refusals(inputs, trials), ["trial", "group", "lock_queue"], "left")
+        .join(_refusals(inputs, trials), list(LOCKED_QUEUE), "left")
     )
     told = (
         F.when(F.col("listener_ns") >= STILL_NS, LISTENER)
@@ -46,7 +42,6 @@ def observe(inputs: Inputs) -> DataFrame:
     )
     return observations(
         queues.withColumn("told", told),
-        owner_unit(),
         Value(
             measure="diagnosed_right",
             value=(F.col("told") == _cause()).cast("int"),
@@ -101,6 +96,6 @@ def _refusals(inputs: Inputs, trials: DataFrame) -> DataFrame:
     refused = ~F.coalesce(F.array_contains("granted", F.col("lock_queue")), F.lit(False))
     return (
         asked.where(refused)
-        .groupBy("trial", "group", "lock_queue")
+        .groupBy(*LOCKED_QUEUE)
         .agg(F.count("*").alias("refusals"), F.min("file").alias("refused_file"), F.min("n").alias("refused_line"))
     )

@@ -9,18 +9,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words, together
+from analysis.checkers.base import Inputs, Value, events_file, observations, queue_words, together
 from analysis.evidence.consumption import owned_at_fault
 from analysis.evidence.trials import OWNERS_END
-
-MEASURES: tuple[str, ...] = (
-    "handover_s",
-    "message_delay_p50_s",
-    "message_delay_p99_s",
-    "message_delay_max_s",
-    "delayed_over_1s_count",
-    "delayed_in_10s_count",
-)
 
 _SECOND_NS = 1_000_000_000
 
@@ -28,7 +19,7 @@ _SECOND_NS = 1_000_000_000
 def observe(inputs: Inputs) -> DataFrame:
     """The hand-over of each queue, and the delays of its messages from 5 s before the fault to the end of the hold."""
     queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"])
-    return together(observations(queues, owner_unit(), _handover(), *_delays()), _delayed_in_ten_seconds(queues))
+    return together(observations(queues, _handover(), *_delays()), _delayed_in_ten_seconds(queues))
 
 
 def _delayed_in_ten_seconds(queues: DataFrame) -> DataFrame:
@@ -36,7 +27,6 @@ def _delayed_in_ten_seconds(queues: DataFrame) -> DataFrame:
     groups = queues.groupBy("trial", "deployment", "group", "fault_line").agg(F.sum("late_in_10s").alias("late"))
     return observations(
         groups,
-        owner_unit(),
         Value(
             measure="delayed_in_10s_count",
             value=F.col("late"),
@@ -65,8 +55,6 @@ def _delays() -> list[Value]:
     """Delays are known for messages that were consumed; before a complete drain the largest ones are not in yet."""
     late = F.size(F.filter("delays_ns", lambda delay: delay > _SECOND_NS))
     values: dict[str, Column] = {
-        "message_delay_p50_s": _nearest_rank(0.5) / _SECOND_NS,
-        "message_delay_p99_s": _nearest_rank(0.99) / _SECOND_NS,
         "message_delay_max_s": F.element_at("delays_ns", -1) / _SECOND_NS,
         "delayed_over_1s_count": late,
     }
@@ -81,8 +69,3 @@ def _delays() -> list[Value]:
         )
         for measure, value in values.items()
     ]
-
-
-def _nearest_rank(share: float) -> Column:
-    rank = F.greatest(F.lit(1), F.ceil(F.size("delays_ns") * share)).cast("int")
-    return F.element_at("delays_ns", rank)

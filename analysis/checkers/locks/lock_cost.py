@@ -9,11 +9,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, together
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from analysis.evidence.trials import OWNERS_END
 from harness.model.rocketmq import LOCK_BATCH_MQ
-
-MEASURES: tuple[str, ...] = ("lock_requests_per_s", "lock_log_bytes_per_s")
 
 STEADY_NS = 15_000_000_000
 
@@ -53,7 +51,6 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
     )
     return observations(
         counted,
-        owner_unit(),
         Value(
             measure="lock_requests_per_s",
             value=F.col("count") / _seconds(),
@@ -78,7 +75,6 @@ def _logged(inputs: Inputs, windows: DataFrame) -> DataFrame:
     written = F.coalesce("bytes", F.lit(0))
     return observations(
         counted,
-        owner_unit(),
         Value(
             measure="lock_log_bytes_per_s",
             value=written / _seconds(),

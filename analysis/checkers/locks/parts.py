@@ -16,12 +16,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit, queue_words
-from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues
+from analysis.evidence.consumption import OWNER, SUCCESSOR, queue_name
 from analysis.evidence.trials import OWNERS_END
 from harness.model.rocketmq import LOCK_BATCH_MQ, PULL_MESSAGE, UNLOCK_BATCH_MQ
-
-MEASURES: tuple[str, ...] = ("handover_part_s", "handover_gap_s")
 
 PARTS: tuple[tuple[str, str, str], ...] = (
     ("lock", "fault_ns", "freed_ns"),
@@ -34,13 +33,12 @@ PARTS: tuple[tuple[str, str, str], ...] = (
 """Each part with the columns of its two stamps, in the order of time."""
 
 _SECOND_NS = 1_000_000_000
-_LOCK_QUEUE = ("trial", "group", "lock_queue")
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """The parts of every hand-over that was completed."""
     handed = _handed_over(inputs)
-    return observations(handed, owner_unit(), *map(_part, PARTS), _gap())
+    return observations(handed, *map(_part, PARTS), _gap())
 
 
 def _part(part: tuple[str, str, str]) -> Value:
@@ -76,17 +74,13 @@ def _seconds(begin: str, end: str) -> Column:
 
 def _handed_over(inputs: Inputs) -> DataFrame:
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
-    queues = (
-        inputs.consumption.queues.drop("delays_ns")
-        .join(trials, ["trial", "topic"])
-        .where(owned_at_fault() & F.col("taken_ns").isNotNull())
-        .withColumn("lock_queue", queue_name())
-    )
     stamped = (
-        queues.join(_locks(inputs, trials), list(_LOCK_QUEUE), "left")
-        .join(_flags(inputs, trials, "assigned"), list(_LOCK_QUEUE), "left")
-        .join(_flags(inputs, trials, "locked"), list(_LOCK_QUEUE), "left")
-        .join(_pulls(inputs, trials), list(_LOCK_QUEUE), "left")
+        owned_queues(inputs, trials)
+        .where("taken_ns IS NOT NULL")
+        .join(_locks(inputs, trials), list(LOCKED_QUEUE), "left")
+        .join(_flags(inputs, trials, "assigned"), list(LOCKED_QUEUE), "left")
+        .join(_flags(inputs, trials, "locked"), list(LOCKED_QUEUE), "left")
+        .join(_pulls(inputs, trials), list(LOCKED_QUEUE), "left")
     )
     expires_ns = F.col("renewed_ns") + F.col("lock_life_ms").cast("long") * 1_000_000
     after_grant = F.coalesce("granted_ns", "fault_ns")
@@ -116,7 +110,7 @@ def _locks(inputs: Inputs, trials: DataFrame) -> DataFrame:
     by_owner, by_successor = F.col("process") == OWNER, F.col("process") == SUCCESSOR
     # A take-over is a request of the rebalance, which asks for one queue at a time.
     taken_ns = F.when(locks & by_successor & after & granted & (F.size("asked") == 1), F.col("started_ns"))
-    return each.groupBy(*_LOCK_QUEUE).agg(
+    return each.groupBy(*LOCKED_QUEUE).agg(
         F.max(F.when(locks & by_owner & ~after & granted, F.col("finished_ns"))).alias("renewed_ns"),
         # Some releases send it one-way: then there is no answer that would tell when it was done.
         F.min(F.when(~locks & by_owner & after, F.coalesce("finished_ns", "started_ns"))).alias("unlocked_ns"),
@@ -144,6 +138,6 @@ def _stamps(records: DataFrame, trials: DataFrame, stamp: str, name: str) -> Dat
     return (
         records.join(trials.select("trial", "fault_ns"), "trial")
         .where(F.col(stamp) >= F.col("fault_ns"))
-        .groupBy(*_LOCK_QUEUE)
+        .groupBy(*LOCKED_QUEUE)
         .agg(F.collect_list(stamp).alias(name))
     )

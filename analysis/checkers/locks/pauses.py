@@ -10,11 +10,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, owner_unit
-from analysis.checkers.locks.locks import LOCKED_QUEUE, requests_of_queues
-from analysis.evidence.consumption import owned_at_fault, queue_name
-
-MEASURES: tuple[str, ...] = ("taken_while_paused",)
+from analysis.checkers.base import Inputs, Value, observations
+from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues, requests_of_queues
 
 PAUSE = "pause-owners"
 
@@ -23,13 +20,7 @@ def observe(inputs: Inputs) -> DataFrame:
     """1 for an owner that lost a queue before the end of its pause, which the hold lasts for; else 0."""
     trials = inputs.trials.where(F.col("fault") == PAUSE)
     requests = requests_of_queues(inputs, trials).select(*LOCKED_QUEUE, "granted_ns", "granted_file", "granted_line")
-    queues = (
-        inputs.consumption.queues.drop("delays_ns")
-        .join(trials, ["trial", "topic"])
-        .where(owned_at_fault())
-        .withColumn("lock_queue", queue_name())
-        .join(requests, list(LOCKED_QUEUE), "left")
-    )
+    queues = owned_queues(inputs, trials).join(requests, list(LOCKED_QUEUE), "left")
     granted = F.coalesce(F.col("granted_ns") <= F.col("hold_to_ns"), F.lit(False))
     consumed = F.coalesce(F.col("taken_ns") <= F.col("hold_to_ns"), F.lit(False))
     lost_ns = F.when(granted, F.col("granted_ns")).when(consumed, F.col("taken_ns"))
@@ -46,7 +37,6 @@ def observe(inputs: Inputs) -> DataFrame:
     )
     return observations(
         owners,
-        owner_unit(),
         Value(
             measure="taken_while_paused",
             value=(F.col("taken") > 0).cast("int"),

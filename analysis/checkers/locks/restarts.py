@@ -9,10 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, owner_unit, queue_words, together
+from analysis.checkers.base import Inputs, Value, events_file, observations, queue_words, together
 from analysis.evidence.consumption import owned_at_fault, queue_name
-
-MEASURES: tuple[str, ...] = ("granted_after_restart", "restart_handover_s", "restart_delay_max_s")
 
 OWNERS_STAY, OWNERS_KILLED = "restart-broker", "kill-owners-restart-broker"
 
@@ -36,7 +34,6 @@ def observe(inputs: Inputs) -> DataFrame:
 def _granted(asked: DataFrame) -> DataFrame:
     return observations(
         asked,
-        owner_unit(),
         Value(
             measure="granted_after_restart",
             value=F.col("granted").cast("int"),
@@ -63,7 +60,6 @@ def _of_queues(inputs: Inputs, trials: DataFrame, asked: DataFrame) -> DataFrame
     killed = F.col("fault") == OWNERS_KILLED
     return observations(
         queues,
-        owner_unit(),
         _value(
             "restart_handover_s",
             F.when(killed, (F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")) / _SECOND_NS),

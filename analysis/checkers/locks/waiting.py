@@ -15,16 +15,13 @@ from analysis.checkers.base import (
     Value,
     events_file,
     observations,
-    owner_unit,
     queue_words,
     together,
-    trial_unit,
 )
-from analysis.evidence.consumption import SUCCESSOR, owned_at_fault
+from analysis.checkers.locks.requests import owned_queues
+from analysis.evidence.consumption import SUCCESSOR
 from analysis.evidence.trials import OWNERS_END
 from analysis.logs import lock
-
-MEASURES: tuple[str, ...] = ("wait_logged_share", "parked_share", "stopped_ms_max")
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -34,11 +31,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    queues = (
-        inputs.consumption.queues.drop("delays_ns")
-        .join(trials, ["trial", "topic"])
-        .where(owned_at_fault() & F.col("taken_ns").isNotNull())
-    )
+    queues = owned_queues(inputs, trials).where("taken_ns IS NOT NULL")
     lines = inputs.logs.lock_lines.where(F.col("happened") == lock.WAITING).select(
         "deployment", "group", "topic", "broker", "queue", "wall_us", F.col("file").alias("log_file"), "line"
     )
@@ -57,7 +50,6 @@ def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
     spanned_us = F.coalesce(F.col("last_us") - F.col("first_us"), F.lit(0))
     return observations(
         waits,
-        owner_unit(),
         Value(
             measure="wait_logged_share",
             value=spanned_us * 1000 / (F.col("taken_ns") - F.col("fault_ns")),
@@ -78,7 +70,6 @@ def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
     )
     return observations(
         counts,
-        trial_unit(),
         Value(
             measure="parked_share",
             value=F.col("parked") / (F.col("parked") + F.col("busy")),
@@ -107,7 +98,6 @@ def _stopped(inputs: Inputs, trials: DataFrame) -> DataFrame:
     every = windows.join(stops, "trial", "left")
     return observations(
         every,
-        trial_unit(),
         Value(
             measure="stopped_ms_max",
             value=F.coalesce("stopped_ms", F.lit(0.0)),

@@ -14,10 +14,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from analysis.evidence.tables import frame_of
-
-MEASURES: tuple[str, ...] = ("append_in_lock_ms", "store_log_line", "in_lock_logged_ms", "slow_append_lines")
 
 _STORE_LOG = "store.log"
 _TOLERANCE_MS = 50.0
@@ -26,7 +24,7 @@ _LOGS = StructType([StructField(name, StringType()) for name in ("deployment", "
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """For each stall: its length, whether a log names it, and what the log says; for each trial, the lines of its fault."""
+    """For each stall its length and whether a log names it; for each trial the lines of its fault."""
     return together(_stalls(inputs), _lines_of_faults(inputs))
 
 
@@ -50,7 +48,6 @@ def _stalls(inputs: Inputs) -> DataFrame:
     }
     return observations(
         files,
-        trial_unit(),
         Value(
             measure="append_in_lock_ms",
             value=F.when(name == _STORE_LOG, F.col("in_lock_ms")),
@@ -59,7 +56,6 @@ def _stalls(inputs: Inputs) -> DataFrame:
             operation=F.concat(F.lit("stalled append on "), F.col("append_node")),
         ),
         Value(measure="store_log_line", value=is_logged.cast("int"), params={"file": name}, **shown),
-        Value(measure="in_lock_logged_ms", value=F.col("logged_ms"), params={"file": name}, **shown),
     )
 
 
@@ -113,7 +109,6 @@ def _lines_of_faults(inputs: Inputs) -> DataFrame:
     words = F.concat(F.lit("slow appends logged; the longest held the lock for ms: "), F.col("longest_ms"))
     return observations(
         trials.join(found, "trial", "left"),
-        trial_unit(),
         Value(
             measure="slow_append_lines",
             value=F.coalesce("lines", F.lit(0)),

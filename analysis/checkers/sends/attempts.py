@@ -10,19 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from analysis.checkers.sends.busy import ANY_LABEL, in_window, keyword_of
 from harness.model.rocketmq import TIMEOUT_CLEAN_QUEUE
-
-MEASURES: tuple[str, ...] = (
-    "refused_count",
-    "attempts",
-    "retried_elsewhere_share",
-    "refused_then_ok_share",
-    "refused_ok_soon_share",
-    "ok_after_ms",
-    "failed_share",
-)
 
 FIRST_FOUR = "first-four"
 SOON_NS = 100_000_000
@@ -89,7 +79,6 @@ def _refused(trials: DataFrame, tried: DataFrame, met: DataFrame) -> DataFrame:
     }
     return observations(
         table,
-        trial_unit(),
         Value(measure="refused_count", value=refused, params=keyword, **shown),
         Value(measure="retried_elsewhere_share", value=F.col("elsewhere"), params=keyword, **shown),
         Value(measure="refused_then_ok_share", value=F.col("saved"), params=keyword, **shown),
@@ -107,7 +96,6 @@ def _each(tried: DataFrame, met: DataFrame) -> DataFrame:
     )
     return observations(
         tried.join(wanted, ["trial", "seq"]),
-        trial_unit(),
         Value(
             measure="attempts",
             value=F.col("attempts"),
@@ -138,7 +126,6 @@ def _failed(tried: DataFrame) -> DataFrame:
     )
     return observations(
         by_trial,
-        trial_unit(),
         Value(
             measure="failed_share",
             value=F.col("share"),

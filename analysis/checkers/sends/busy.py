@@ -10,27 +10,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from harness.model.rocketmq import (
     BUSY_KEYWORDS,
     PC_SYNCHRONIZED,
     PCBUSY_CLEAN_QUEUE,
     REJECTREQUEST,
     TIMEOUT_CLEAN_QUEUE,
-)
-
-MEASURES: tuple[str, ...] = (
-    "rejected_count",
-    "period_in_queue_ms",
-    "period_over_limit_ms",
-    "first_period_over_limit_ms",
-    "rejected_after_ms",
-    "first_rejected_after_ms",
-    "rejected_within_1s_max",
-    "queue_depth",
-    "refusal_code",
-    "has_article_phrase",
-    "size_over_arrivals",
 )
 
 OVERLOAD_PHRASE = "too many requests and system thread pool busy"
@@ -122,7 +108,6 @@ def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
     refusals, label = F.coalesce("refusals", F.lit(0)), F.col("label")
     return observations(
         trials.select("*", labels.alias("label")).join(counted, ["trial", "label"], "left"),
-        trial_unit(),
         Value(
             measure="rejected_count",
             value=refusals,
@@ -175,7 +160,6 @@ def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
     crowd = F.coalesce("crowd", F.lit(0))
     return observations(
         trials.join(crowded, "trial", "left"),
-        trial_unit(),
         Value(
             measure="rejected_within_1s_max",
             value=crowd,
@@ -214,7 +198,6 @@ def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
     )
     return observations(
         by_trial,
-        trial_unit(),
         Value(
             measure="size_over_arrivals",
             value=F.col("excess"),
@@ -230,13 +213,11 @@ def _each(refused: DataFrame) -> DataFrame:
     values = {
         "period_in_queue_ms": "period_ms",
         "period_over_limit_ms": "over_ms",
-        "rejected_after_ms": "after_ms",
         "refusal_code": "code",
         "has_article_phrase": "has_phrase",
     }
     return observations(
         refused,
-        trial_unit(),
         *[
             Value(
                 measure=measure,

@@ -9,9 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
-
-MEASURES: tuple[str, ...] = ("probe_worst_ms", "probe_median_ms", "probe_count", "probe_unanswered_count")
+from analysis.checkers.base import Inputs, Value, events_file, observations
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -41,9 +39,7 @@ def observe(inputs: Inputs) -> DataFrame:
     }
     return observations(
         by_kind,
-        trial_unit(),
         Value(measure="probe_worst_ms", value=F.col("worst_ms"), params=kind, **shown),
         Value(measure="probe_median_ms", value=F.col("median_ms"), params=kind, **shown),
-        Value(measure="probe_count", value=F.col("requests"), params=kind, **shown),
         Value(measure="probe_unanswered_count", value=F.col("unanswered"), params=kind, **shown),
     )

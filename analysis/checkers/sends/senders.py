@@ -5,9 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, trial_unit
-
-MEASURES: tuple[str, ...] = ("failed_send_share", "notice_s", "duplicate_messages", "late_messages")
+from analysis.checkers.base import Inputs, Value, events_file, observations
 
 INCIDENTS = ("name-server-divergence", "retry-topic-flood")
 """Those whose clients send and consume steadily while routes change."""
@@ -41,7 +39,6 @@ def _failed(sends: DataFrame) -> DataFrame:
     )
     return observations(
         each,
-        trial_unit(),
         Value(
             measure="failed_send_share",
             value=F.col("failed") / F.col("sent"),
@@ -71,7 +68,6 @@ def _noticed(sends: DataFrame) -> DataFrame:
     )
     return observations(
         each,
-        F.concat_ws("/", "deployment", "trial", "instance"),
         Value(
             measure="notice_s",
             value=(F.coalesce("noticed_ns", "hold_to_ns") - F.col("fault_ns")) / _SECOND_NS,
@@ -111,7 +107,6 @@ def _consumed(consumptions: DataFrame) -> DataFrame:
     words = F.concat(F.lit(" of "), F.col("messages"), F.lit(" messages that were sent meanwhile"))
     return observations(
         each,
-        trial_unit(),
         Value(
             measure="duplicate_messages",
             value=F.col("twice"),

@@ -15,8 +15,6 @@ from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import frame_of
 from analysis.logs.files import rotated_name
 
-MEASURES: tuple[str, ...] = ("log_file_exists", "lock_lines_in_file")
-
 NAMES = ("storeerr.log", "storeerror.log", "lock.log", "store.log", "broker.log", "filter.log")
 
 _PLACES = StructType(
@@ -44,7 +42,6 @@ def observe(inputs: Inputs) -> DataFrame:
     lines, place = F.coalesce("lines", F.lit(0)), F.concat_ws("/", "deployment", "node")
     return observations(
         files,
-        F.col("deployment"),
         Value(
             measure="log_file_exists",
             value=F.col("exists"),

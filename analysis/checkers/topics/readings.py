@@ -9,24 +9,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together, trial_unit
+from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from harness.model.measures import measures_of
 
-_PLAIN = (
-    "free_buffers",
-    "locked_mb",
-    "locked_files_mb",
-    "busy_ends_ms",
-    "other_reject_conditions",
-    "clean_period_ms",
-    "append_count",
-    "append_short_share",
-    "append_mean_ms",
-    "append_longest_ms",
-    "append_over_500_count",
-)
 _FAULTS = "write_faults"
-
-MEASURES: tuple[str, ...] = (*_PLAIN, "faults_per_append", "append_faults")
+_OF_FAULTS = ("faults_per_append", "append_faults")
+_PLAIN = tuple(name for name in measures_of("readings") if name not in _OF_FAULTS)
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -41,7 +29,6 @@ def observe(inputs: Inputs) -> DataFrame:
 def _plain(read: DataFrame) -> DataFrame:
     return observations(
         read,
-        trial_unit(),
         *[
             Value(
                 measure=name,
@@ -84,12 +71,8 @@ def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
     words = F.concat("target", F.lit(": "), "faults", F.lit(" page faults, "), "appends", F.lit(" appends"))
     return observations(
         counted.join(appended, "trial"),
-        trial_unit(),
         *[
             Value(measure=measure, value=value, file=events_file(), line=F.col("n"), operation=words)
-            for measure, value in (
-                ("faults_per_append", F.col("faults") / F.col("appends")),
-                ("append_faults", F.col("faults")),
-            )
+            for measure, value in zip(_OF_FAULTS, (F.col("faults") / F.col("appends"), F.col("faults")), strict=True)
         ],
     )

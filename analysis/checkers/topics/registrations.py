@@ -13,16 +13,6 @@ from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.tables import frame_of
 from analysis.logs.registration import FAILURES
 
-MEASURES: tuple[str, ...] = (
-    "frame_bytes_refused",
-    "frame_bytes_over",
-    "refusals_logged",
-    "registration_failures",
-    "size_lines",
-    "ok_lines",
-    "registrations_logged",
-)
-
 INCIDENT = "retry-topic-flood"
 _NODES = StructType([StructField(name, StringType()) for name in ("deployment", "node", "kind", "role")])
 
@@ -62,14 +52,12 @@ def _refused(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     )
     table = _of_deployment(nodes.where("kind = 'namesrv'").join(first, ["deployment", "node"], "left"))
     file, line, words = F.coalesce("file", _record()), F.coalesce("line", F.lit(1)), F.col("node")
-    unit = F.concat_ws("/", "deployment", "node")
 
     def value(measure: str, column: Column) -> Value:
         return Value(measure=measure, value=column, file=file, line=line, operation=words)
 
     return observations(
         table,
-        unit,
         value("frame_bytes_refused", F.col("frame_bytes")),
         value("frame_bytes_over", F.col("frame_bytes") - F.col("limit_bytes")),
         value("refusals_logged", F.coalesce("refused", F.lit(0))),
@@ -107,7 +95,6 @@ def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
 
     return observations(
         table,
-        F.concat_ws("/", "deployment", "node"),
         value("registration_failures", F.when(~size, count), {"exception": F.col("what")}),
         value("size_lines", F.when(size, count), {}),
     )
@@ -135,7 +122,6 @@ def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     counted = lines.groupBy("trial", "deployment", "node", "refused_us").agg(
         F.count(F.when(is_4x & refused_now, 1)).alias("refused_lines"),
         F.count(F.when(is_4x & after, 1)).alias("after_lines"),
-        F.count("wall_us").alias("all_lines"),
         F.min_by("file", F.when(refused_now | after, F.col("wall_us"))).alias("file"),
         F.min_by("line", F.when(refused_now | after, F.col("wall_us"))).alias("line"),
     )
@@ -152,8 +138,6 @@ def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
 
     return observations(
         counted,
-        F.concat_ws("/", "deployment", "node"),
         value("ok_lines", F.when(F.col("refused_us").isNotNull(), F.col("refused_lines")), "refused"),
         value("ok_lines", F.col("after_lines"), "after"),
-        value("registrations_logged", F.col("all_lines"), "always"),
     )

@@ -11,8 +11,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations
 
-MEASURES: tuple[str, ...] = ("route_absent_s", "route_stays_s", "server_silent_s", "views_differ_s")
-
 SILENT = "no answer"
 _SECOND_NS = 1_000_000_000
 
@@ -48,10 +46,8 @@ def observe(inputs: Inputs) -> DataFrame:
     line = F.coalesce("gone_line", "last_line")
     words = F.concat(F.col("node"), F.lit(" and "), F.col("broker"))
     gone = F.col("gone_ns").isNotNull() & (F.col("gone_ns") <= F.col("hold_to_ns"))
-    unit = F.concat_ws("/", "deployment", "trial", "node", "broker")
     return observations(
         found,
-        unit,
         _value("route_absent_s", F.col("absent_ns") / _SECOND_NS, line, words, params),
         _value(
             "route_stays_s",
@@ -101,7 +97,6 @@ def _differing(inputs: Inputs, views: DataFrame) -> DataFrame:
     )
     return observations(
         found,
-        F.concat_ws("/", "deployment", "trial", "node", "other"),
         _value(
             "views_differ_s",
             F.col("differ_ns") / _SECOND_NS,

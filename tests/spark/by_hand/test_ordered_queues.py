@@ -27,13 +27,9 @@ MEASURES = (
     "lock_age_at_takeover_s",
     "lost_count",
     "message_delay_max_s",
-    "message_delay_p50_s",
-    "message_delay_p99_s",
     "out_of_order_count",
     "overlap_ms",
-    "refused_before_takeover",
     "renewal_period_s",
-    "unlock_after_s",
     "unlock_lines",
 )
 
@@ -197,21 +193,18 @@ def test_a_clean_history_has_no_violation(seen: Analysis, trial: str, measure: s
 def test_a_clean_hand_over_has_its_known_numbers(seen: Analysis) -> None:
     assert seen.one("handover_s", "clean") == pytest.approx(56.010)
     assert seen.one("lock_age_at_takeover_s", "clean") == pytest.approx(60.0)
-    assert seen.one("refused_before_takeover", "clean") == 2
     assert seen.one("renewal_period_s", "clean") == pytest.approx(20.0)
     assert not any(row.censored for row in seen.found("handover_s", "clean"))
 
 
 def test_delays_run_from_the_intended_send_to_the_first_consumption(seen: Analysis) -> None:
     # Five of twelve waited 5 ms, the others from 56.010 s down to 55.470 s.
-    assert seen.one("message_delay_p50_s", "clean") == pytest.approx(55.470)
-    assert seen.one("message_delay_p99_s", "clean") == pytest.approx(56.010)
     assert seen.one("message_delay_max_s", "clean") == pytest.approx(56.010)
     assert seen.one("delayed_over_1s_count", "clean") == 7
 
 
 def test_without_a_fault_nothing_is_a_hand_over(seen: Analysis) -> None:
-    for measure in ("handover_s", "lock_age_at_takeover_s", "refused_before_takeover", "lock_lines_waiting"):
+    for measure in ("handover_s", "lock_age_at_takeover_s", "lock_lines_waiting"):
         assert seen.values(measure, "clean_baseline") == []
     assert seen.one("renewal_period_s", "clean_baseline") == pytest.approx(20.0)
 
@@ -318,7 +311,6 @@ def test_a_queue_that_nobody_took_over_is_censored_at_the_end_of_the_trial(seen:
         (row,) = seen.found(measure, "never_taken_over")
         assert row.censored
         assert row.value == pytest.approx(waited_s)
-    assert seen.one("refused_before_takeover", "never_taken_over") == 2
 
 
 def test_a_hand_over_is_shown_by_the_successors_first_consumption(seen: Analysis) -> None:
@@ -331,8 +323,8 @@ def test_a_locks_age_is_shown_by_the_request_that_was_granted(seen: Analysis) ->
     assert (shown["type"], shown["process"], shown["granted"]) == ("rpc", SUCCESSOR, ["broker-a:0"])
 
 
-def test_only_refusals_before_the_take_over_count_and_no_answer_is_no_refusal(seen: Analysis) -> None:
-    assert seen.one("refused_before_takeover", "answered_too_late") == 2
+def test_no_answer_and_refusals_after_the_take_over_do_not_change_the_locks_age(seen: Analysis) -> None:
+    assert seen.one("lock_age_at_takeover_s", "answered_too_late") == pytest.approx(60.0)
 
 
 def test_any_granted_request_of_the_owner_makes_the_lock_younger(seen: Analysis) -> None:
@@ -350,20 +342,16 @@ def test_two_timers_of_one_client_make_one_renewal(seen: Analysis) -> None:
 
 def test_the_lock_of_a_retry_queue_is_no_lock_of_the_topics_queue_of_that_number(seen: Analysis) -> None:
     assert seen.one("lock_age_at_takeover_s", "retry_queue_taken_earlier") == pytest.approx(60.0)
-    assert seen.one("refused_before_takeover", "retry_queue_taken_earlier") == 2
 
 
 def test_each_queue_is_taken_over_by_a_request_of_its_own(seen: Analysis) -> None:
     rows = seen.found("lock_age_at_takeover_s", "two_queues")
     assert [row.value for row in rows] == pytest.approx([60.0, 60.0])
     assert not any(row.censored for row in rows)
-    assert seen.values("refused_before_takeover", "two_queues") == [2, 2]
 
 
-def test_an_unlocking_without_a_log_line_is_timed_by_its_request(seen: Analysis) -> None:
-    assert seen.one("unlock_after_s", "shut_down") == pytest.approx(0.040)
+def test_an_unlocking_without_a_log_line_has_none(seen: Analysis) -> None:
     assert seen.one("unlock_lines", "shut_down") == 0
-    assert seen.values("unlock_after_s", "clean") == []
 
 
 def test_a_probe_of_the_own_broker_and_one_of_another_are_told_apart(seen: Analysis) -> None:

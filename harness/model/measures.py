@@ -1,0 +1,304 @@
+"""Every measure that a checker gives and a claim may ask for, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Independent:
+    """What goes wrong, or does not, once: values of one of them are not independent of each other.
+
+    ``key`` are the columns that tell one from another. A column that is null where a value is observed is left out.
+    """
+
+    name: str
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """One number that a checker reads off a run.
+
+    ``unit`` is empty for counts, shares (0 to 1) and yes-or-no (0 or 1). ``checkers`` are the modules of
+    ``analysis.checkers`` that give it, by the last part of their names. ``says`` is one sentence for a reader.
+    """
+
+    name: str
+    unit: str
+    independent: Independent
+    checkers: tuple[str, ...]
+    says: str
+
+
+TRIAL = Independent(name="trial", key=("deployment", "trial"))
+"""A trial has one stall, one power loss, one change of a route."""
+OWNER = Independent(name="owner", key=("deployment", "trial", "group"))
+"""A group has one owner, whose queues share the phase of its renewals."""
+MEMBER = Independent(name="member", key=("deployment", "trial", "instance"))
+KEY = Independent(name="key", key=("deployment", "trial", "send", "key"))
+MESSAGE = Independent(name="message", key=("deployment", "trial", "seq"))
+BROKER = Independent(name="broker", key=("deployment", "trial", "broker"))
+ROUTE = Independent(name="route", key=("deployment", "trial", "node", "broker"))
+"""What one name server lists of one broker."""
+SERVERS = Independent(name="pair of name servers", key=("deployment", "trial", "node", "other"))
+NODE = Independent(name="node", key=("deployment", "node"))
+DEPLOYMENT = Independent(name="deployment", key=("deployment",))
+ANSWER = Independent(name="what was asked about", key=("deployment", "trial", "of"))
+
+
+def _of(checkers: str, independent: Independent, *rows: tuple[str, str, str]) -> tuple[Measure, ...]:
+    names = tuple(checkers.split())
+    return tuple(
+        Measure(name=name, unit=unit, independent=independent, checkers=names, says=says) for name, unit, says in rows
+    )
+
+
+_ALL = (
+    # --- delivery
+    *_of(
+        "order",
+        OWNER,
+        ("out_of_order_count", "", "First consumptions of a queue that came after one of a higher offset."),
+    ),
+    *_of("duplicates", OWNER, ("duplicate_count", "", "Consumptions of a queue's offsets beyond the first of each.")),
+    *_of(
+        "loss stored",
+        OWNER,
+        ("lost_count", "", "Acknowledged messages that were never consumed; without consumers, that no store has."),
+    ),
+    *_of(
+        "stored",
+        TRIAL,
+        ("lost_lone_count", "", "Whether the message that was sent alone was acknowledged and is in no store."),
+        ("lost_on_slave_count", "", "Acknowledged messages that the slave lacks while its master is down."),
+        ("refused_for_good_count", "", "Sends that ended with a refusal."),
+        ("refused_stored_count", "", "Refused sends that the stores have nevertheless, at most."),
+    ),
+    *_of("exclusivity", OWNER, ("overlap_ms", "ms", "Time in which two members consumed from one queue.")),
+    *_of(
+        "key_queues",
+        KEY,
+        ("queues_of_key_count", "", "Different queues that the accepted sends of a key lie in."),
+        ("key_in_computed_queue", "", "Whether a key lies in the queue that the hash of it names."),
+        ("queue_of_index_20", "", "Queue number of the key whose index among all queues is 20."),
+        ("broker_of_index_20", "", "Broker number, from 0, of the key whose index among all queues is 20."),
+        ("key_out_of_order_count", "", "Messages of a key that were first consumed after a later one."),
+        ("unsent_share", "", "Share of a key's sends from the fault on that was not accepted."),
+    ),
+    *_of(
+        "queue_numbers",
+        BROKER,
+        ("sent_queues_count", "", "Queues of a broker that got an accepted send."),
+        ("queue_folders_count", "", "Folders of a topic's consume queues in a broker's store."),
+        ("empty_read_queues_count", "", "Read queues of a broker into which nothing ever came."),
+    ),
+    *_of(
+        "queue_numbers",
+        OWNER,
+        ("assigned_queues_count", "", "Queues of a broker that the members of a group have."),
+        ("stranded_count", "", "Messages in queues that no member is given."),
+        ("consumed_beyond_read_count", "", "Consumptions of queues beyond the read ones."),
+        ("member_share", "", "Share of a group's consumptions that one member got."),
+    ),
+    *_of("queue_numbers", TRIAL, ("refused_sends_count", "", "Sends that failed while the queue numbers differed.")),
+    *_of(
+        "retries",
+        MESSAGE,
+        ("consumption_count", "", "Failed consumptions of a message, the first included."),
+        ("retry_late_s", "s", "Time of a retry beyond the delay that its level has."),
+        ("other_delay_s", "s", "From the intended send of a message that does not fail to its consumption."),
+    ),
+    *_of(
+        "latency",
+        TRIAL,
+        ("latency_p50_ms", "ms", "Median from intended to finished, of accepted sends."),
+        ("latency_p99_ms", "ms", "99 % quantile from intended to finished, of accepted sends."),
+        ("latency_max_ms", "ms", "Longest time from intended to finished, of accepted sends."),
+        ("throughput_per_s", "1/s", "Accepted sends per second around the fault."),
+        ("failed_count", "", "Sends around the fault that failed."),
+        ("unknown_count", "", "Sends around the fault whose outcome is unknown."),
+    ),
+    # --- locks
+    *_of(
+        "handover",
+        OWNER,
+        ("handover_s", "s", "From the end of the owner to the successor's first consumption of a queue."),
+        ("message_delay_max_s", "s", "Longest time from a message's intended send to its consumption, by queue."),
+        ("delayed_over_1s_count", "", "Messages of a queue that came more than 1 s late."),
+        ("delayed_in_10s_count", "", "Messages due in the 10 s after the fault that came more than 1 s late."),
+    ),
+    *_of(
+        "parts",
+        OWNER,
+        ("handover_part_s", "s", "One part of a hand-over between two stamps of its own."),
+        ("handover_gap_s", "s", "What the parts of a hand-over leave unexplained."),
+    ),
+    *_of("diagnosis", OWNER, ("diagnosed_right", "", "Whether the diagnosis told why a queue stands still.")),
+    *_of("waiting", OWNER, ("wait_logged_share", "", "Share of a queue's wait between its first and last log line.")),
+    *_of(
+        "waiting",
+        TRIAL,
+        ("parked_share", "", "Share of the successors' consuming threads that are parked, by count."),
+        ("stopped_ms_max", "ms", "Longest stop of the successors' JVM while they waited."),
+    ),
+    *_of("pauses", OWNER, ("taken_while_paused", "", "Whether an owner that stood still lost a queue.")),
+    *_of(
+        "restarts",
+        OWNER,
+        ("granted_after_restart", "", "Whether a restarted broker granted a queue's lock to a client that is not its owner."),
+        ("restart_handover_s", "s", "From the end of the owner and its broker to the successor's first consumption."),
+        ("restart_delay_max_s", "s", "Longest delay of a queue's messages around the broker's restart."),
+    ),
+    *_of(
+        "takeovers",
+        OWNER,
+        ("lock_age_at_takeover_s", "s", "From the owner's last renewal to the successor's granted request."),
+        ("lock_lines_waiting", "", "Log lines that say that the successor waits for the owner's lock of a queue."),
+        ("unlock_lines", "", "Log lines that say that the owner unlocked a queue."),
+        ("first_lock_lines", "", "Log lines of a queue's first lock."),
+        ("takeover_lines", "", "Log lines of the take-over of a queue's expired lock."),
+    ),
+    *_of(
+        "foreign",
+        OWNER,
+        ("foreign_lock_granted", "", "Whether a broker granted the lock of a queue that another client holds."),
+    ),
+    *_of(
+        "renewals",
+        MEMBER,
+        ("renewal_period_s", "s", "From one renewal of an owner's locks to the next, at one broker."),
+        ("first_lock_request_s", "s", "From the start of a member to its first lock request."),
+        ("lock_timer_first_round_s", "s", "From the start of a member to the first round of its lock timer."),
+        ("first_lock_by_timer", "", "Whether a member's first lock request came from its lock timer."),
+        ("lock_requests_count", "", "Lock requests of a member in a trial."),
+        ("lock_renewals_count", "", "Lock requests of a member's lock timer in a trial."),
+    ),
+    *_of(
+        "lock_cost",
+        OWNER,
+        ("lock_requests_per_s", "1/s", "Lock requests per second of a group's members to all brokers."),
+        ("lock_log_bytes_per_s", "1/s", "Bytes per second that brokers log of a group's locks."),
+    ),
+    # --- sends
+    *_of(
+        "appends",
+        TRIAL,
+        ("append_in_lock_ms", "ms", "Time for which the stalled append held the put lock, by stamps in the broker."),
+        ("store_log_line", "", "Whether a log file names the stalled append."),
+        ("slow_append_lines", "", "Slow appends that store.log names from the fault to the end of the trial."),
+    ),
+    *_of(
+        "busy",
+        TRIAL,
+        ("rejected_count", "", "Sends that were refused, by keyword."),
+        ("period_in_queue_ms", "ms", "Time in the send queue that a refusal names."),
+        ("period_over_limit_ms", "ms", "Time in the send queue that a refusal names, beyond the limit."),
+        ("first_period_over_limit_ms", "ms", "The same of the stall's first refusal for its age."),
+        ("first_rejected_after_ms", "ms", "From the start of the stall to its first refusal, by keyword."),
+        ("rejected_within_1s_max", "", "Most refusals that came back within one second."),
+        ("queue_depth", "", "Longest send queue that a refusal names, the refused request included."),
+        ("refusal_code", "", "Response code of a refusal."),
+        ("has_article_phrase", "", "Whether a refusal carries the article's words for a full queue."),
+        ("size_over_arrivals", "", "Queue size that refusals name, less the requests that came behind."),
+    ),
+    *_of(
+        "attempts",
+        TRIAL,
+        ("refused_count", "", "Sends that were refused at least once, by keyword."),
+        ("attempts", "", "Attempts of a refused send."),
+        ("retried_elsewhere_share", "", "Share of refused sends that were tried again at another broker."),
+        ("refused_then_ok_share", "", "Share of refused sends that succeeded in the end."),
+        ("refused_ok_soon_share", "", "Share of refused sends that succeeded within 100 ms of the refusal."),
+        ("ok_after_ms", "ms", "From the first refusal of a send to its success."),
+        ("failed_share", "", "Share of the sends around the fault that failed for good."),
+    ),
+    *_of(
+        "isolation",
+        TRIAL,
+        ("probe_worst_ms", "ms", "Longest request of a kind while the send pool was jammed."),
+        ("probe_median_ms", "ms", "Median request of a kind while the send pool was jammed."),
+        ("probe_unanswered_count", "", "Requests of a kind that were not answered while the send pool was jammed."),
+    ),
+    *_of(
+        "senders",
+        TRIAL,
+        ("failed_send_share", "", "Share of the sends in the hold that failed."),
+        ("duplicate_messages", "", "Messages sent in the hold that were consumed more than once."),
+        ("late_messages", "", "Messages sent in the hold that were consumed more than 30 s late."),
+    ),
+    *_of("senders", MEMBER, ("notice_s", "s", "From the change of a topic to a producer's first send that obeys it.")),
+    # --- topics
+    *_of(
+        "readings",
+        TRIAL,
+        ("free_buffers", "", "Free buffers of the transient store pool, as the broker tells."),
+        ("locked_mb", "", "Memory that the broker's process has locked, in MB."),
+        ("locked_files_mb", "", "Mapped files that the broker's process has locked, in MB."),
+        ("busy_ends_ms", "ms", "How long a lock has to be held to count as busy no more, by the release's code."),
+        ("other_reject_conditions", "", "Conditions that reject a send before it is queued, beyond the two known."),
+        ("clean_period_ms", "ms", "Period of the check of the queues' heads, by the release's code."),
+        ("append_count", "", "Appends that the rule inside the broker saw."),
+        ("append_short_share", "", "Share of the appends that took less than 1 ms."),
+        ("append_mean_ms", "ms", "Mean time of an append."),
+        ("append_longest_ms", "ms", "Longest append."),
+        ("append_over_500_count", "", "Appends that took more than 500 ms."),
+        ("faults_per_append", "", "Page faults of the appending threads by acknowledged message."),
+        ("append_faults", "", "Page faults of the appending threads."),
+    ),
+    *_of(
+        "logfiles",
+        DEPLOYMENT,
+        ("log_file_exists", "", "Whether a broker has a log file of that name."),
+        ("lock_lines_in_file", "", "Lines of the lock manager in a log file."),
+    ),
+    *_of(
+        "registrations",
+        NODE,
+        ("frame_bytes_refused", "", "Bytes of the first frame that a name server refused."),
+        ("frame_bytes_over", "", "Bytes of that frame beyond the limit."),
+        ("refusals_logged", "", "Frames that a name server logged as refused."),
+        ("registration_failures", "", "Log lines of a broker about a failed registration, by exception."),
+        ("size_lines", "", "Log lines of a broker that name a frame's size."),
+        ("ok_lines", "", "Log lines of a broker that call a registration done, in the wording of 4.x."),
+    ),
+    *_of(
+        "routes",
+        ROUTE,
+        ("route_absent_s", "s", "Time for which a name server did not list a broker that it had listed."),
+        ("route_stays_s", "s", "From the fault to when a name server no longer lists the broker."),
+        ("server_silent_s", "s", "Time for which a name server did not answer."),
+    ),
+    *_of("routes", SERVERS, ("views_differ_s", "s", "Time for which two name servers said different things.")),
+    *_of(
+        "answers",
+        ANSWER,
+        ("broker_back_s", "s", "From the restart of a name server to when it lists the broker again."),
+        ("bytes_per_topic", "", "Bytes of the registration's body that one more topic takes."),
+        ("crossed_again", "", "Whether more topics exceed the raised frame limit, too."),
+        ("dead_letter_share", "", "Share of the messages that failed at every retry and became dead letters."),
+        ("next_retry_reached", "", "Whether a group whose retry topic was deleted gets its next retry."),
+        ("node_answers", "", "Whether a node that is not listed answers requests."),
+        ("normal_topics", "", "Topics that a count of normal topics shows."),
+        ("offline_deleted_share", "", "Share of the offline groups whose retry topic was deleted."),
+        ("online_kept", "", "Whether the retry topic of a group that is online was kept."),
+        ("pending_retry_kept", "", "Whether a retry that was due when its topic was deleted is delivered."),
+        ("retry_topic_created", "", "Whether a group's retry topic exists after the event that may create it."),
+        ("retry_topic_returns", "", "Whether a deleted retry topic exists again when its group is back."),
+        ("retry_topic_stays", "", "Whether the retry topic of a group that went away is still there."),
+        ("servers_listing_it", "", "Name servers that list the broker after that many were restarted."),
+        ("told_by_others", "", "Whether a name server was told by the others what it had missed."),
+        ("topic_back_s", "s", "From the restart of a name server to when it has the whole route of a topic."),
+        ("topic_exists", "", "Whether a topic exists at that moment."),
+        ("topics_at_limit", "", "Topics with which the registration first exceeded the frame limit."),
+    ),
+)  # fmt: skip
+
+MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
+"""By name, in the order of the checkers."""
+
+
+def measures_of(checker: str) -> tuple[str, ...]:
+    """Names of the measures that a checker may give, in the catalogue's order."""
+    return tuple(measure.name for measure in _ALL if checker in measure.checkers)

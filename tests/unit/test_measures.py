@@ -1,0 +1,83 @@
+"""The catalogue of measures against what checkers give, what the harness writes down and what claims ask for."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import harness
+import scenarios
+from analysis.observe import CHECKERS
+from harness.model import measures
+from harness.model.measures import MEASURES, Measure, measures_of
+
+WRITTEN_BY_HARNESS = ("answers", "readings")
+"""They pass on what was asked while the run lasted, by the names that the harness gave it."""
+
+
+def texts(path: Path) -> set[str]:
+    """All string constants of a module that may be names."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def named(module: ModuleType) -> set[str]:
+    """The measures that a checker's source names as values."""
+    found = set()
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        given = [word.value for word in node.keywords if word.arg == "measure"] if isinstance(node, ast.Call) else []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"value", "_value"}:
+            given += node.args[:1]
+        if isinstance(node, ast.Dict):
+            given += [key for key in node.keys if isinstance(key, ast.Constant) and key.value in MEASURES]
+        found |= {item.value for item in given if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+    return found
+
+
+@pytest.mark.parametrize("checker", [name for name in CHECKERS if name not in WRITTEN_BY_HARNESS])
+def test_a_checker_gives_the_measures_that_the_catalogue_has_of_it_and_no_others(checker: str) -> None:
+    module = CHECKERS[checker]
+    assert isinstance(module, ModuleType)
+    assert named(module) == set(measures_of(checker))
+
+
+@pytest.mark.parametrize("checker", WRITTEN_BY_HARNESS)
+def test_what_is_passed_on_is_written_by_the_harness(checker: str) -> None:
+    written = set()
+    for path in Path(str(harness.__file__)).parent.rglob("*.py"):
+        if path != Path(str(measures.__file__)):
+            written |= texts(path)
+    made_of_others = {"faults_per_append", "append_faults"}
+    assert set(measures_of(checker)) - made_of_others <= written
+
+
+def test_the_catalogue_names_checkers_that_there_are() -> None:
+    assert {checker for measure in MEASURES.values() for checker in measure.checkers} == set(CHECKERS)
+
+
+def test_a_measure_comes_from_one_checker() -> None:
+    """Two would count each trial twice, and give intervals that are too narrow."""
+    times = Counter(name for checker in CHECKERS for name in measures_of(checker))
+    # Of the two for loss one judges groups of consumers, the other loads that have none.
+    assert {name for name, count in times.items() if count > 1} == {"lost_count"}
+    assert set(times) == set(MEASURES)
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+def test_every_measure_that_a_scenario_asks_for_is_in_the_catalogue(scenario: scenarios.Scenario) -> None:
+    assert scenario.measures() <= set(MEASURES)
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.name)
+def test_a_measure_carries_its_unit_in_its_name_and_is_explained_in_a_sentence(measure: Measure) -> None:
+    last = measure.name.removesuffix("_max").rsplit("_", 1)[-1]
+    by_name = "1/s" if measure.name.endswith("_per_s") else last if last in {"s", "ms"} else ""
+    assert measure.unit == by_name
+    assert measure.says.endswith(".")
+    assert measure.says[0].isupper() or measure.says[0].isdigit()
+    assert measure.independent.key[0] == "deployment"
