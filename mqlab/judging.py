@@ -79,7 +79,7 @@ def run_load(options: argparse.Namespace, console: Console) -> int:
 
 def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:
     """Print what became of a load; the exit code says it only with ``--strict``."""
-    from analysis.load import judge_load
+    from analysis.load.judge import judge_load
 
     judged = judge_load(path, spark_place(options, java))
     if options.json:

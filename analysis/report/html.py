@@ -19,8 +19,12 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from analysis.report import claims, figures
+from analysis.report import claims
+from analysis.report.cells import CellLabels
+from analysis.report.heat_table import HeatTable, rejections
 from analysis.report.stack import Stack, stack
+from analysis.report.strips import Strips, strips
+from analysis.report.timeline import Timeline, timeline
 from analysis.report.ways import by_way, told_apart
 from analysis.verdicts.document import IncidentText, Manifest, ReportData, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
@@ -71,10 +75,10 @@ class IncidentView:
     claims: tuple[claims.ClaimView, ...]
     constants: str
     """Parameters that are the same in all cells, in words; the figures leave them out."""
-    timeline: figures.Timeline | None
+    timeline: Timeline | None
     stack: Stack | None
-    strips: figures.Strips | None
-    rejections: tuple[figures.HeatTable, ...]
+    strips: Strips | None
+    rejections: tuple[HeatTable, ...]
     trials: tuple[TrialRow, ...]
 
 
@@ -184,7 +188,7 @@ def _finalize(value: object) -> object:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _figure_json(figure: figures.Timeline | figures.Strips | Stack) -> Markup:
+def _figure_json(figure: Timeline | Strips | Stack) -> Markup:
     """A figure's data for a script element of type application/json; ``<`` cannot close that element."""
     text = json.dumps(figure.json(), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -293,7 +297,7 @@ def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[Matri
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = claims.claim_views(data, name)
     shown = by_way(data)
-    labels = figures.CellLabels.of(data, name)
+    labels = CellLabels.of(data, name)
     articles = sorted(
         {name for view in views for name in re.split(r"[,\s]+", view.text.article) if name}, key=natural_key
     )
@@ -304,10 +308,10 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         tally=tally(finding for finding in data.findings if finding.incident == name),
         claims=views,
         constants=labels.constants(),
-        timeline=figures.timeline(shown, name, labels),
+        timeline=timeline(shown, name, labels),
         stack=stack(shown, name, labels),
-        strips=figures.strips(shown, name, labels),
-        rejections=figures.rejections(shown, name, labels),
+        strips=strips(shown, name, labels),
+        rejections=rejections(shown, name, labels),
         trials=_trials(shown, name),
     )
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from analysis.evidence.run_directory import read_run_directory
-from analysis.load import judge_load_in
+from analysis.load.judge import judge_load_in
 
 pytestmark = pytest.mark.spark
 

@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from analysis.report import html
+from analysis.report.cells import CellLabels
 from analysis.report.claims import claim_views
-from analysis.report.figures import CellLabels, rejections, strips, timeline
+from analysis.report.heat_table import rejections
+from analysis.report.strips import strips
+from analysis.report.timeline import timeline
 from analysis.verdicts.document import ReportData, load_report_data
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))

@@ -1,0 +1,150 @@
+"""Accounts of a load that have to agree: bodies, the brokers' stores, keys, Locust's own counts, the history."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.delivery.keys import queues_of_keys
+from analysis.evidence.records import Records
+from analysis.evidence.run_directory import RunDirectory, Trial
+from analysis.evidence.trials import TrialFacts
+from analysis.load.figures import Figures, unplaced
+from analysis.load.properties import Property, undecided
+
+
+def bodies(records: Records, trial: Trial) -> Property:
+    """Every body names this run and has its checksum."""
+    name = "bodies whole"
+    failed = F.col("outcome") != "ok"
+    row = records.consumptions.agg(
+        F.count("*").alias("all"),
+        F.count(F.when(failed, 1)).alias("failed"),
+        F.min_by("file", F.when(failed, F.col("n"))).alias("file"),
+        F.min(F.when(failed, F.col("n"))).alias("line"),
+    ).collect()[0]
+    if not row["all"]:
+        return undecided(name, "nobody consumed")
+    return Property(
+        name=name,
+        holds="violated" if row["failed"] else "holds",
+        words=f"{row['all'] - row['failed']:,} of {row['all']:,} bodies named this run and had their checksum",
+        count=row["failed"],
+        file=row["file"] or "",
+        line=row["line"] or 0,
+    )
+
+
+def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Property:
+    """The broker's own account: what it holds is what it acknowledged, and at most what may have reached it besides."""
+    name = "store agrees"
+    queue = ("topic", "broker", "queue")
+    store = (
+        records.events.where("type = 'store_max'")
+        .withColumn("queue", F.col("queue").cast("int"))
+        .groupBy(*queue)
+        .agg(F.max("min_offset").alias("min_offset"), F.max("max_offset").alias("max_offset"))
+    )
+    sends = (
+        records.sends.where((F.col("outcome") == "ok") & ~unplaced())
+        .groupBy(*queue)
+        .agg(
+            F.count("*").alias("ok"),
+            F.countDistinct("offset").alias("different"),
+            F.max("offset").alias("offset_max"),
+        )
+    )
+    row = (
+        store.join(sends, list(queue), "left")
+        .agg(
+            F.count("*").alias("queues"),
+            F.sum(F.col("max_offset") - F.col("min_offset")).alias("stored"),
+            F.sum("max_offset").alias("ever"),
+            F.sum("ok").alias("ok"),
+            F.sum(F.col("ok") - F.col("different")).alias("shared"),
+            F.sum(F.when(F.col("offset_max") >= F.col("max_offset"), 1).otherwise(0)).alias("beyond"),
+        )
+        .collect()[0]
+    )
+    if not row["queues"]:
+        return undecided(name, "the brokers were not asked for their queues' ends")
+    if not figures.ok:
+        return undecided(name, "nothing was acknowledged")
+    placed, shared = row["ok"] or 0, row["shared"] or 0
+    absent = max(0, figures.ok - row["ever"])
+    bad = shared + row["beyond"] + absent
+    words = f"{row['stored']:,} messages in {row['queues']} queues, {figures.ok:,} acknowledged"
+    if placed:
+        words += f", {placed:,} of them with queue and offset; {shared} offsets acknowledged twice, "
+        words += f"{row['beyond']} queues shorter than was acknowledged"
+    else:
+        words += ", none of them with queue and offset"
+    return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
+
+
+def keys(spark: SparkSession, run: RunDirectory, trial: Trial) -> Property:
+    """Where keys have a queue of their own: each stayed in one."""
+    name = "a key, a queue"
+    if trial.params.get("route") not in ("selector", "fixed"):
+        return Property(name=name, holds="holds", words="not promised: sends went where the client chose", count=0)
+    moved = F.size("queues") > 1
+    row = (
+        queues_of_keys(spark, run, trial.topic)
+        .agg(
+            F.count("*").alias("keys"),
+            F.count(F.when(moved, 1)).alias("moved"),
+            F.min_by(F.struct("key", "queues", "file", "line"), F.when(moved, F.col("key"))).alias("first"),
+        )
+        .collect()[0]
+    )
+    if not row["keys"]:
+        return undecided(name, "nothing told in which queues keys lie")
+    if not row["moved"]:
+        return Property(name=name, holds="holds", words=f"each of {row['keys']} keys stayed in one queue", count=0)
+    first = row["first"]
+    words = f"{row['moved']} of {row['keys']} keys moved; {first['key']} was in {', '.join(first['queues'])}"
+    return Property(
+        name=name, holds="violated", words=words, count=row["moved"], file=first["file"], line=first["line"]
+    )
+
+
+def locust_counts(run: RunDirectory) -> tuple[int | None, int | None]:
+    """Requests and failures by Locust's own account; None for both where it wrote none."""
+    try:
+        told = json.loads((run.path / "trials" / run.trials[0].trial / "locust.json").read_text())
+    except (OSError, ValueError, IndexError):
+        return None, None
+    tests = told["tests"]
+    return sum(test["requests"] for test in tests), sum(test["failures"] for test in tests)
+
+
+def locust_failures(records: Records) -> int:
+    """What Locust counts as a failure: not accepted, except a one-way send, of which nobody says anything."""
+    return int(_not_accepted(records.sends).count())
+
+
+def _not_accepted(sends: DataFrame) -> DataFrame:
+    return sends.where("outcome = 'failed' OR (outcome = 'unknown' AND (remark IS NOT NULL OR broker IS NOT NULL))")
+
+
+def locust_agrees(requests: int | None, failures: int | None, figures: Figures, failed: int) -> Property:
+    """Locust's account and the history have the same numbers."""
+    name = "Locust agrees"
+    if requests is None or failures is None:
+        return undecided(name, "Locust wrote no counts")
+    missing = figures.sends - requests
+    words = f"Locust counted {requests:,} and {failures:,} failures, the history has {figures.sends:,} and {failed:,}"
+    if missing > 0:
+        words += "; a worker that is killed has up to 3 s that it did not report"
+    bad = abs(missing) + abs(failed - failures)
+    return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
+
+
+def whole(facts: TrialFacts) -> Property:
+    """No line of the history is damaged."""
+    name = "history whole"
+    count = facts.damaged_lines
+    words = f"{facts.records:,} records, {count} damaged lines (a kill may damage one a process, the last)"
+    return Property(name=name, holds="violated" if count else "holds", words=words, count=count)

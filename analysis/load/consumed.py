@@ -1,0 +1,102 @@
+"""What was sent against what was consumed: loss, duplicates, order."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.checkers.base import Checker, Inputs
+from analysis.checkers.delivery import duplicates, exclusivity, loss, order
+from analysis.evidence.records import Records
+from analysis.evidence.run_directory import Trial
+from analysis.evidence.trials import TrialFacts
+from analysis.load.figures import Figures
+from analysis.load.properties import Property, counted_rows, none_of, undecided
+
+
+def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Property]:
+    """What the load promised of its consumers, by the checkers that judge incidents, too."""
+    trial = facts.trial
+    if not trial.groups:
+        return [undecided("nothing lost", "nobody consumed")]
+    found = []
+    if not facts.drained:
+        why = f"the drain did not finish: {facts.remaining} messages were left"
+        names = ("all arrived", "nothing lost", "nothing twice", "stored once")
+        found += [undecided(name, why) for name in names]
+    else:
+        arrived = _arrived(inputs.records)
+        found.append(arrived)
+        if not figures.ok:
+            words = "nothing was acknowledged"
+            found.append(undecided("nothing lost", words))
+        elif figures.unplaced:
+            found.append(_lost_by_number(inputs, trial, arrived))
+        else:
+            found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset"))
+        found.append(_counted(inputs, duplicates, "nothing twice", "consumptions beyond the first"))
+        found.append(_stored_once(inputs.records, trial))
+    if trial.params.get("ordered") == "yes":
+        found.append(_counted(inputs, order, "in order", "first consumptions out of order"))
+        found.append(_counted(inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"))
+    return found
+
+
+def _arrived(records: Records) -> Property:
+    """By the sequence numbers that bodies carry, whatever the client told of queues and offsets."""
+    accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
+    missing = accepted.join(records.consumptions.where("outcome = 'ok'").select("seq"), "seq", "left_anti")
+    row = counted_rows(missing)
+    return none_of("all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed")
+
+
+def _lost_by_number(inputs: Inputs, trial: Trial, arrived: Property) -> Property:
+    """Where the client did not tell where a message went: what the stores hold was consumed, or it was not."""
+    stored = (
+        inputs.records.events.where("type = 'store_max'")
+        .groupBy("topic", "broker", "queue")
+        .agg((F.max("max_offset") - F.max("min_offset")).alias("count"))
+        .agg(F.sum("count").alias("stored"))
+    )
+    queues = inputs.consumption.queues.where(F.col("topic") == trial.topic)
+    consumed = queues.agg(F.sum("different_offsets").alias("consumed"))
+    row = stored.crossJoin(consumed).collect()[0]
+    words = (
+        f"{arrived.count} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "
+        f"of {row['stored'] or 0:,} messages in the stores {row['consumed'] or 0:,} were consumed"
+    )
+    return dataclasses.replace(arrived, name="nothing lost", words=words)
+
+
+def _stored_once(records: Records, trial: Trial) -> Property:
+    """A message that lies at two places was sent again, by its client or by whoever asked it to."""
+    place = F.struct("broker", "queue", "offset")
+    again = (
+        records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
+        .groupBy("seq")
+        .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.max_by("file", place).alias("file"),
+             F.max_by("n", place).alias("n"))
+        .where("least != most")
+    )  # fmt: skip
+    row = counted_rows(again)
+    return none_of(
+        "stored once", row, f"{row['count']} sequence numbers lie in more than one place of the stores: sent again"
+    )
+
+
+def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property:
+    """A checker's values summed over all queues; without a queue that it could judge, nothing is known."""
+    row = (
+        checker.observe(inputs)
+        .agg(
+            F.count("*").alias("queues"),
+            F.sum("value").alias("count"),
+            F.max_by("file", "value").alias("file"),
+            F.max_by("line", "value").alias("line"),
+        )
+        .collect()[0]
+    )
+    if not row["queues"]:
+        return undecided(name, "no queue was consumed from")
+    return none_of(name, row, f"{round(row['count'])} {what}, in {row['queues']} queues")

@@ -1,0 +1,97 @@
+"""Numbers of a load: what was sent and accepted, how late and how fast."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.evidence.records import Records
+from analysis.evidence.trials import TrialFacts
+
+WARM_UP_S = 2.0
+"""Of the asked and achieved rates this much of the beginning is left out: Locust's users come one after another."""
+
+_QUANTILES = (0.5, 0.99, 0.999)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Numbers of a load. Latencies are of sends that were accepted, lateness is of every start; both from the intended
+    time. A closed loop has no intended times, and no lateness. ``asked_per_s`` is None where the rate was to change.
+    ``unknown_arrived`` are the unknown sends that were consumed all the same, ``unplaced`` the accepted ones of which the
+    client did not tell queue and offset.
+    """
+
+    sends: int
+    ok: int
+    failed: int
+    unknown: int
+    unknown_arrived: int
+    unplaced: int
+    consumptions: int
+    seconds: float
+    asked_per_s: float | None
+    started_per_s: float
+    ok_per_s: float
+    late_ms: tuple[float, ...]
+    latency_ms: tuple[float, ...]
+    late_ms_max: float
+    hiccup_ms_max: float | None
+
+
+def figures_of(records: Records, facts: TrialFacts) -> Figures:
+    """From the history of sends and consumptions."""
+    sends = records.sends
+    outcome = F.col("outcome")
+    ends = sends.agg(F.min("intended_ns").alias("first"), F.max("intended_ns").alias("last")).collect()[0]
+    first, last = ends["first"] or 0, ends["last"] or 0
+    from_ns = min(first + int(WARM_UP_S * 1e9), last)
+    late, latency = F.col("started_ns") - F.col("intended_ns"), F.col("finished_ns") - F.col("intended_ns")
+    within = F.col("started_ns").between(from_ns, last)
+    quantiles = F.array(*[F.lit(share) for share in _QUANTILES])
+    row = sends.agg(
+        F.count("*").alias("sends"),
+        *[F.count(F.when(outcome == name, 1)).alias(name) for name in ("ok", "failed", "unknown")],
+        F.count(F.when((outcome == "ok") & unplaced(), 1)).alias("unplaced"),
+        F.count(F.when(within, 1)).alias("started"),
+        F.count(F.when((outcome == "ok") & F.col("finished_ns").between(from_ns, last), 1)).alias("accepted"),
+        F.percentile(late, quantiles).alias("late"),
+        F.max(late).alias("late_max"),
+        F.percentile(F.when(outcome == "ok", latency), quantiles).alias("latency"),
+    ).collect()[0]
+    seconds = max((last - from_ns) / 1e9, 1e-9)
+    params = facts.trial.params
+    asked = params.get("rate_hz")
+    return Figures(
+        sends=row["sends"],
+        ok=row["ok"],
+        failed=row["failed"],
+        unknown=row["unknown"],
+        unknown_arrived=_unknown_arrived(records) if row["unknown"] else 0,
+        unplaced=row["unplaced"],
+        consumptions=facts.records - facts.sends,
+        seconds=seconds,
+        asked_per_s=float(asked) if asked is not None and params.get("shape") == "constant" else None,
+        started_per_s=row["started"] / seconds,
+        ok_per_s=row["accepted"] / seconds,
+        late_ms=_ms(row["late"]),
+        latency_ms=_ms(row["latency"]),
+        late_ms_max=(row["late_max"] or 0) / 1e6,
+        hiccup_ms_max=facts.hiccup_ms_max,
+    )
+
+
+def unplaced() -> Column:
+    """Whether the client did not tell where an accepted message lies."""
+    return F.col("broker").isNull() | F.col("queue").isNull() | F.col("offset").isNull()
+
+
+def _unknown_arrived(records: Records) -> int:
+    consumed = records.consumptions.where("outcome = 'ok'").select("seq")
+    return int(records.sends.where("outcome = 'unknown'").join(consumed, "seq", "left_semi").count())
+
+
+def _ms(nanoseconds: list[float] | None) -> tuple[float, ...]:
+    return tuple(value / 1e6 for value in nanoseconds) if nanoseconds else (0.0,) * len(_QUANTILES)
