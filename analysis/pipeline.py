@@ -47,7 +47,7 @@ def analyze(
     """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
-    is told each step in words. Writes ``findings.json``, ``collect.json`` and the tables in Parquet to
+    is told each step in words. Writes ``findings.json``, ``report_data.json`` and the tables in Parquet to
     ``RUN/analysis/``, replacing those of an earlier analysis.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
@@ -136,7 +136,7 @@ def _write(
         notes = manifest.get("notes")
         manifest["notes"] = [*(notes if isinstance(notes, list) else []), *run.problems]
     collect.write_json(
-        folder / "collect.json",
+        folder / "report_data.json",
         {
             "schema": run.manifest.document["schema"],
             "manifest": manifest,
