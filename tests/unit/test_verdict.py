@@ -9,8 +9,9 @@ import pytest
 from analysis.evidence.run_directory import Deployment, Manifest, RunDirectory, Trial
 from analysis.verdicts import stats
 from analysis.verdicts.evidence import Doubt, Evidence, TrialValidity, unit_of, without_evidence
-from analysis.verdicts.judge import compare, finding, findings
+from analysis.verdicts.judge import finding, findings
 from analysis.verdicts.observations import Observation, Source, matches, same_value
+from analysis.verdicts.part import compare
 from harness.model.cells import Parameters, ParameterValue
 from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology
