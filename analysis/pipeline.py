@@ -23,7 +23,7 @@ from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.spark import SparkPlace, closing_session, for_small_tables
 from analysis.stall_model import model
-from analysis.stall_model.document import write_law
+from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
@@ -88,7 +88,7 @@ def analyze_in(
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
         writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
-        write_law(run.path, model.score(run, observed.observations, judged))
+        write_score(run.path, model.score(run, observed.observations, judged))
         evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
         found = with_excerpts(findings(known, evidence), run.path)
         series = writing.result()

@@ -149,13 +149,13 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
 
 def show_law(options: argparse.Namespace, console: Console) -> int:
     """Predicted and measured refusals of a run, cell by cell."""
-    from analysis.stall_model.document import law_document, load_law
+    from analysis.stall_model.document import load_score, score_document
 
-    found = load_law(options.run)
+    found = load_score(options.run)
     if options.json:
         print_json(found)
     else:
-        print(law_document(found), end="")
+        print(score_document(found), end="")
     return EXIT_OK
 
 

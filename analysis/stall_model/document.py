@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from analysis.files import write_atomically
-from analysis.stall_model.model import Law
+from analysis.stall_model.model import Score
 from harness.errors import RunDirectoryError
 
 FILE = "law.json"
 
 
-def write_law(run_dir: Path, law: Law) -> None:
+def write_score(run_dir: Path, score: Score) -> None:
     """Write ``law.json`` and ``law.md`` into the run directory; nothing where the run had no stalled append."""
-    if law.rows:
-        write_atomically(run_dir / FILE, json.dumps(law.to_json(), indent=1) + "\n")
-        write_atomically(run_dir / "law.md", law_document(law.to_json()))
+    if score.rows:
+        write_atomically(run_dir / FILE, json.dumps(score.to_json(), indent=1) + "\n")
+        write_atomically(run_dir / "law.md", score_document(score.to_json()))
 
 
-def load_law(run_dir: Path) -> dict[str, object]:
-    """What ``write_law`` wrote. Raises RunDirectoryError when there is none."""
+def load_score(run_dir: Path) -> dict[str, object]:
+    """What ``write_score`` wrote. Raises RunDirectoryError when there is none."""
     path = run_dir / FILE
     try:
         found: dict[str, object] = json.loads(path.read_text("utf-8"))
@@ -33,18 +33,18 @@ def load_law(run_dir: Path) -> dict[str, object]:
     return found
 
 
-def law_document(law: Mapping[str, object]) -> str:
+def score_document(score: Mapping[str, object]) -> str:
     """A Markdown table with a row for each cell and keyword that takes or should take a request, and what was left out."""
     lines = [
         "# Refused requests: predicted and measured",
         "",
-        f"{law['within']} of {law['cells']} cells are within the larger of 5 %, one period of the cleaner times the rate, and "
+        f"{score['within']} of {score['cells']} cells are within the larger of 5 %, one period of the cleaner times the rate, and "
         "the 95 % Poisson interval, for every keyword.",
         "",
         "| release | way | arm | stall | rate | wait | busy | keyword | trials | predicted | measured | allowed | |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |",
     ]
-    rows = law["rows"]
+    rows = score["rows"]
     assert isinstance(rows, list)
     for row in rows:
         if row["predicted"] or row["measured"]:
@@ -65,7 +65,7 @@ def law_document(law: Mapping[str, object]) -> str:
                 "" if row["within"] else "**outside**",
             )
             lines.append(f"| {' | '.join(cells)} |")
-    left_out = law["left_out"]
+    left_out = score["left_out"]
     assert isinstance(left_out, list)
     lines += ["", "Left out: " + ("none." if not left_out else ""), *(f"- {words}" for words in left_out)]
     return "\n".join(lines) + "\n"

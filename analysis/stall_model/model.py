@@ -1,4 +1,4 @@
-"""The law of a stalled append: how many requests each keyword takes, from the mechanism alone, against what was counted.
+"""The model of a stalled append: how many requests each keyword takes, from the mechanism alone, against what was counted.
 
 A stall of S ms meets R sends a second. The cleaner looks every T = 10 ms (BrokerFastFailure.start of all three releases),
 so that its last look before a given moment lies T/2 before it on average. W is waitTimeMillsInSendQueue, P is
@@ -57,7 +57,7 @@ class Stall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawRow:
+class ScoredCount:
     """One keyword in one cell: means over its trials, and by how much they may differ."""
 
     release: str
@@ -75,10 +75,10 @@ class LawRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Law:
+class Score:
     """Every cell's rows, and the trials that were left out with the reason."""
 
-    rows: tuple[LawRow, ...]
+    rows: tuple[ScoredCount, ...]
     left_out: tuple[str, ...]
 
     def cells(self) -> tuple[int, int]:
@@ -120,7 +120,7 @@ def allowed(predicted: float, rate_hz: float, trials: int) -> float:
     return max(SHARE_OFF_MAX * predicted, rate_hz * PERIOD_MS / 1000, poisson)
 
 
-def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Law:
+def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Score:
     """Predicted against measured for every cell of the stalled append that has a trial which counts."""
     trials = {trial.trial: trial for trial in run.trials if trial.incident == INCIDENT}
     stalls_ms: dict[str, float] = {}
@@ -140,7 +140,7 @@ def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequ
         for _, members in sorted(cells.items(), key=lambda cell: str(cell[0]))
         for row in _rows(run, members, stalls_ms, counts)
     ]
-    return Law(rows=tuple(rows), left_out=tuple(_left_out(validity, trials)))
+    return Score(rows=tuple(rows), left_out=tuple(_left_out(validity, trials)))
 
 
 def _rows(
@@ -148,7 +148,7 @@ def _rows(
     trials: Sequence[Trial],
     stalls_ms: Mapping[str, float],
     counts: Mapping[tuple[str, str], float],
-) -> Iterable[LawRow]:
+) -> Iterable[ScoredCount]:
     first = trials[0]
     rate_hz = float(first.params["rate_hz"])
     stalls = [
@@ -166,7 +166,7 @@ def _rows(
         predicted = sum(one[keyword] for one in predictions) / len(trials)
         measured = sum(counts.get((trial.trial, keyword), 0.0) for trial in trials) / len(trials)
         most = allowed(predicted, rate_hz, len(trials))
-        yield LawRow(
+        yield ScoredCount(
             release=first.release,
             injection=first.injection,
             arm=first.arm,

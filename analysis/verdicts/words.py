@@ -28,7 +28,7 @@ VERDICT_MEANINGS = {
 }
 
 REASON_MEANINGS = {
-    Reason.NOT_EXERCISED: "The fault did not bite, or what the claim is about never happened in this run.",
+    Reason.NOT_EXERCISED: "The fault did not take effect, or what the claim is about never happened in this run.",
     Reason.TOO_NOISY: "The machine was too uneven for the trials to count, even after repetition.",
     Reason.TOO_FEW_TRIALS: "Fewer independent units than the rule asks for.",
     Reason.STRADDLES: "The 95 % interval has the bound inside it: more trials may decide it.",

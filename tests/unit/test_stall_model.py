@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from analysis.stall_model.document import law_document
-from analysis.stall_model.model import Law, LawRow, Stall, allowed, predict
+from analysis.stall_model.document import score_document
+from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict
 from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 
 
@@ -61,14 +61,14 @@ def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
         "measured": 100.0,
         "allowed": 5.0,
     }
-    good = [LawRow(**row, params={"stall_ms": 450}, keyword=TIMEOUT_CLEAN_QUEUE, within=True)]  # type: ignore[arg-type]
+    good = [ScoredCount(**row, params={"stall_ms": 450}, keyword=TIMEOUT_CLEAN_QUEUE, within=True)]  # type: ignore[arg-type]
     bad = [
-        LawRow(**row, params={"stall_ms": 1200}, keyword=keyword, within=keyword == REJECTREQUEST)  # type: ignore[arg-type]
+        ScoredCount(**row, params={"stall_ms": 1200}, keyword=keyword, within=keyword == REJECTREQUEST)  # type: ignore[arg-type]
         for keyword in (TIMEOUT_CLEAN_QUEUE, REJECTREQUEST)
     ]
-    law = Law(rows=(*good, *bad), left_out=("t1: a safepoint",))
-    assert law.cells() == (2, 1)
-    document = law_document(law.to_json())
+    score = Score(rows=(*good, *bad), left_out=("t1: a safepoint",))
+    assert score.cells() == (2, 1)
+    document = score_document(score.to_json())
     assert "1 of 2 cells" in document
     assert document.count("**outside**") == 1
     assert "- t1: a safepoint" in document
