@@ -38,11 +38,12 @@ from analysis.checkers.locks import (
 )
 from analysis.checkers.sends import appends, attempts, busy, isolation, senders
 from analysis.checkers.topics import logfiles, readings, registrations, routes
-from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
 from harness.model.measures import MEASURES, measures_of
 from harness.model.scenario import Scenario
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.reading import RunDirectory
 
 CHECKERS: Mapping[str, Checker] = {
     "order": order,
@@ -138,7 +139,7 @@ def _first_line(error: Exception) -> str:
 def _observations(rows: Sequence[Row], run: RunDirectory, validity: Sequence[TrialValidity]) -> list[Observation]:
     counting = {item.trial for item in validity if item.valid}
     trials = {trial.trial: trial for trial in run.trials if trial.trial in counting}
-    by_deployment: dict[str, dict[tuple[str, str], Trial]] = defaultdict(dict)
+    by_deployment: dict[str, dict[tuple[str, str], TrialRecord]] = defaultdict(dict)
     for trial in trials.values():
         by_deployment[trial.deployment].setdefault((trial.incident, trial.arm), trial)
     found: list[Observation] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,7 +15,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
-from analysis.evidence.run_directory import RunDirectory, read_run_directory
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.logs.lines import FileCount
@@ -30,6 +30,8 @@ from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
+from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.reading import RunDirectory, read_run_directory
 
 Progress = Callable[[str], None]
 
@@ -131,15 +133,12 @@ def _write(
 ) -> None:
     as_json = collect.findings_json(found)
     collect.write_json(folder / "findings.json", as_json)
-    manifest = dict(run.manifest.document)
-    if run.problems:
-        notes = manifest.get("notes")
-        manifest["notes"] = [*(notes if isinstance(notes, list) else []), *run.problems]
+    manifest = dataclasses.replace(run.manifest, notes=(*run.manifest.notes, *run.problems))
     collect.write_json(
         folder / "report_data.json",
         {
-            "schema": run.manifest.document["schema"],
-            "manifest": manifest,
+            "schema": RUN_SCHEMA,
+            "manifest": dataclasses.asdict(manifest),
             "findings": as_json["findings"] if isinstance(as_json, dict) else [],
             "claims": collect.claims_json(scenarios),
             "incidents": collect.incidents_json(scenarios),

@@ -21,7 +21,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import scenarios
-from analysis.evidence.run_directory import read_run_directory
 from analysis.pipeline import analyze_in
 from analysis.spark import SparkPlace, spark_session
 from harness.model.cluster import Topology
@@ -29,6 +28,7 @@ from harness.model.faults import NoFault
 from harness.model.loads import OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.releases.java import find_java
+from harness.rundir.reading import read_run_directory
 from mqlab.main import main as mqlab
 
 NAME = "clean-runs"

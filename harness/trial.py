@@ -19,7 +19,7 @@ from harness.model.scenario import Arm, Phases
 from harness.releases.java import Java
 from harness.rundir.events import EventLog
 from harness.rundir.manifest import TrialRecord
-from harness.rundir.run import TrialDirectory
+from harness.rundir.writing import TrialDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ from harness.releases.node_logging import LAB_ZONE
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord
-from harness.rundir.run import RunDirectory
+from harness.rundir.writing import RunWriter
 from mqlab.load_options import load_options_of
 
 RECORD_BYTES = 700
@@ -68,7 +68,7 @@ def load(options: argparse.Namespace, console: Console) -> Path:
     _check_proxy(options, release)
     manifest = _manifest(run_id, options, release, java)
     with (
-        RunDirectory.create(path, manifest) as run,
+        RunWriter.create(path, manifest) as run,
         Leases.open(state_home()) as leases,
         _cluster(options, release, run, leases, java) as namesrv,
         _proxy(options, namesrv, run, leases, java) as proxy,
@@ -126,7 +126,7 @@ def _release(options: argparse.Namespace) -> str:
 
 @contextlib.contextmanager
 def _cluster(
-    options: argparse.Namespace, release: str, run: RunDirectory, leases: Leases, java: Java
+    options: argparse.Namespace, release: str, run: RunWriter, leases: Leases, java: Java
 ) -> Iterator[Sequence[str]]:
     """The name servers of the given cluster, or of one that lives as long as the block."""
     if options.namesrv:
@@ -187,7 +187,7 @@ def _check_proxy(options: argparse.Namespace, release: str) -> None:
 
 @contextlib.contextmanager
 def _proxy(
-    options: argparse.Namespace, namesrv: Sequence[str], run: RunDirectory, leases: Leases, java: Java
+    options: argparse.Namespace, namesrv: Sequence[str], run: RunWriter, leases: Leases, java: Java
 ) -> Iterator[str]:
     """The address that a gRPC client speaks to: the given proxy, or one beside our own cluster; empty for other
     clients."""

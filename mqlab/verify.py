@@ -40,7 +40,7 @@ from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
-from harness.rundir.run import RunDirectory
+from harness.rundir.writing import RunWriter
 from mqlab.judging import archive_spark, judge
 from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, chosen_releases, read_user_conf
@@ -199,8 +199,8 @@ def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: ar
     )
 
 
-def _open_run(resume: Path | None, path: Path, manifest: Manifest) -> RunDirectory:
-    return RunDirectory.open(resume) if resume else RunDirectory.create(path, manifest)
+def _open_run(resume: Path | None, path: Path, manifest: Manifest) -> RunWriter:
+    return RunWriter.open(resume) if resume else RunWriter.create(path, manifest)
 
 
 def _archive_nodes(plan: Plan, java: Java, console: Console) -> None:
@@ -218,7 +218,7 @@ def _archive_nodes(plan: Plan, java: Java, console: Console) -> None:
                 leave_archives(release, java, leases)
 
 
-def _run(run: RunDirectory, plan: Plan, backend: Backend, user_conf: dict[str, str], console: Console) -> None:
+def _run(run: RunWriter, plan: Plan, backend: Backend, user_conf: dict[str, str], console: Console) -> None:
     cancel = threading.Event()
     with (
         Leases.open(state_home()) as leases,

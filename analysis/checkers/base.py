@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.consumption import Consumption
 from analysis.evidence.records import Records
-from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.logs.tables import LogTables
 from harness.model.measures import MEASURES
+from harness.rundir.reading import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import ANALYSIS_FOLDER, keep
-from analysis.evidence.run_directory import RunDirectory
+from harness.rundir.reading import RunDirectory
 
 QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
 _SORT_KEY = ("trial", "group", "broker", "queue")

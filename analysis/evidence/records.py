@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
-from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
+from harness.rundir.reading import RunDirectory
 
 ANALYSIS_FOLDER = "analysis"
 

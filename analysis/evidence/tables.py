@@ -1,7 +1,7 @@
 """The tables of the analysis, written out. Nothing is ever inferred.
 
 ``HISTORY`` is the union of a client process's records, ``EVENTS`` of a trial's; ``type`` tells which fields a record
-has, the others are null. The meaning of each field is in ``harness/rundir/run.py``. Fields that nothing is decided by
+has, the others are null. The meaning of each field is in ``harness/rundir/records.py``. Fields that nothing is decided by
 (a message's id, an error's class) are left in the files: each one costs, two million times.
 """
 

@@ -14,9 +14,10 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # noqa: N812
 
 from analysis.evidence.records import Records
-from analysis.evidence.run_directory import FREEZE, RunDirectory, Trial
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS, SEND_WAIT, SEND_WAIT_MS
+from harness.rundir.manifest import FREEZE, TrialRecord
+from harness.rundir.reading import RunDirectory
 
 _HICCUP_LEAD_NS = 1_000_000_000
 """The probe is looked at from this long before the fault."""
@@ -31,7 +32,7 @@ class TrialFacts:
     at most one safepoint of the stalled broker lay within a freeze; None when its log says nothing at all.
     """
 
-    trial: Trial
+    trial: TrialRecord
     fault: str | None
     states: frozenset[str]
     injecting_ns: int | None
@@ -124,14 +125,14 @@ def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]
     return F.broadcast(frame_of(spark, [_row(item, run) for item in facts], TRIALS))
 
 
-def wait_limit_ms(trial: Trial, run: RunDirectory) -> float:
+def wait_limit_ms(trial: TrialRecord, run: RunDirectory) -> float:
     """How old a request in the send queue may become: what the broker was told last, else the default."""
     deployment = run.deployment(trial.deployment)
     told = trial.live_conf.get(SEND_WAIT) or (deployment.conf.get(SEND_WAIT) if deployment else None)
     return float(told) if told else SEND_WAIT_MS
 
 
-def lock_life_ms(trial: Trial, run: RunDirectory) -> float:
+def lock_life_ms(trial: TrialRecord, run: RunDirectory) -> float:
     """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
     deployment = run.deployment(trial.deployment)
     told = deployment.properties.get(LOCK_LIFE) if deployment else None
@@ -223,7 +224,7 @@ def _history_counts(records: Records) -> DataFrame:
     )
 
 
-def _facts(trial: Trial, row: Mapping[str, object]) -> TrialFacts:
+def _facts(trial: TrialRecord, row: Mapping[str, object]) -> TrialFacts:
     def whole(name: str) -> int | None:
         value = row.get(name)
         return value if isinstance(value, int) and not isinstance(value, bool) else None

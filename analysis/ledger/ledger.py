@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from analysis.decode import DecodeError, decode
 from analysis.ledger.schema import LEDGER_SCHEMA
-from analysis.verdicts.document import Host, Manifest, ReportData
+from analysis.verdicts.document import ReportData
 from analysis.verdicts.numbers import cell_key, printable
 from analysis.verdicts.order import arm_key, natural_key
 from harness.errors import LedgerError
 from harness.model.cells import ParameterValue
 from harness.model.findings import EvidenceLine, Finding, MeasureSummary
 from harness.model.verdicts import VerdictKind
+from harness.rundir.decode import DecodeError, decode
+from harness.rundir.manifest import HostRecord, Manifest
 
 EXCERPT_LENGTH_MAX = 400
 """A remark of a broker is some 150 characters; what is longer is cut, since the committed file has to stay readable."""
@@ -46,7 +47,7 @@ class LedgerRun:
     effort: str
     seed: int
     backend: str
-    host: Host = field(default_factory=Host)
+    host: HostRecord = field(default_factory=HostRecord)
 
 
 @dataclass(frozen=True, kw_only=True)

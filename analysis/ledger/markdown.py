@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.evidence.run_directory import FREEZE
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
+from harness.rundir.manifest import FREEZE
 
 if TYPE_CHECKING:
     from analysis.ledger.ledger import Ledger, LedgerFinding

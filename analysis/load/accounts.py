@@ -9,13 +9,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.delivery.keys import queues_of_keys
 from analysis.evidence.records import Records
-from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.evidence.trials import TrialFacts
 from analysis.load.figures import Figures, unplaced
 from analysis.load.properties import Property, undecided
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.reading import RunDirectory
 
 
-def bodies(records: Records, trial: Trial) -> Property:
+def bodies(records: Records, trial: TrialRecord) -> Property:
     """Every body names this run and has its checksum."""
     name = "bodies whole"
     failed = F.col("outcome") != "ok"
@@ -84,7 +85,7 @@ def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Prope
     return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
 
 
-def keys(spark: SparkSession, run: RunDirectory, trial: Trial) -> Property:
+def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property:
     """Where keys have a queue of their own: each stayed in one."""
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):

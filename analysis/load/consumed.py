@@ -9,10 +9,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Checker, Inputs
 from analysis.checkers.delivery import duplicates, exclusivity, loss, order
 from analysis.evidence.records import Records
-from analysis.evidence.run_directory import Trial
 from analysis.evidence.trials import TrialFacts
 from analysis.load.figures import Figures
 from analysis.load.properties import Property, counted_rows, none_of, undecided
+from harness.rundir.manifest import TrialRecord
 
 
 def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Property]:
@@ -51,7 +51,7 @@ def _arrived(records: Records) -> Property:
     return none_of("all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed")
 
 
-def _lost_by_number(inputs: Inputs, trial: Trial, arrived: Property) -> Property:
+def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Property:
     """Where the client did not tell where a message went: what the stores hold was consumed, or it was not."""
     stored = (
         inputs.records.events.where("type = 'store_max'")
@@ -69,7 +69,7 @@ def _lost_by_number(inputs: Inputs, trial: Trial, arrived: Property) -> Property
     return dataclasses.replace(arrived, name="nothing lost", words=words)
 
 
-def _stored_once(records: Records, trial: Trial) -> Property:
+def _stored_once(records: Records, trial: TrialRecord) -> Property:
     """A message that lies at two places was sent again, by its client or by whoever asked it to."""
     place = F.struct("broker", "queue", "offset")
     again = (

@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, load_records
-from analysis.evidence.run_directory import RunDirectory, read_run_directory
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.load import accounts
 from analysis.load.consumed import consumed
@@ -25,6 +24,7 @@ from analysis.load.properties import Property
 from analysis.logs.tables import load_logs
 from analysis.spark import SparkPlace, closing_session
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
+from harness.rundir.reading import RunDirectory, read_run_directory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,14 +114,9 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
             accounts.locust_agrees(requests, failures, figures, accounts.locust_failures(records)),
             accounts.whole(facts),
         ),
-        notes=_notes(run),
+        notes=(*run.manifest.notes, *run.problems),
         locust_requests=requests,
         locust_failures=failures,
     )
     (folder / "load.json").write_text(json.dumps(asdict(judged), indent=1) + "\n")
     return judged
-
-
-def _notes(run: RunDirectory) -> tuple[str, ...]:
-    notes = run.manifest.document.get("notes")
-    return (*map(str, notes if isinstance(notes, list) else ()), *run.problems)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.evidence.run_directory import RunDirectory
+from harness.rundir.reading import RunDirectory
 
 _ROTATED = re.compile(r"^(?P<stem>.+?)(?:\.\d+)?\.log(?:\.\d+)?(?:\.gz)?$")
 

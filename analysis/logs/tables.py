@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import ANALYSIS_FOLDER, keep
-from analysis.evidence.run_directory import RunDirectory
 from analysis.logs import broker, client, gc, lock, namesrv, registration, store, watermark
 from analysis.logs.files import LogFile, log_files
 from analysis.logs.lines import SAMPLES_MAX, FileCount, read_lines
+from harness.rundir.reading import RunDirectory
 
 _PARSERS = (lock, store, broker, namesrv, registration, client, gc, watermark)
 

@@ -26,7 +26,7 @@ from analysis.report.stack import Stack, stack
 from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
 from analysis.report.ways import by_way, told_apart
-from analysis.verdicts.document import IncidentText, Manifest, ReportData, TrialNote
+from analysis.verdicts.document import IncidentText, ReportData, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
 from analysis.verdicts.words import (
@@ -40,6 +40,7 @@ from analysis.verdicts.words import (
     tally_words,
 )
 from harness.model.findings import Finding
+from harness.rundir.manifest import Manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +249,7 @@ def _facts(data: ReportData) -> tuple[Fact, ...]:
         Fact(name="Releases", value=", ".join(manifest.releases)),
         Fact(name="Clients", value=", ".join(clients)),
         Fact(name="Effort", value=manifest.effort, note=_effort(by_way(data).trials)),
-        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.platform),
+        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.system),
         Fact(name="Java of the brokers", value=host.java, note=host.java_source),
         Fact(name="Backend", value=manifest.backend),
         Fact(name="Seed", value=str(manifest.seed)),

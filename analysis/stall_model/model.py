@@ -21,7 +21,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.stats import garwood
@@ -37,6 +36,8 @@ from harness.model.rocketmq import (
     SEND_WAIT_MS,
     TIMEOUT_CLEAN_QUEUE,
 )
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.reading import RunDirectory
 
 INCIDENT = "append-stall"
 KEYWORDS = (TIMEOUT_CLEAN_QUEUE, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, PC_SYNCHRONIZED, OVERLOAD)
@@ -131,7 +132,7 @@ def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequ
                 stalls_ms[item.trial] = item.value
             elif item.measure == "rejected_count" and str(item.extra.get("keyword")) in KEYWORDS:
                 counts[item.trial, str(item.extra["keyword"])] = item.value
-    cells: dict[tuple[object, ...], list[Trial]] = defaultdict(list)
+    cells: dict[tuple[object, ...], list[TrialRecord]] = defaultdict(list)
     for name in stalls_ms:
         trial = trials[name]
         cells[trial.release, trial.injection, trial.arm, tuple(sorted(trial.params.items()))].append(trial)
@@ -145,7 +146,7 @@ def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequ
 
 def _rows(
     run: RunDirectory,
-    trials: Sequence[Trial],
+    trials: Sequence[TrialRecord],
     stalls_ms: Mapping[str, float],
     counts: Mapping[tuple[str, str], float],
 ) -> Iterable[ScoredCount]:
@@ -182,21 +183,20 @@ def _rows(
         )
 
 
-def _setting(run: RunDirectory, trial: Trial, name: str, default: float) -> float:
+def _setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
     """What the broker was told last, else what it was started with, else its default."""
     deployment = run.deployment(trial.deployment)
     told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
     return float(told) if told else default
 
 
-def _threads(run: RunDirectory, trial: Trial) -> int:
+def _threads(run: RunDirectory, trial: TrialRecord) -> int:
     """``sendMessageThreadPoolNums``: 1 in 4.6.0, at most 4 and not more than there are cores in the later ones."""
-    cores = run.manifest.host.get("cores", 1)
-    default = 1 if trial.release == "4.6.0" else min(4, int(float(cores)))
+    default = 1 if trial.release == "4.6.0" else min(4, run.manifest.host.cores or 1)
     return int(_setting(run, trial, "sendMessageThreadPoolNums", default))
 
 
-def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, Trial]) -> Iterable[str]:
+def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, TrialRecord]) -> Iterable[str]:
     for item in validity:
         if item.trial in trials and item.doubts:
             yield f"{item.trial}: {'; '.join(doubt.words for doubt in item.doubts)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.evidence.run_directory import Trial
 from analysis.verdicts import stats
 from analysis.verdicts.evidence import Evidence
 from analysis.verdicts.observations import Observation, matches
 from harness.model.cells import ParameterValue
 from harness.model.claims import Claim, Quantity
 from harness.model.scenario import Scenario
+from harness.rundir.manifest import TrialRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,19 +24,19 @@ class ClaimEvidence:
     way: str
     evidence: Evidence
 
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[TrialRecord]:
         """The trials of all arms that the claim speaks of."""
         arms = {quantity.arm for quantity in self.claim.quantities()}
         return [trial for trial in self._trials_of_release() if trial.arm in arms]
 
-    def _trials_of_release(self) -> list[Trial]:
+    def _trials_of_release(self) -> list[TrialRecord]:
         return [
             trial
             for trial in self.evidence.run.trials
             if (trial.incident, trial.release, trial.way) == (self.scenario.name, self.release, self.way)
         ]
 
-    def trials_of(self, quantity: Quantity) -> list[Trial]:
+    def trials_of(self, quantity: Quantity) -> list[TrialRecord]:
         """The trials of the quantity's arm whose cell it is about."""
         return [
             trial

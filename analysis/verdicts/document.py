@@ -6,54 +6,17 @@ on a machine without Spark, Java or a cluster. Times in series are seconds relat
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from analysis.decode import DecodeError, decode
 from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
-from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.decode import DecodeError, read_document
+from harness.rundir.manifest import Manifest
 
 DATA_PATH = Path("analysis") / "report_data.json"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """Facts of the machine that a reader needs to judge the numbers. Absent ones stay empty."""
-
-    cores: int | None = None
-    memory_bytes: int | None = None
-    kernel: str = ""
-    java: str = ""
-    java_source: str = ""
-    python: str = ""
-    platform: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Manifest:
-    """The part of the run's manifest that the report shows; further keys are left alone."""
-
-    schema: int
-    run: str
-    created: str
-    commit: str
-    dirty: bool
-    seed: int
-    incidents: tuple[str, ...]
-    releases: tuple[str, ...]
-    backend: str
-    effort: str
-    status: str
-    command: str = ""
-    client_releases: Mapping[str, str] = field(default_factory=dict)
-    rules: Mapping[str, str] = field(default_factory=dict)
-    host: Host = field(default_factory=Host)
-    trials: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,11 +82,10 @@ class Series:
         for name in ("sent", "ok", "failed", "consumed", "delay_p50_ms", "delay_max_ms"):
             if len(getattr(self, name)) != len(self.t_s):
                 raise DecodeError(
-                    f"series of trial {self.trial}: {name} has {len(getattr(self, name))} values "
-                    f"for {len(self.t_s)} bins"
+                    f"of trial {self.trial}: {name} has {len(getattr(self, name))} values for {len(self.t_s)} bins"
                 )
         if self.bin_ms <= 0:
-            raise DecodeError(f"series of trial {self.trial}: bin_ms is {self.bin_ms}")
+            raise DecodeError(f"of trial {self.trial}: bin_ms is {self.bin_ms}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,8 +105,7 @@ class Distribution:
     def __post_init__(self) -> None:
         if self.censored and len(self.censored) != len(self.values):
             raise DecodeError(
-                f"distribution of {self.measure} in {self.arm}: {len(self.censored)} censored flags "
-                f"for {len(self.values)} values"
+                f"of {self.measure} in {self.arm}: {len(self.censored)} censored flags for {len(self.values)} values"
             )
 
     def flags(self) -> tuple[bool, ...]:
@@ -191,16 +152,6 @@ def load_report_data(run_dir: Path) -> ReportData:
     not have the fields that this version reads.
     """
     path = run_dir / DATA_PATH
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != RUN_SCHEMA:
-        raise RunDirectoryError(f"{path} has schema {schema!r}, this version reads {RUN_SCHEMA}")
-    try:
-        return decode(ReportData, document, "report data")
-    except DecodeError as error:
-        raise RunDirectoryError(f"{path} is not as expected: {error}") from error
+    if not path.exists():
+        raise RunDirectoryError(f"{path} does not exist: analyse the run first (mqlab analyze {run_dir})")
+    return read_document(ReportData, path)

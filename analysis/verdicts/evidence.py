@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from analysis.evidence.run_directory import RunDirectory, Trial
 from analysis.verdicts.observations import Observation, canonical
 from harness.model.cells import Parameters
 from harness.model.findings import Finding
 from harness.model.measures import MEASURES
 from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.manifest import TrialRecord
+from harness.rundir.reading import RunDirectory
 
 EVIDENCE_LINES_MAX = 8
 """A reader follows a few lines; the tables of the analysis hold all of them."""
@@ -72,7 +73,7 @@ class Evidence:
             failed=dict(failed or {}),
         )
 
-    def counts(self, trial: Trial) -> bool:
+    def counts(self, trial: TrialRecord) -> bool:
         """Whether the trial counts; one that nothing is known of does not."""
         known = self.validity.get(trial.trial)
         return known is not None and known.valid

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.evidence.run_directory import Trial
 from analysis.verdicts import stats
 from analysis.verdicts.claim_evidence import ClaimEvidence, sample_of, where_known
 from analysis.verdicts.observations import Observation, matches
 from harness.model.claims import Part, Quantity, Statistic
 from harness.model.findings import PartResult
 from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.manifest import TrialRecord
 
 
 def judge_part(on: ClaimEvidence, part: Part) -> PartResult:
@@ -47,7 +47,7 @@ def _obstacle(on: ClaimEvidence, quantity: Quantity) -> Reason | None:
     return None if on.observed(quantity) else Reason.MISSING_EVIDENCE
 
 
-def _why_none_counts(on: ClaimEvidence, trials: Sequence[Trial]) -> Reason:
+def _why_none_counts(on: ClaimEvidence, trials: Sequence[TrialRecord]) -> Reason:
     reasons = [
         {doubt.reason for doubt in on.evidence.validity[trial.trial].doubts}
         for trial in trials

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from analysis.evidence.run_directory import Deployment, Trial
 from analysis.verdicts import stats
 from analysis.verdicts.claim_evidence import ClaimEvidence, sample_of
 from analysis.verdicts.evidence import EVIDENCE_LINES_MAX, unit_of
 from analysis.verdicts.observations import Observation, Source, canonical, matches
 from harness.model.findings import MeasureSummary
 from harness.model.scenario import Arm
+from harness.rundir.manifest import DeploymentRecord, TrialRecord
 
 
 def sources(on: ClaimEvidence, decisive: str) -> list[Source]:
@@ -86,7 +86,7 @@ def _summary(on: ClaimEvidence, measure: str, arm: str, observed: Sequence[Obser
     )
 
 
-def reservations(on: ClaimEvidence, trials: Sequence[Trial], counting: Sequence[Trial]) -> tuple[str, ...]:
+def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Sequence[TrialRecord]) -> tuple[str, ...]:
     """How far the finding carries, and which trials do not count, in words."""
     run = on.evidence.run
     said = [f"{len(counting)} of {len(trials)} trials count"]
@@ -105,7 +105,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[Trial], counting: Sequence[
     if run.manifest.effort == "quick":
         said.append("a reduced number of trials (quick effort)")
     host = run.manifest.host
-    said.append(f"Java {host.get('java', 'unknown')} on {host.get('cores', 'an unknown number of')} shared cores")
+    said.append(f"Java {host.java or 'unknown'} on {host.cores or 'an unknown number of'} shared cores")
     deployments = [found for trial in counting if (found := run.deployment(trial.deployment)) is not None]
     said.extend(dict.fromkeys(map(_settings_words, deployments)))
     committed = run.manifest.rules.get(on.claim.id)
@@ -114,7 +114,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[Trial], counting: Sequence[
     return tuple(item for item in said if item)
 
 
-def _settings_words(deployment: Deployment) -> str:
+def _settings_words(deployment: DeploymentRecord) -> str:
     conf, properties = deployment.conf, deployment.properties
     scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]

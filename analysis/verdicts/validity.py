@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import get_args
 
-from analysis.evidence.run_directory import FREEZE
 from analysis.evidence.trials import OWNERS_END, TrialFacts
 from analysis.verdicts.evidence import Doubt, TrialValidity
 from harness.model.faults import HeldFault
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason
+from harness.rundir.manifest import FREEZE
 
 WALL_STEP_MS_MAX = 50.0
 """Slewing moves the clock by at most 5 ms in the 10 s between two anchors; more than this is a step."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.clients.java import ConsumerSpec, JavaClient
 from harness.errors import WaitTimeout
 from harness.generator.load_run import DAY_S, GROUP, LoadRun
-from harness.rundir.run import TrialDirectory
+from harness.rundir.writing import TrialDirectory
 from harness.wait import NotYet, wait_until
 
 SETTLE_S_MAX = 90.0

@@ -11,7 +11,7 @@ from harness.generator.target import Target
 from harness.leases.leases import Leases
 from harness.releases.java import Java
 from harness.rundir.manifest import TrialRecord
-from harness.rundir.run import RunDirectory
+from harness.rundir.writing import RunWriter
 
 LOAD = "load"
 """The incident, the trial and the deployment of a load's run directory: there is one of each."""
@@ -35,7 +35,7 @@ class Progress:
 class LoadRun:
     """Everything that a load needs. ``wait_for`` counts Locust workers, our own and those of other machines."""
 
-    run: RunDirectory
+    run: RunWriter
     record: TrialRecord
     target: Target
     options: LoadOptions

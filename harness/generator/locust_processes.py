@@ -19,7 +19,7 @@ from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
-from harness.rundir.run import TrialDirectory
+from harness.rundir.writing import TrialDirectory
 
 LOCUST_PROCESS = "harness.generator.locust_process"
 ROUTE_CHECK_S = 5.0

@@ -14,7 +14,7 @@ from harness.generator.locust_processes import LocustProcesses
 from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.rundir.events import EventLog
 from harness.rundir.files import write_json
-from harness.rundir.run import TrialDirectory
+from harness.rundir.writing import TrialDirectory
 
 
 def run_load(load: LoadRun) -> None:

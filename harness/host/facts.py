@@ -14,7 +14,7 @@ from harness.host.abilities import cgroup_version
 from harness.host.cores import usable_cores
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from harness.rundir.files import JsonValue
+from harness.rundir.manifest import HostRecord
 
 
 def host_of_plan() -> Host:
@@ -22,19 +22,19 @@ def host_of_plan() -> Host:
     return Host(cores=usable_cores(), memory_mb=psutil.virtual_memory().available // 2**20)
 
 
-def manifest_facts(java: Java) -> dict[str, JsonValue]:
+def manifest_facts(java: Java) -> HostRecord:
     """What a reader needs to judge how far figures carry."""
-    return {
-        "cores": usable_cores(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "kernel": platform.release(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "java": java.version,
-        "java_source": java.source,
-        "cgroup": cgroup_version(),
-        "load_before": os.getloadavg()[0],
-    }
+    return HostRecord(
+        cores=usable_cores(),
+        memory_bytes=psutil.virtual_memory().total,
+        kernel=platform.release(),
+        system=platform.platform(),
+        python=platform.python_version(),
+        java=java.version,
+        java_source=java.source,
+        cgroup=cgroup_version(),
+        load_before=os.getloadavg()[0],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

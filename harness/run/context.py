@@ -13,7 +13,7 @@ from harness.host.cores import usable_cores
 from harness.leases.leases import Leases
 from harness.plan.schedule import CLIENT_BOOTS_PER_CORE
 from harness.releases.java import Java
-from harness.rundir.run import RunDirectory
+from harness.rundir.writing import RunWriter
 
 
 class Observer(Protocol):
@@ -43,7 +43,7 @@ StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 class RunContext:
     """What all trials of a run share."""
 
-    run: RunDirectory
+    run: RunWriter
     leases: Leases
     java: Java
     start_cluster: StartCluster

@@ -37,7 +37,7 @@ from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
 from harness.rundir.events import Phase
 from harness.rundir.manifest import DeploymentRecord, NodeRecord, TrialRecord, TrialStatus
-from harness.rundir.run import RunDirectory
+from harness.rundir.writing import RunWriter
 from harness.trial import LoadSession, TrialContext
 
 PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")
@@ -79,7 +79,7 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
     return Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
 
 
-def _unused_name(run: RunDirectory, name: str) -> str:
+def _unused_name(run: RunWriter, name: str) -> str:
     """A resumed run boots a deployment again; its folder must not mix with the earlier one's."""
     candidate, number = name, 1
     while run.deployment(candidate).path.exists():

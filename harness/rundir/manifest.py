@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Literal
 
 from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
-from harness.rundir.files import JsonValue
-from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.decode import read_document
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
 TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
+
+FREEZE = "freeze"
+"""The injection that freezes the store's file system."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostRecord:
+    """The machine that a run was made on, as far as a reader needs it to judge how far figures carry."""
+
+    cores: int | None = None
+    memory_bytes: int | None = None
+    kernel: str = ""
+    system: str = ""
+    python: str = ""
+    java: str = ""
+    java_source: str = ""
+    cgroup: str = ""
+    load_before: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +50,7 @@ class Manifest:
     backend: str
     effort: Literal["quick", "full"]
     rules: Mapping[str, str]
-    host: Mapping[str, JsonValue]
+    host: HostRecord
     trials: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     status: RunStatus = "running"
@@ -89,7 +104,7 @@ class DeploymentRecord:
     incident: str
     release: str
     index: int
-    topology: Mapping[str, JsonValue]
+    topology: Mapping[str, str | int]
     logging: Literal["lab", "stock"]
     log_zone: str
     nodes: tuple[NodeRecord, ...] = ()
@@ -99,50 +114,33 @@ class DeploymentRecord:
     jvm: tuple[str, ...] = ()
     timer_slack_ms: float = 0.0
 
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """What its brokers read from their broker.conf."""
+        return self.settings.get("conf", {})
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The system properties of its brokers' JVMs."""
+        return self.settings.get("properties", {})
+
 
 def read_manifest(run_path: Path) -> Manifest:
     """Raises RunDirectoryError when this is not a run directory, or one of another schema."""
     if not (run_path / "manifest.json").is_file():
+        why = "it has no manifest.json" if run_path.is_dir() else "there is no such folder"
         raise RunDirectoryError(
-            f"{run_path} is not a run directory: it has no manifest.json",
+            f"{run_path} is not a run directory: {why}",
             advice="Give the folder that `mqlab verify` named when it started.",
         )
-    return _read(Manifest, run_path / "manifest.json")
+    return read_document(Manifest, run_path / "manifest.json")
 
 
 def read_trial(path: Path) -> TrialRecord:
     """Read a trial.json. Raises RunDirectoryError."""
-    return _read(TrialRecord, path)
+    return read_document(TrialRecord, path)
 
 
 def read_deployment(path: Path) -> DeploymentRecord:
     """Read a deployment.json. Raises RunDirectoryError."""
-    record = _read(DeploymentRecord, path)
-    nodes = cast(tuple[Mapping[str, object], ...], record.nodes)
-    return dataclasses.replace(record, nodes=tuple(_build(NodeRecord, node, path) for node in nodes))
-
-
-_Value = TypeVar("_Value", Manifest, TrialRecord, DeploymentRecord, NodeRecord)
-
-
-def _read(kind: type[_Value], path: Path) -> _Value:
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
-    schema = value.get("schema") if isinstance(value, dict) else None
-    if schema != RUN_SCHEMA:
-        raise RunDirectoryError(
-            f"{path} has schema {schema!r}, and this version reads {RUN_SCHEMA}",
-            advice="Read it with the version of the lab that wrote it; the manifest names the commit.",
-        )
-    return _build(kind, value, path)
-
-
-def _build(kind: type[_Value], value: Mapping[str, object], path: Path) -> _Value:
-    known = {item.name for item in dataclasses.fields(kind)}
-    values = {name: tuple(v) if isinstance(v, list) else v for name, v in value.items() if name in known}
-    try:
-        return kind(**values)  # type: ignore[arg-type]
-    except TypeError as error:
-        raise RunDirectoryError(f"{path} is not a whole {kind.__name__}: {error}") from error
+    return read_document(DeploymentRecord, path)

@@ -18,8 +18,8 @@ from harness.plan.schedule import Wish, make_plan
 from harness.releases.java import find_java
 from harness.run.context import RunContext
 from harness.run.run_plan import run_plan
-from harness.rundir.manifest import Manifest
-from harness.rundir.run import RunDirectory
+from harness.rundir.manifest import HostRecord, Manifest
+from harness.rundir.writing import RunWriter
 
 STALL_MS = 3000
 KILL_AFTER_S = {"inject": 1.0}
@@ -73,11 +73,11 @@ def main(phase: str, folder: Path, way: str) -> None:
         backend="local",
         effort="quick",
         rules={claim.id: claim.rule_hash() for claim in scenario.claims},
-        host={"cores": 2},
+        host=HostRecord(cores=2),
         trials=tuple(trial.id for _, trial in plan.trials()),
     )
     java = find_java()
-    with Leases.open(folder / "state") as leases, RunDirectory.create(folder / "run", manifest) as run:
+    with Leases.open(folder / "state") as leases, RunWriter.create(folder / "run", manifest) as run:
         context = RunContext(
             run=run,
             leases=leases,

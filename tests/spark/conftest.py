@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.evidence.run_directory import read_run_directory
 from analysis.observe import showing_everything
 from analysis.pipeline import analyze_in
 from analysis.spark import SparkPlace, spark_session
@@ -22,6 +21,7 @@ from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
+from harness.rundir.reading import read_run_directory
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from analysis.checkers.locks import handover
-from analysis.evidence.run_directory import read_run_directory
 from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.judge import findings
+from harness.rundir.reading import read_run_directory
 
 pytestmark = pytest.mark.spark
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from analysis.evidence.run_directory import read_run_directory
 from analysis.load.judge import judge_load_in
+from harness.rundir.reading import read_run_directory
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.evidence.run_directory import Manifest, RunDirectory, Trial
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.judge import finding
 from analysis.verdicts.observations import Observation, Source
@@ -18,6 +17,8 @@ from harness.model.findings import PartResult
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.manifest import HostRecord, Manifest, TrialRecord
+from harness.rundir.reading import RunDirectory
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
@@ -89,8 +90,8 @@ def _seen(arm: str, at: int, value: float, censored: bool, *, rate: int = 0) -> 
     )
 
 
-def _trial(item: Observation) -> Trial:
-    return Trial(
+def _trial(item: Observation) -> TrialRecord:
+    return TrialRecord(
         trial=item.trial,
         incident="i",
         arm=item.arm,
@@ -101,6 +102,7 @@ def _trial(item: Observation) -> Trial:
         injection="none",
         deployment=item.block,
         repetition=1,
+        seed=1,
         topic="",
         groups=(),
         live_conf={},
@@ -110,9 +112,12 @@ def _trial(item: Observation) -> Trial:
     )
 
 
-def _run(trials: Sequence[Trial]) -> RunDirectory:
+def _run(trials: Sequence[TrialRecord]) -> RunDirectory:
     manifest = Manifest(
         run="r",
+        created="",
+        command="",
+        dirty=False,
         commit="",
         seed=7,
         incidents=("i",),
@@ -123,8 +128,7 @@ def _run(trials: Sequence[Trial]) -> RunDirectory:
         trials=tuple(trial.trial for trial in trials),
         client_releases={},
         rules={},
-        host={},
-        document={},
+        host=HostRecord(),
     )
     return RunDirectory(path=Path("r"), manifest=manifest, trials=tuple(trials), deployments=())
 

@@ -17,8 +17,8 @@ from harness.paths import PACKAGES
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.lines import cut_padding
-from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord, read_manifest
-from harness.rundir.run import RunDirectory
+from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord, read_manifest
+from harness.rundir.writing import RunWriter
 
 MANIFEST = Manifest(
     run="20261121T081500Z-ab12",
@@ -33,7 +33,7 @@ MANIFEST = Manifest(
     backend="local",
     effort="quick",
     rules={"BUSY-09": "f00d"},
-    host={"cores": 2, "memory_bytes": 1 << 34, "kernel": "6.1", "java": "17.0.15", "java_source": "path"},
+    host=HostRecord(cores=2, memory_bytes=1 << 34, kernel="6.1", java="17.0.15", java_source="path"),
     trials=("t-1", "t-2"),
 )
 
@@ -86,7 +86,7 @@ def fields(path: Path) -> list[str]:
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         trial = run.make_trial(TRIAL)
         deployment = run.make_deployment(DEPLOYMENT)
         assert read_manifest(run.path) == MANIFEST
@@ -96,7 +96,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 
 
 def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         run.make_trial(TRIAL)
         run.make_deployment(DEPLOYMENT).node_folder("broker-a")
     path = tmp_path / "run"
@@ -112,7 +112,7 @@ def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: 
 
 
 def test_the_manifest_follows_the_run(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         run.set_trials(("t-1", "t-1-again"))
         run.add_note("cores shared")
         run.add_note("cores shared")
@@ -122,10 +122,10 @@ def test_the_manifest_follows_the_run(tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         run.make_trial(TRIAL).write(dataclasses.replace(TRIAL, status="complete"))
         run.set_status("interrupted")
-    with RunDirectory.open(tmp_path / "run") as run:
+    with RunWriter.open(tmp_path / "run") as run:
         assert run.manifest.status == "interrupted"
         assert run.trials()[TRIAL.trial].status == "complete"
         run.set_status("complete")
@@ -134,10 +134,10 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
 
 def test_two_runs_in_one_folder_exclude_each_other_and_the_second_names_the_first(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from harness.rundir.run import RunDirectory\n"
-        "run = RunDirectory.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from harness.rundir.writing import RunWriter\n"
+        "run = RunWriter.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
     )
-    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    RunWriter.create(tmp_path / "run", MANIFEST).close()
     other = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "run")],
         env={**os.environ, "PYTHONPATH": str(PACKAGES)},
@@ -148,28 +148,28 @@ def test_two_runs_in_one_folder_exclude_each_other_and_the_second_names_the_firs
         assert other.stdout is not None
         assert other.stdout.readline() == b"open\n"
         with pytest.raises(RunDirectoryError, match=rf"in use by another run \(process {other.pid}\)"):
-            RunDirectory.open(tmp_path / "run")
+            RunWriter.open(tmp_path / "run")
         with pytest.raises(RunDirectoryError, match=str(other.pid)):
-            RunDirectory.create(tmp_path / "run", MANIFEST)
+            RunWriter.create(tmp_path / "run", MANIFEST)
     finally:
         other.send_signal(signal.SIGKILL)
         other.communicate()
     # The lock went with the process: nothing has to be cleaned by hand.
-    RunDirectory.open(tmp_path / "run").close()
+    RunWriter.open(tmp_path / "run").close()
 
 
 def test_one_process_cannot_open_a_run_twice_either(tmp_path: Path) -> None:
     with (
-        RunDirectory.create(tmp_path / "run", MANIFEST),
+        RunWriter.create(tmp_path / "run", MANIFEST),
         pytest.raises(RunDirectoryError, match=f"process {os.getpid()}"),
     ):
-        RunDirectory.open(tmp_path / "run")
+        RunWriter.open(tmp_path / "run")
 
 
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:
-    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    RunWriter.create(tmp_path / "run", MANIFEST).close()
     with pytest.raises(RunDirectoryError, match="holds a run already") as caught:
-        RunDirectory.create(tmp_path / "run", dataclasses.replace(MANIFEST, seed=8))
+        RunWriter.create(tmp_path / "run", dataclasses.replace(MANIFEST, seed=8))
     assert "--resume" in caught.value.advice
     assert read_manifest(tmp_path / "run").seed == 7
 
@@ -177,14 +177,14 @@ def test_a_run_is_never_written_over(tmp_path: Path) -> None:
 def test_a_folder_with_other_things_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("")
     with pytest.raises(RunDirectoryError, match=r"not empty \(thesis.tex\)"):
-        RunDirectory.create(tmp_path, MANIFEST)
+        RunWriter.create(tmp_path, MANIFEST)
 
 
 @pytest.mark.parametrize("name", ["nothing", "file"])
 def test_what_is_no_run_directory_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RunDirectoryError, match=r"is not a run directory"):
-        RunDirectory.open(tmp_path / name)
+        RunWriter.open(tmp_path / name)
     assert not (tmp_path / "nothing").exists()
 
 
@@ -193,21 +193,21 @@ def test_what_is_no_run_directory_is_refused(tmp_path: Path, name: str) -> None:
     [
         ('{"schema": 2}', "schema 2, and this version reads 1"),
         ("{}", "schema None"),
-        ("[1]", "schema None"),
-        ('{"schema": 1, "run": "x"}', "not a whole Manifest"),
+        ("[1]", "holds no JSON object"),
+        ('{"schema": 1, "run": "x"}', "not a whole Manifest: it lacks created"),
         ('{"schema": 1, "ru', "cannot be read"),
         ("\ufffe", "cannot be read"),
     ],
 )
 def test_a_manifest_of_another_schema_or_a_damaged_one_is_refused(tmp_path: Path, content: str, message: str) -> None:
-    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    RunWriter.create(tmp_path / "run", MANIFEST).close()
     (tmp_path / "run" / "manifest.json").write_text(content)
     with pytest.raises(RunDirectoryError, match=message):
-        RunDirectory.open(tmp_path / "run")
+        RunWriter.open(tmp_path / "run")
 
 
 def test_fields_that_were_added_later_are_ignored(tmp_path: Path) -> None:
-    RunDirectory.create(tmp_path / "run", MANIFEST).close()
+    RunWriter.create(tmp_path / "run", MANIFEST).close()
     path = tmp_path / "run" / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "weather": "fine"}))
     assert read_manifest(tmp_path / "run") == MANIFEST
@@ -216,7 +216,7 @@ def test_fields_that_were_added_later_are_ignored(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b"])
 def test_a_trial_cannot_leave_the_run_directory(tmp_path: Path, name: str) -> None:
     with (
-        RunDirectory.create(tmp_path / "run", MANIFEST) as run,
+        RunWriter.create(tmp_path / "run", MANIFEST) as run,
         pytest.raises(RunDirectoryError, match="name of a folder"),
     ):
         run.make_trial(dataclasses.replace(TRIAL, trial=name))
@@ -226,7 +226,7 @@ def test_a_full_disk_leaves_the_old_manifest(tmp_path: Path, monkeypatch: pytest
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(DiskFullError, match=r"manifest\.json"):
             run.set_status("complete")
@@ -249,7 +249,7 @@ def test_run_ids_sort_by_time_and_differ() -> None:
 
 
 def test_what_an_earlier_attempt_recorded_is_kept_apart_from_the_next(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", MANIFEST) as run:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         for attempt in range(3):
             directory = run.make_trial(TRIAL)
             directory.history_path("producer").write_text(f"{attempt}\n")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.evidence.run_directory import Deployment, Manifest, RunDirectory, Trial
 from analysis.verdicts import stats
 from analysis.verdicts.evidence import Doubt, Evidence, TrialValidity, unit_of, without_evidence
 from analysis.verdicts.judge import finding, findings
@@ -20,6 +19,8 @@ from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, TrialRecord
+from harness.rundir.reading import RunDirectory
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
@@ -87,8 +88,10 @@ def _scenario(claim: Claim) -> Scenario:
     )
 
 
-def _trial(name: str, *, arm: str = "incident", params: Parameters | None = None, release: str = "4.6.0") -> Trial:
-    return Trial(
+def _trial(
+    name: str, *, arm: str = "incident", params: Parameters | None = None, release: str = "4.6.0"
+) -> TrialRecord:
+    return TrialRecord(
         trial=name,
         incident="test-incident",
         arm=arm,
@@ -99,6 +102,7 @@ def _trial(name: str, *, arm: str = "incident", params: Parameters | None = None
         injection="signal",
         deployment="d1",
         repetition=1,
+        seed=1,
         topic="T",
         groups=(),
         live_conf={},
@@ -108,9 +112,12 @@ def _trial(name: str, *, arm: str = "incident", params: Parameters | None = None
     )
 
 
-def _run(trials: Sequence[Trial], rules: Mapping[str, str] | None = None) -> RunDirectory:
+def _run(trials: Sequence[TrialRecord], rules: Mapping[str, str] | None = None) -> RunDirectory:
     manifest = Manifest(
         run="r",
+        created="",
+        command="",
+        dirty=False,
         commit="abc",
         seed=7,
         incidents=("test-incident",),
@@ -121,24 +128,24 @@ def _run(trials: Sequence[Trial], rules: Mapping[str, str] | None = None) -> Run
         trials=tuple(trial.trial for trial in trials),
         client_releases={},
         rules=rules or {},
-        host={"java": "17.0.15", "cores": 2},
-        document={},
+        host=HostRecord(java="17.0.15", cores=2),
     )
-    deployment = Deployment(
+    deployment = DeploymentRecord(
         deployment="d1",
         incident="test-incident",
         release="4.6.0",
+        index=1,
+        topology={},
         logging="lab",
         log_zone="UTC",
         nodes=(),
-        conf={"mappedFileSizeCommitLog": "64m"},
-        properties={},
+        settings={"conf": {"mappedFileSizeCommitLog": "64m"}},
     )
     return RunDirectory(path=Path("/r"), manifest=manifest, trials=tuple(trials), deployments=(deployment,))
 
 
 def _seen(
-    trial: Trial,
+    trial: TrialRecord,
     value: float,
     *,
     unit: str,
@@ -164,7 +171,7 @@ def _seen(
 def _judge(
     claim: Claim,
     observed: Sequence[Observation],
-    trials: Sequence[Trial],
+    trials: Sequence[TrialRecord],
     *,
     doubts: Mapping[str, tuple[Doubt, ...]] | None = None,
     failed: Mapping[str, str] | None = None,
@@ -174,7 +181,7 @@ def _judge(
     return finding(claim, _scenario(claim), "4.6.0", evidence)
 
 
-def _values(trial: Trial, values: Sequence[float], **more: object) -> list[Observation]:
+def _values(trial: TrialRecord, values: Sequence[float], **more: object) -> list[Observation]:
     return [_seen(trial, value, unit=f"u{index}", **more) for index, value in enumerate(values)]  # type: ignore[arg-type]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from analysis.evidence.run_directory import Trial, read_run_directory
 from analysis.evidence.trials import TrialFacts
 from analysis.verdicts import validity
 from harness.errors import RunDirectoryError
@@ -17,6 +17,8 @@ from harness.model.faults import AppendStall, Fault, KillOwners, NetworkCut, NoF
 from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason
+from harness.rundir.manifest import HostRecord, TrialRecord
+from harness.rundir.reading import read_run_directory
 
 S = 1_000_000_000
 
@@ -24,11 +26,14 @@ MANIFEST: dict[str, object] = {
     "schema": 1,
     "run": "r1",
     "created": "2026-11-21T08:15:00Z",
+    "command": "mqlab verify append-stall",
     "commit": "abc",
     "dirty": False,
     "seed": 7,
     "incidents": ["append-stall"],
     "releases": ["4.6.0"],
+    "client_releases": {"4.6.0": "4.6.0"},
+    "rules": {},
     "backend": "local",
     "effort": "quick",
     "status": "interrupted",
@@ -43,10 +48,26 @@ TRIAL: dict[str, object] = {
     "arm": "incident",
     "params": {"stall_ms": 450},
     "release": "4.6.0",
+    "client": "java 4.6.0",
+    "backend": "local",
+    "injection": "byteman",
     "deployment": "d1",
     "repetition": 1,
+    "seed": 1,
+    "topic": "T1",
     "status": "complete",
-    "live_conf": {"waitTimeMillsInSendQueue": 400},
+    "live_conf": {"waitTimeMillsInSendQueue": "400"},
+}
+DEPLOYMENT: dict[str, object] = {
+    "schema": 1,
+    "deployment": "d1",
+    "incident": "append-stall",
+    "release": "4.6.0",
+    "index": 1,
+    "topology": {"name": "one-broker", "masters": 1},
+    "logging": "lab",
+    "log_zone": "GMT+8",
+    "settings": {"conf": {"brokerRole": "ASYNC_MASTER"}},
 }
 
 
@@ -58,15 +79,16 @@ def _write(path: Path, value: object) -> None:
 def test_an_interrupted_run_is_read_and_what_is_missing_is_told(tmp_path: Path) -> None:
     _write(tmp_path / "manifest.json", MANIFEST)
     _write(tmp_path / "trials/t1/trial.json", TRIAL)
-    _write(tmp_path / "deployments/d1/deployment.json", {"schema": 1, "release": "4.6.0", "log_zone": "GMT+8"})
+    _write(tmp_path / "deployments/d1/deployment.json", DEPLOYMENT)
     run = read_run_directory(tmp_path)
     assert [trial.trial for trial in run.trials] == ["t1"]
     assert run.trials[0].live_conf == {"waitTimeMillsInSendQueue": "400"}
     assert run.trials[0].params == {"stall_ms": 450}
-    assert (run.manifest.seed, run.manifest.host) == (7, {"cores": 2})
+    assert (run.manifest.seed, run.manifest.host) == (7, HostRecord(cores=2))
     deployment = run.deployment("d1")
     assert deployment is not None
     assert deployment.log_zone == "GMT+8"
+    assert (deployment.conf, deployment.properties) == ({"brokerRole": "ASYNC_MASTER"}, {})
     assert run.deployment("d2") is None
     assert run.problems == ("1 of 2 planned trials left nothing: t2",)
 
@@ -81,13 +103,45 @@ def test_a_half_written_trial_is_a_problem_and_no_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("file", "value", "words"),
+    [
+        ("trials/t1/trial.json", {**TRIAL, "live_conf": {"a": 400}}, "live_conf.a is 400, not a string"),
+        (
+            "trials/t1/trial.json",
+            {**TRIAL, "params": {"a": [1]}},
+            r"params.a is \[1\], not a whole number or a number or a",
+        ),
+        (
+            "trials/t1/trial.json",
+            {**TRIAL, "status": "lost"},
+            "status is 'lost', not one of planned, running, complete",
+        ),
+        ("trials/t1/trial.json", {**TRIAL, "groups": "g0"}, "groups is 'g0', not a list"),
+        ("trials/t1/trial.json", {**TRIAL, "repetition": True}, "repetition is True, not a whole number"),
+        ("deployments/d1/deployment.json", {**DEPLOYMENT, "nodes": [{"name": "a"}]}, r"nodes\[0\] lacks kind"),
+        ("deployments/d1/deployment.json", {**DEPLOYMENT, "nodes": ["a"]}, r"nodes\[0\] is 'a', not an object"),
+        ("deployments/d1/deployment.json", {**DEPLOYMENT, "schema": 3}, "has schema 3, and this version reads 1"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_a_problem_that_names_file_and_field(
+    tmp_path: Path, file: str, value: object, words: str
+) -> None:
+    _write(tmp_path / "manifest.json", {**MANIFEST, "trials": []})
+    _write(tmp_path / file, value)
+    run = read_run_directory(tmp_path)
+    assert (run.trials, run.deployments) == ((), ())
+    (problem,) = run.problems
+    assert re.search(rf"{file} .*{words}", problem)
+
+
+@pytest.mark.parametrize(
     ("manifest", "words"),
     [
         ({**MANIFEST, "schema": 2}, "schema 2"),
         ({key: value for key, value in MANIFEST.items() if key != "schema"}, "schema None"),
-        ({key: value for key, value in MANIFEST.items() if key != "seed"}, "lacks 'seed'"),
-        ({**MANIFEST, "releases": "4.6.0"}, "'releases' is '4.6.0', not a list"),
-        ({**MANIFEST, "host": []}, "'host' is [], not an object"),
+        ({key: value for key, value in MANIFEST.items() if key != "seed"}, "it lacks seed"),
+        ({**MANIFEST, "releases": "4.6.0"}, "releases is '4.6.0', not a list"),
+        ({**MANIFEST, "host": []}, "host is [], not an object"),
         ([], "holds no JSON object"),
     ],
 )
@@ -149,7 +203,7 @@ def _facts(
     injection: str = "",
     **changed: object,
 ) -> TrialFacts:
-    trial = Trial(
+    trial = TrialRecord(
         trial="t1",
         incident=incident,
         arm=arm,
@@ -160,6 +214,7 @@ def _facts(
         injection=injection,
         deployment="d1",
         repetition=1,
+        seed=1,
         topic="T",
         groups=("g0",),
         live_conf={},

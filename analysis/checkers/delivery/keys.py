@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from analysis.evidence.run_directory import RunDirectory
+from harness.rundir.reading import RunDirectory
 
 _RECORDS = StructType(
     [

@@ -12,9 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, observations, together
-from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import frame_of
 from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX
+from harness.rundir.reading import RunDirectory
 
 INCIDENT = "dead-letter"
 FIRST_RETRY_LEVEL = 3

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, observations
-from analysis.evidence.run_directory import RunDirectory
 from analysis.evidence.tables import frame_of
 from analysis.logs.files import rotated_name
+from harness.rundir.reading import RunDirectory
 
 NAMES = ("storeerr.log", "storeerror.log", "lock.log", "store.log", "broker.log", "filter.log")
 

@@ -121,12 +121,12 @@ class DeploymentDirectory:
         write_json(self.path / "deployment.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(record)})
 
 
-class RunDirectory:
+class RunWriter:
     """A run directory that this process writes. Nobody else can open it for writing until ``close``.
 
     ::
 
-        with RunDirectory.create(Path("runs") / manifest.run, manifest) as run:
+        with RunWriter.create(Path("runs") / manifest.run, manifest) as run:
             trial = run.make_trial(TrialRecord(...))
             with trial.open_events() as events, events.phase("up"):
                 ...
@@ -140,7 +140,7 @@ class RunDirectory:
         self._lock = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, manifest: Manifest) -> RunDirectory:
+    def create(cls, path: Path, manifest: Manifest) -> RunWriter:
         """Make a new run directory, in an empty or a new folder. Raises RunDirectoryError, DiskFullError."""
         with _locked_on_success(path) as lock:
             if (path / "manifest.json").exists():
@@ -159,14 +159,14 @@ class RunDirectory:
             return run
 
     @classmethod
-    def open(cls, path: Path) -> RunDirectory:
+    def open(cls, path: Path) -> RunWriter:
         """Open an existing run directory to go on with it. Raises RunDirectoryError."""
         read_manifest(path)
         with _locked_on_success(path) as lock:
             # Read again under the lock: another run may have written in between.
             return cls(path, lock, read_manifest(path))
 
-    def __enter__(self) -> RunDirectory:
+    def __enter__(self) -> RunWriter:
         return self
 
     def __exit__(

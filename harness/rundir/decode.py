@@ -1,0 +1,179 @@
+"""From parsed JSON to frozen dataclasses, with the place of a mistake in words.
+
+A dataclass is the schema. A key that it does not know is ignored, since a later writer may add one. A key that it needs
+and that is absent, or a value of another kind, is an error that names where in the document it stands.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from cattrs import BaseValidationError, Converter
+from cattrs.cols import homogenous_tuple_structure_factory, is_mapping, mapping_structure_factory
+from cattrs.errors import ClassValidationError, IterableValidationError
+from cattrs.gen import make_dict_structure_fn
+
+from harness.errors import RunDirectoryError
+from harness.rundir.layout import RUN_SCHEMA
+
+T = TypeVar("T")
+
+Hook = Callable[[Any, Any], Any]
+
+
+class DecodeError(ValueError):
+    """A value is not what the schema says; the message names its place, such as ``findings[3].verdict``."""
+
+
+def decode(kind: type[T], value: object, where: str = "") -> T:
+    """``value`` (what ``json.load`` gives) as a ``kind``; raises :class:`DecodeError`."""
+    try:
+        return _CONVERTER.structure(value, kind)
+    except (BaseValidationError, DecodeError) as error:
+        raise DecodeError(_words(error, where)) from error
+
+
+def read_document(kind: type[T], path: Path) -> T:
+    """A JSON object of a file, with this schema's number. Raises RunDirectoryError with one sentence."""
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise RunDirectoryError(f"{path} holds no JSON object")
+    if document.get("schema") != RUN_SCHEMA:
+        raise RunDirectoryError(
+            f"{path} has schema {document.get('schema')!r}, and this version reads {RUN_SCHEMA}",
+            advice="Read it with the version of the lab that wrote it; the manifest names the commit.",
+        )
+    try:
+        return decode(kind, document)
+    except DecodeError as error:
+        raise RunDirectoryError(f"{path} is not a whole {kind.__name__}: {error}") from error
+
+
+def _words(error: Exception, place: str) -> str:
+    """The first mistake that cattrs found, in words."""
+    if isinstance(error, ClassValidationError):
+        noted, other = error.group_exceptions()
+        if not noted:
+            return _words(other[0], place)
+        inner, note = noted[0]
+        if isinstance(inner, KeyError):
+            return f"{place or 'it'} lacks {note.name}"
+        return _words(inner, f"{place}.{note.name}".lstrip("."))
+    if isinstance(error, IterableValidationError):
+        inner, item = error.group_exceptions()[0][0]
+        return _words(inner, f"{place}[{item.index}]" if isinstance(item.index, int) else f"{place}.{item.index}")
+    return f"{place} {error}".lstrip()
+
+
+def _is_not(value: object, wanted: str) -> DecodeError:
+    text = repr(value)
+    return DecodeError(f"is {text if len(text) <= 60 else f'{text[:57]}...'}, not {wanted}")
+
+
+_SCALARS: Mapping[type, str] = {
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    NoneType: "null",
+}
+
+
+def _scalar(value: object, kind: type) -> object:
+    # JSON has one kind of number: a whole one is a fine float. True and false are not numbers.
+    if type(value) is kind:
+        return value
+    if kind is float and type(value) is int:
+        return float(value)
+    raise _is_not(value, _SCALARS[kind])
+
+
+def _member(value: Any, kind: type[StrEnum]) -> StrEnum:
+    return kind(_one_of(value, [str(member) for member in kind]))
+
+
+def _literal(value: object, kind: object) -> object:
+    return _one_of(value, get_args(kind))
+
+
+def _one_of(value: T, allowed: Sequence[object]) -> T:
+    if value not in allowed:
+        raise _is_not(value, f"one of {', '.join(map(str, allowed))}")
+    return value
+
+
+def _is_scalars(kind: Any) -> bool:
+    """Whether it is a union of scalars such as a parameter's value."""
+    members = get_args(kind)
+    return get_origin(kind) not in (tuple, Literal) and len(members) > 1 and all(one in _SCALARS for one in members)
+
+
+def _one_of_scalars(value: object, kind: Any) -> object:
+    members = get_args(kind)
+    if type(value) in members:
+        return value
+    if type(value) is int and float in members:
+        return float(value)
+    raise _is_not(value, " or ".join(_SCALARS[one] for one in members))
+
+
+def _from(json_kind: type, wanted: str, hook: Hook) -> Hook:
+    """A hook that is not asked about a value of another kind of JSON."""
+
+    def checked(value: object, kind: Any) -> object:
+        if not isinstance(value, json_kind):
+            raise _is_not(value, wanted)
+        return hook(value, kind)
+
+    return checked
+
+
+def _is_a(origin: object) -> Callable[[Any], bool]:
+    return lambda kind: get_origin(kind) is origin
+
+
+def _mapping(kind: Any, converter: Converter) -> Hook:
+    return _from(dict, "an object", mapping_structure_factory(kind, converter))
+
+
+def _dataclass(kind: Any, converter: Converter) -> Hook:
+    return _from(dict, "an object", make_dict_structure_fn(kind, converter))
+
+
+def _tuple(kind: Any, converter: Converter) -> Hook:
+    members = get_args(kind)
+    if members[-1] is Ellipsis:
+        return _from(list, "a list", homogenous_tuple_structure_factory(kind, converter))
+
+    def fixed(value: list[object], _: object) -> tuple[object, ...]:
+        if len(value) != len(members):
+            raise DecodeError(f"has {len(value)} values, but must have {len(members)}")
+        return tuple(converter.structure(item, member) for item, member in zip(value, members, strict=True))
+
+    return _from(list, "a list", fixed)
+
+
+def _converter() -> Converter:
+    made = Converter()
+    for kind in _SCALARS:
+        made.register_structure_hook(kind, _scalar)
+    made.register_structure_hook(StrEnum, _member)
+    made.register_structure_hook_func(_is_a(Literal), _literal)
+    made.register_structure_hook_func(lambda kind: kind is object, lambda value, _: value)
+    made.register_structure_hook_func(_is_scalars, _one_of_scalars)
+    made.register_structure_hook_factory(_is_a(tuple), _tuple)
+    made.register_structure_hook_factory(is_mapping, _mapping)
+    made.register_structure_hook_factory(dataclasses.is_dataclass, _dataclass)
+    return made
+
+
+_CONVERTER = _converter()
