@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.files import write_atomically
 from analysis.ledger import markdown
 from analysis.ledger.ledger import Ledger, LedgerUpdate, ledger_json, ledger_of, load_ledger, ordered, run_of
 from analysis.verdicts.document import ReportData, load_report_data
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
+from harness.rundir.files import replace_file
 
 
 def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) -> LedgerUpdate:
@@ -38,12 +38,12 @@ def update_ledger(target_json: Path, target_md: Path, run_dirs: Sequence[Path]) 
     ledger = ordered(
         runs=[*before.runs, *(run_of(data.manifest) for data in runs)], claims=claims, findings={**old, **new}.values()
     )
-    write_atomically(target_json, ledger_json(ledger))
-    write_atomically(target_md, markdown.ledger_index(ledger))
+    replace_file(target_json, ledger_json(ledger))
+    replace_file(target_md, markdown.ledger_index(ledger))
     pages = target_md.parent / markdown.PAGES
     pages.mkdir(exist_ok=True)
     for name, text in markdown.ledger_pages(ledger).items():
-        write_atomically(pages / name, text)
+        replace_file(pages / name, text)
     cells = [finding.cell() for finding in ledger.findings]
     return LedgerUpdate(
         ledger=ledger,
@@ -64,7 +64,7 @@ def rewrite_readme(readme: Path, ledger: Ledger) -> bool:
     after = markdown.between_markers(before, table, str(readme))
     if after == before:
         return False
-    write_atomically(readme, after)
+    replace_file(readme, after)
     return True
 
 

@@ -24,6 +24,7 @@ from analysis.load.properties import Property
 from analysis.logs.tables import load_logs
 from analysis.spark import SparkPlace, closing_session
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
+from harness.rundir.files import replace_file
 from harness.rundir.reading import RunDirectory, read_run_directory
 
 
@@ -118,5 +119,5 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
         locust_requests=requests,
         locust_failures=failures,
     )
-    (folder / "load.json").write_text(json.dumps(asdict(judged), indent=1) + "\n")
+    replace_file(folder / "load.json", json.dumps(asdict(judged), indent=1) + "\n")
     return judged

@@ -21,6 +21,7 @@ from analysis.verdicts.observations import Observation
 from harness.model.cells import Parameters
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
+from harness.rundir.files import replace_file
 from harness.rundir.layout import RUN_SCHEMA
 
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -37,9 +38,7 @@ _BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
 
 def write_json(path: Path, value: Json) -> None:
     """Replace the file as a whole; numbers that JSON does not have become null."""
-    draft = path.with_name(path.name + ".tmp")
-    draft.write_text(json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    draft.replace(path)
+    replace_file(path, json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def findings_json(findings: Sequence[Finding]) -> Json:

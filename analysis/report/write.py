@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.files import write_atomically
 from analysis.ledger import markdown
 from analysis.ledger.ledger import ledger_json, ledger_of
 from analysis.report import html
@@ -16,6 +15,7 @@ from analysis.verdicts.words import is_mismatch
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
+from harness.rundir.files import replace_file
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +41,10 @@ def write_reports(run_dir: Path) -> ReportPaths:
         junit=run_dir / "junit.xml",
     )
     ledger = ledger_of(data)
-    write_atomically(paths.page, html.render(data))
-    write_atomically(paths.ledger_json, ledger_json(ledger))
-    write_atomically(paths.ledger_md, markdown.ledger_document(ledger))
-    write_atomically(paths.junit, junit_xml(data))
+    replace_file(paths.page, html.render(data))
+    replace_file(paths.ledger_json, ledger_json(ledger))
+    replace_file(paths.ledger_md, markdown.ledger_document(ledger))
+    replace_file(paths.junit, junit_xml(data))
     return paths
 
 

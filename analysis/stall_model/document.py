@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from analysis.files import write_atomically
 from analysis.stall_model.model import Score
 from harness.errors import RunDirectoryError
+from harness.rundir.files import replace_file
 
 FILE = "law.json"
 
@@ -16,8 +16,8 @@ FILE = "law.json"
 def write_score(run_dir: Path, score: Score) -> None:
     """Write ``law.json`` and ``law.md`` into the run directory; nothing where the run had no stalled append."""
     if score.rows:
-        write_atomically(run_dir / FILE, json.dumps(score.to_json(), indent=1) + "\n")
-        write_atomically(run_dir / "law.md", score_document(score.to_json()))
+        replace_file(run_dir / FILE, json.dumps(score.to_json(), indent=1) + "\n")
+        replace_file(run_dir / "law.md", score_document(score.to_json()))
 
 
 def load_score(run_dir: Path) -> dict[str, object]:

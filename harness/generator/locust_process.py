@@ -29,6 +29,7 @@ from harness.errors import LabError
 from harness.generator.driver import Driver, Taken
 from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadOptions, LocustSpec
 from harness.generator.shapes import share_at
+from harness.rundir.files import replace_file
 
 STOP_S = 1.0
 READY_MESSAGE, DRAINED_MESSAGE = "mqlab-ready", "mqlab-drained"
@@ -166,9 +167,7 @@ class Tests:
                 "not_sent_or_not_ended": left,
             }
         )
-        draft = self._out.with_suffix(".tmp")
-        draft.write_text(json.dumps({"tests": self._ended}, indent=1, default=str))
-        draft.replace(self._out)
+        replace_file(self._out, json.dumps({"tests": self._ended}, indent=1, default=str))
 
 
 def _shape_class(options: LoadOptions) -> locust.LoadTestShape:

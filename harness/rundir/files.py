@@ -1,4 +1,4 @@
-"""One JSON object in one file, replaced as a whole."""
+"""Files that are either the old or the new whole, never half."""
 
 from __future__ import annotations
 
@@ -19,20 +19,30 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _SPACE_ADVICE = "Make room and resume the run with --resume; what was recorded so far is whole."
 
 
-def write_json(path: Path, value: Mapping[str, object]) -> None:
-    """Replace the file as a whole, on the disk when this returns. Raises DiskFullError; the old file stays then."""
-    draft = path.with_name(path.name + ".tmp")
+def replace_file(path: Path, text: str) -> None:
+    """Replace the file by ``text`` (UTF-8) as a whole, on the disk when this returns; its folder is made.
+
+    Raises DiskFullError or LabError; the old file stays then.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("w", encoding="utf-8") as file:
-            json.dump(value, file, ensure_ascii=False, indent=1, allow_nan=False)
-            file.write("\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise write_error(path, error) from error
+        if isinstance(error, OSError):
+            raise write_error(path, error) from error
+        raise
+
+
+def write_json(path: Path, value: Mapping[str, object]) -> None:
+    """Replace the file by one JSON object. Raises DiskFullError or LabError; the old file stays then."""
+    replace_file(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
 
 
 def require_space(path: Path, needed_bytes: int) -> None:

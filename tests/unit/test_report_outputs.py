@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from analysis.files import write_atomically
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table
 from analysis.report.write import exit_code, write_reports
@@ -21,6 +20,7 @@ from analysis.verdicts.document import ReportData, load_report_data
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.files import replace_file
 
 SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 
@@ -195,8 +195,8 @@ def test_data_of_another_schema_leave_an_older_report_alone(
 
 def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
     target = tmp_path / "file"
-    write_atomically(target, "old")
+    replace_file(target, "old")
     with pytest.raises(UnicodeEncodeError):
-        write_atomically(target, "new \ud800")
+        replace_file(target, "new \ud800")
     assert target.read_text(encoding="utf-8") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
