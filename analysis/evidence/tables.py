@@ -1,8 +1,7 @@
 """The tables of the analysis, written out. Nothing is ever inferred.
 
 ``HISTORY`` is the union of a client process's records, ``EVENTS`` of a trial's; ``type`` tells which fields a record
-has, the others are null. The meaning of each field is in ``harness/rundir/records.py``. Fields that nothing is decided by
-(a message's id, an error's class) are left in the files: each one costs, two million times.
+has, the others are null. Both are made from the declarations in ``harness.rundir``, which give each field's meaning.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from harness.rundir import events, history
+from harness.rundir.records import Declared, Kind
+
 _STRING, _LONG, _INT, _DOUBLE, _BOOLEAN = StringType(), LongType(), IntegerType(), DoubleType(), BooleanType()
 
 DAMAGED = "damaged"
@@ -37,110 +39,31 @@ def _table(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])
 
 
-HISTORY = _table(
-    type=_STRING,
-    n=_LONG,
-    process=_STRING,
-    instance=_STRING,
-    # send
-    topic=_STRING,
-    key=_STRING,
-    seq=_LONG,
-    intended_ns=_LONG,
-    started_ns=_LONG,
-    finished_ns=_LONG,
-    outcome=_STRING,
-    code=_INT,
-    remark=_STRING,
-    broker=_STRING,
-    queue=_INT,
-    offset=_LONG,
-    # consume
-    group=_STRING,
-    reconsume=_LONG,
-    # rpc
-    thread=_STRING,
-    address=_STRING,
-    asked=ArrayType(_STRING),
-    granted=ArrayType(_STRING),
-    # instance
-    event=_STRING,
-    at_ns=_LONG,
-    client_id=_STRING,
-    # threads
-    parked=_LONG,
-    busy=_LONG,
-    # anchor
-    mono_ns=_LONG,
-    wall_us=_LONG,
-    damaged_text=_STRING,
-)
+_LEFT_IN_FILES = frozenset({"client", "msg_id", "error", "stored_ms", "response"})
+"""Fields that nothing is decided by: each column costs, two million times."""
 
-EVENTS = _table(
-    type=_STRING,
-    n=_LONG,
-    at_ns=_LONG,
-    # phase
-    phase=_STRING,
-    event=_STRING,
-    # fault
-    fault=_STRING,
-    state=_STRING,
-    target=_STRING,
-    asked_ms=_DOUBLE,
-    achieved_ms=_DOUBLE,
-    detail=_STRING,
-    exercised=_BOOLEAN,
-    # append
-    node=_STRING,
-    entry_ns=_LONG,
-    delay_end_ns=_LONG,
-    exit_ns=_LONG,
-    # hiccup
-    from_ns=_LONG,
-    late_ms_max=_DOUBLE,
-    samples=_LONG,
-    # lock_probe; its queue is text such as broker-a:3, that of store_max a number
-    group=_STRING,
-    as_group=_STRING,
-    queue=_STRING,
-    asked_broker=_STRING,
-    granted=_BOOLEAN,
-    # probe
-    measure=_STRING,
-    value=_DOUBLE,
-    of=_STRING,
-    params=_STRING,
-    # route
-    registered=_STRING,
-    routed=_STRING,
-    # drain
-    complete=_BOOLEAN,
-    remaining=_LONG,
-    # store_max
-    topic=_STRING,
-    broker=_STRING,
-    min_offset=_LONG,
-    max_offset=_LONG,
-    consumer_offset=_LONG,
-    moment=_STRING,
-    # topic_shape
-    write_queues=_LONG,
-    read_queues=_LONG,
-    folders=_LONG,
-    # reading
-    name=_STRING,
-    # request
-    kind=_STRING,
-    started_ns=_LONG,
-    finished_ns=_LONG,
-    code=_INT,
-    # anchor
-    process=_STRING,
-    mono_ns=_LONG,
-    wall_us=_LONG,
-    damaged_text=_STRING,
-)
+_TYPES: Mapping[Kind, DataType] = {
+    Kind.TEXT: _STRING,
+    Kind.LONG: _LONG,
+    Kind.INT: _INT,
+    Kind.NUMBER: _DOUBLE,
+    Kind.FLAG: _BOOLEAN,
+    Kind.TEXTS: ArrayType(_STRING),
+}
+
+
+def _union_of(records: Declared) -> StructType:
+    """All fields of all types. One that types differ about is text: the queue of a lock probe is broker-a:3."""
+    columns: dict[str, DataType] = {"type": _STRING, "n": _LONG}
+    for field in (field for kind in records.values() for field in kind.fields if field.name not in _LEFT_IN_FILES):
+        is_other = columns.get(field.name, _TYPES[field.kind]) != _TYPES[field.kind]
+        columns[field.name] = _STRING if is_other else _TYPES[field.kind]
+    return _table(**columns, **{CORRUPT_COLUMN: _STRING})
+
+
+HISTORY = _union_of(history.HISTORY)
+
+EVENTS = _union_of(events.EVENTS)
 
 TRIALS = _table(
     trial=_STRING,

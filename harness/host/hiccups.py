@@ -4,7 +4,7 @@ A small process sleeps 2 ms again and again and records, for each window of 100 
 was too long (the idea of Azul's jHiccup). What delays it delays brokers and clients as well, and is not their doing.
 Run it as ``python -m harness.host.hiccups FILE``; it ends when its standard input closes.
 
-FILE gets ``hiccup`` and ``anchor`` records; see harness/rundir/records.py. Only the sleep is timed, not the writing: a write
+FILE gets ``hiccup`` and ``anchor`` records; see harness/rundir/events.py. Only the sleep is timed, not the writing: a write
 may wait for the disk, which is part of what the trials are about.
 """
 

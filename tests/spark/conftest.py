@@ -21,7 +21,10 @@ from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import VerdictKind
+from harness.rundir.events import EVENTS
+from harness.rundir.history import HISTORY
 from harness.rundir.reading import read_run_directory
+from harness.rundir.records import problem_of
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -70,8 +73,9 @@ class HandMade:
         ]
 
     def consume_again(self, record: Mapping[str, object], *, process: str, started_ns: int, took_ns: int = MS) -> None:
-        """The same message once more."""
-        copy = {key: value for key, value in record.items() if key not in {"type", "process"}}
+        """The same message once more, of its consumption or of its send."""
+        fields = {field.name for field in HISTORY["consume"].fields} - {"process"}
+        copy = {"reconsume": 0, "stored_ms": 0, **{key: value for key, value in record.items() if key in fields}}
         instance = f"{record['group']}-{process}"
         copy |= {"instance": instance, "started_ns": started_ns, "finished_ns": started_ns + took_ns}
         self.record(process, "consume", **copy)
@@ -91,6 +95,10 @@ class HandMade:
 
 
 def _write_records(path: Path, records: Iterable[Record], tail: str = "") -> None:
+    known = EVENTS if path.name == "events.jsonl" else HISTORY
+    for record in records:
+        values = {name: value for name, value in record.items() if name != "type"}
+        assert problem_of(known, str(record["type"]), values) == ""
     lines = [json.dumps({**record, "n": number}) for number, record in enumerate(records, start=1)]
     path.write_text("".join(f"{line}\n" for line in lines) + tail)
 
@@ -170,7 +178,8 @@ def handover(
     trial.event("drain", at_ns=start_ns + 14 * S, complete=True, remaining=0)
     messages = 11 * SENDS_HZ
     for queue in range(QUEUES):
-        trial.event("store_max", topic=topic, broker="broker-a", queue=queue, min_offset=0, max_offset=messages)
+        place = {"topic": topic, "broker": "broker-a", "queue": queue, "moment": "end"}
+        trial.event("store_max", **place, min_offset=0, max_offset=messages)
     for group in ("g0", "g1"):
         for process in ("owner", "successor"):
             instance = f"{group}-{process}"
@@ -262,11 +271,11 @@ def stall(
     entry_ns = start_ns + round(STALL_ENTRY_S * S)
     exit_ns = entry_ns + round(stall_ms * MS)
     kind = "append-stall" if stall_ms else "none"
-    trial.event("fault", fault=kind, state="injecting", at_ns=start_ns + STALL_FAULT_S * S)
+    trial.event("fault", fault=kind, state="injecting", at_ns=start_ns + STALL_FAULT_S * S, target="", detail="")
     if stall_ms:
         for state in ("injected", "healing", "healed"):
             lengths = {"asked_ms": stall_ms, "achieved_ms": stall_ms}
-            trial.event("fault", fault=kind, state=state, at_ns=exit_ns, target="broker-a", **lengths)
+            trial.event("fault", fault=kind, state=state, at_ns=exit_ns, target="broker-a", detail="", **lengths)
         trial.event("append", node="broker-a", entry_ns=entry_ns, delay_end_ns=exit_ns - 1, exit_ns=exit_ns)
     for number in range(800):
         _send(trial, number, start_ns + number * 10 * MS, entry_ns=entry_ns, exit_ns=exit_ns, refused=refused)

@@ -104,6 +104,7 @@ def _nothing_of_a_queue(trial):
         max_offset=110,
         group="g1",
         consumer_offset=50,
+        moment="end",
     )
     return trial
 

@@ -99,8 +99,9 @@ def run(made, analysed, tmp_path_factory):
             topic=f"T-{shut}",
         )
     probed = made.handover("lab")
-    probed.event("lock_probe", at_ns=FAULT - S, group="g0", queue="broker-a:0", asked_broker="broker-a", granted=False)
-    probed.event("lock_probe", at_ns=FAULT - S, group="g0", queue="broker-a:0", asked_broker="broker-b", granted=True)
+    asked = {"at_ns": FAULT - S, "group": "g0", "as_group": "g0", "queue": "broker-a:0"}
+    probed.event("lock_probe", **asked, asked_broker="broker-a", granted=False)
+    probed.event("lock_probe", **asked, asked_broker="broker-b", granted=True)
     unanswered = made.handover("unanswered", deployment="d4")
     for record in unanswered.histories["successor"]:
         if record["type"] == "rpc" and not record["granted"]:

@@ -14,6 +14,10 @@ from harness.clients.python.body import read_body
 from harness.clients.python.client import Answer, Message, Opening
 from harness.clients.python.load import Load
 from harness.clients.python.schedule import Schedule
+from harness.clients.python.worker import PythonWorker
+from harness.rundir.history import HISTORY
+from harness.rundir.lines import read_records
+from harness.rundir.records import problem_of
 from harness.wait import wait_until
 
 OPERATIONS = 240
@@ -24,9 +28,11 @@ class Worker:
 
     def __init__(self, only_broker: str = "") -> None:
         self.only_broker = only_broker
+        self.client = "native 0.4.4"
         self.records: list[dict[str, object]] = []
 
     def record(self, kind: str, values: dict[str, object]) -> None:
+        assert problem_of(HISTORY, kind, {"process": "producer", **values}) == ""
         self.records.append({"type": kind, **values})
 
 
@@ -88,6 +94,18 @@ def test_a_queue_is_recorded_only_where_its_broker_is_known(run, only_broker: st
     first = worker.records[0]
     assert {name: first[name] for name in ("broker", "queue") if name in first} == place
     assert (first["outcome"], first["offset"]) == ("ok", 7)
+
+
+def test_its_history_has_the_anchor_that_every_history_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(python_worker.CLIENTS, "none", "json")
+    worker = PythonWorker(
+        {"process": "producer", "client": "c", "only_broker": "", "kind": "none", "logs": str(tmp_path)}
+    )
+    worker.open_history(str(tmp_path / "producer.jsonl"))
+    worker.close_history()
+    for record in read_records(tmp_path / "producer.jsonl").records:
+        values = {name: value for name, value in record.items() if name not in {"type", "n"}}
+        assert problem_of(HISTORY, str(record["type"]), values) == ""
 
 
 def test_an_answer_that_is_no_success_is_unknown_and_says_which(run) -> None:

@@ -28,9 +28,13 @@ GIVE_UP_S = 2.0
 
 
 class Records(Protocol):
-    """Where a load's records go. ``only_broker`` is the topic's one broker; empty when it has several."""
+    """Where a load's records go.
+
+    ``only_broker`` is the topic's one broker, empty when it has several; ``client`` is the client's name and release.
+    """
 
     only_broker: str
+    client: str
 
     def record(self, kind: str, values: Mapping[str, JsonValue]) -> None:
         """Write one record."""
@@ -217,7 +221,7 @@ class Load:
             values["remark"] = str(error)[:2000]
         if problem:
             values["error"] = problem
-        self._records.record("send", {"instance": self._opening.instance, **values})
+        self._records.record("send", {"instance": self._opening.instance, "client": self._records.client, **values})
         return problem
 
     def give_up(self) -> None:

@@ -35,7 +35,7 @@ class PythonWorker:
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         self._process = str(spec["process"])
-        self._client = str(spec["client"])
+        self.client = str(spec["client"])
         self.only_broker = str(spec["only_broker"])
         self._module = importlib.import_module(CLIENTS[spec["kind"]])
         self._logs = Path(spec["logs"])
@@ -47,7 +47,7 @@ class PythonWorker:
     def record(self, kind: str, values: Mapping[str, JsonValue]) -> None:
         """Write one record of this process's history."""
         if self._history is not None:
-            self._history.write(kind, {"process": self._process, "client": self._client, **values})
+            self._history.write(kind, {"process": self._process, **values})
 
     def _anchor(self) -> None:
         anchor = take_anchor()

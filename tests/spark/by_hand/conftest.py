@@ -26,7 +26,10 @@ from analysis.spark import SparkPlace, spark_session
 from harness.model.cells import ParameterValue
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
+from harness.rundir.events import EVENTS
+from harness.rundir.history import HISTORY
 from harness.rundir.reading import read_run_directory
+from harness.rundir.records import problem_of
 
 MS, S = 1_000_000, 1_000_000_000
 FAULT_NS = 2_000 * S
@@ -313,7 +316,7 @@ class Trial:
         self.event(type="append", node=node, **stamps)
 
     def lock_probe(self, *, asked_broker: str, granted: bool, queue: str = "broker-a:0", at_ms: float = -500) -> None:
-        names = {"group": self.group, "queue": queue, "asked_broker": asked_broker}
+        names = {"group": self.group, "as_group": self.group, "queue": queue, "asked_broker": asked_broker}
         self.event(type="lock_probe", at_ns=at(at_ms), granted=granted, **names)
 
     def store_max(
@@ -572,6 +575,10 @@ class Run:
     def _lines(self, name: str, records: Sequence[Record], tail: str = "") -> None:
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
+        known = EVENTS if path.name == "events.jsonl" else HISTORY
+        for record in records:
+            values = {name: value for name, value in record.items() if name != "type"}
+            assert problem_of(known, record["type"], values) == ""
         numbered = [json.dumps({**record, "n": number}) for number, record in enumerate(records, start=1)]
         path.write_text("".join(f"{line}\n" for line in numbered) + tail)
 

@@ -65,6 +65,7 @@ def _consumed(
         finished_ns=trial.moment(at_ms + 1),
         outcome="failed" if fails else "ok",
         reconsume=retry,
+        stored_ms=0,
     )
 
 
