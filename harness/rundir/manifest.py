@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
@@ -23,96 +23,96 @@ FREEZE = "freeze"
 class HostRecord:
     """The machine that a run was made on, as far as a reader needs it to judge how far figures carry."""
 
-    cores: int | None = None
-    memory_bytes: int | None = None
-    kernel: str = ""
-    system: str = ""
-    python: str = ""
-    java: str = ""
-    java_source: str = ""
-    cgroup: str = ""
-    load_before: float | None = None
+    cores: Annotated[int | None, "cores that the run could use"] = None
+    memory_bytes: Annotated[int | None, "the machine's memory"] = None
+    kernel: Annotated[str, "the kernel's release"] = ""
+    system: Annotated[str, "the system in one line"] = ""
+    python: Annotated[str, "Python's version"] = ""
+    java: Annotated[str, "the version of the brokers' Java"] = ""
+    java_source: Annotated[str, "where that Java was found"] = ""
+    cgroup: Annotated[str, "v2, v1 or none"] = ""
+    load_before: Annotated[float | None, "the load average of one minute when the run began"] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What the run is: what was asked, by which code, on which machine. ``trials`` is the planned order."""
+    """What the run is: what was asked, by which code, on which machine."""
 
-    run: str
-    created: str
-    command: str
-    commit: str
-    dirty: bool
-    seed: int
-    incidents: tuple[str, ...]
-    releases: tuple[str, ...]
-    client_releases: Mapping[str, str]
-    backend: str
-    effort: Literal["quick", "full"]
-    rules: Mapping[str, str]
-    host: HostRecord
-    trials: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    status: RunStatus = "running"
+    run: Annotated[str, "the run's id, which sorts by time"]
+    created: Annotated[str, "when it began, ISO 8601"]
+    command: Annotated[str, "the command line"]
+    commit: Annotated[str, "the commit of the code that ran"]
+    dirty: Annotated[bool, "whether it had uncommitted changes"]
+    seed: Annotated[int, "from which every trial's seed is drawn"]
+    incidents: Annotated[tuple[str, ...], "the scenarios' names, or load"]
+    releases: Annotated[tuple[str, ...], "RocketMQ's releases of the clusters"]
+    client_releases: Annotated[Mapping[str, str], "the clients' release by the cluster's"]
+    backend: Annotated[str, "how clusters were started"]
+    effort: Annotated[Literal["quick", "full"], "quick runs have fewer trials"]
+    rules: Annotated[Mapping[str, str], "the hash of each claim's rule by the claim's id"]
+    host: Annotated[HostRecord, "the machine"]
+    trials: Annotated[tuple[str, ...], "the planned trials in their order"] = ()
+    notes: Annotated[tuple[str, ...], "what a reader of the report has to know"] = ()
+    status: Annotated[RunStatus, "how the run stands"] = "running"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One cell, one release, one repetition, one seed. A noisy trial that was repeated names its repetition.
+    """One cell, one release, one repetition, one seed. A baseline belongs to the trials of its deployment's way."""
 
-    ``injection`` is how its fault was made, ``none`` where it has none. ``way`` is how those of its deployment are, where
-    its incident offers several ways: a baseline belongs to the trials of its own way.
-    """
-
-    trial: str
-    incident: str
-    arm: str
-    params: Mapping[str, ParameterValue]
-    release: str
-    client: str
-    backend: str
-    injection: str
-    deployment: str
-    repetition: int
-    seed: int
-    topic: str
-    groups: tuple[str, ...] = ()
-    live_conf: Mapping[str, str] = field(default_factory=dict)
-    status: TrialStatus = "planned"
-    error: str = ""
-    attempt: int = 1
-    superseded_by: str = ""
-    way: str = ""
+    trial: Annotated[str, "its name, which is its folder's"]
+    incident: Annotated[str, "the scenario's name"]
+    arm: Annotated[str, "the arm's name"]
+    params: Annotated[Mapping[str, ParameterValue], "the cell's parameters"]
+    release: Annotated[str, "the cluster's release"]
+    client: Annotated[str, "the client library and its release"]
+    backend: Annotated[str, "how its cluster was started"]
+    injection: Annotated[str, "how its fault was made; none where it has none"]
+    deployment: Annotated[str, "the cluster that it ran on"]
+    repetition: Annotated[int, "the number of the repetition of its cell, from 1"]
+    seed: Annotated[int, "from which its load is drawn"]
+    topic: Annotated[str, "the topic of its load"]
+    groups: Annotated[tuple[str, ...], "its consumer groups"] = ()
+    live_conf: Annotated[Mapping[str, str], "broker settings that were changed while the broker ran"] = field(
+        default_factory=dict
+    )
+    status: Annotated[TrialStatus, "how it stands"] = "planned"
+    error: Annotated[str, "why it failed"] = ""
+    attempt: Annotated[int, "the number of the attempt, from 1"] = 1
+    superseded_by: Annotated[str, "the trial that repeats it, since it was too noisy"] = ""
+    way: Annotated[str, "the way in which faults of its deployment are made, where its incident offers several"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRecord:
-    """One name server or broker of a deployment. ``role`` is MASTER, SLAVE or empty."""
+    """One name server or broker of a deployment."""
 
-    name: str
-    kind: Literal["broker", "namesrv"]
-    role: str
-    address: str
-    pid: int | None
+    name: Annotated[str, "broker-a, broker-a-slave-1, namesrv-1"]
+    kind: Annotated[Literal["broker", "namesrv"], "what it is"]
+    role: Annotated[str, "MASTER, SLAVE or empty"]
+    address: Annotated[str, "host and port"]
+    pid: Annotated[int | None, "its process, where it has one on this host"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeploymentRecord:
-    """One cluster that was up. ``settings`` has the maps conf, properties and environment; see ``BrokerSettings``."""
+    """One cluster that was up."""
 
-    deployment: str
-    incident: str
-    release: str
-    index: int
-    topology: Mapping[str, str | int]
-    logging: Literal["lab", "stock"]
-    log_zone: str
-    nodes: tuple[NodeRecord, ...] = ()
-    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    overrides: tuple[str, ...] = ()
-    store: str = "folder"
-    jvm: tuple[str, ...] = ()
-    timer_slack_ms: float = 0.0
+    deployment: Annotated[str, "its name, which is its folder's"]
+    incident: Annotated[str, "the scenario's name"]
+    release: Annotated[str, "RocketMQ's release"]
+    index: Annotated[int, "the number of the deployment of its scenario and release"]
+    topology: Annotated[Mapping[str, str | int], "how many nodes of each kind"]
+    logging: Annotated[Literal["lab", "stock"], "the lab's log layout, or the release's own"]
+    log_zone: Annotated[str, "the zone of its log lines, such as UTC or GMT+8"]
+    nodes: Annotated[tuple[NodeRecord, ...], "name servers and brokers"] = ()
+    settings: Annotated[Mapping[str, Mapping[str, str]], "conf, properties, environment of BrokerSettings"] = field(
+        default_factory=dict
+    )
+    overrides: Annotated[tuple[str, ...], "settings that the lab changed, as key: change"] = ()
+    store: Annotated[str, "on what its store lies"] = "folder"
+    jvm: Annotated[tuple[str, ...], "options of the brokers' JVMs beside the lab's"] = ()
+    timer_slack_ms: Annotated[float, "how late timers of the brokers may be"] = 0.0
 
     @property
     def conf(self) -> Mapping[str, str]:

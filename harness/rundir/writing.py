@@ -1,41 +1,7 @@
-r"""The run directory, written: manifest, deployments, trials, and logs of records. The analysis reads it elsewhere.
+"""The run directory, written: manifest, deployments, trials, and logs of records.
 
-Layout::
-
-    RUN/
-      manifest.json  hiccups.jsonl  .lock
-      deployments/<deployment>/deployment.json
-      deployments/<deployment>/nodes/<node>/logs/   gc.log  stdout.log
-      trials/<trial>/trial.json  events.jsonl
-      trials/<trial>/history/<process>.jsonl
-      trials/<trial>/clients/<process>/
-      earlier/<trial>~<n>/   attempts that a resumed run has replaced
-      analysis/
-
-manifest.json (``Manifest``), trial.json (``TrialRecord``) and deployment.json (``DeploymentRecord``) are one JSON
-object each, ``"schema": 1`` and the fields of the dataclass of that name; they are replaced as a whole, so a reader
-sees the old or the new one. A reader ignores fields that it does not know and refuses another schema.
-
-A ``*.jsonl`` file holds one flat JSON object a line, appended by one process with one write a record. ``n`` is the
-record's number in its file, from 1, which is its line number. A kill can damage the last line and nothing else; behind
-it, a killed Java client leaves empty lines, which are no records. All ``*_ns`` are CLOCK_MONOTONIC of the host.
-events.jsonl (``EventLog``)::
-
-    {"type":"phase","n","phase":"up|steady|inject|hold|heal|recover|drain|collect|down","event":"begin|end","at_ns"}
-    {"type":"fault","n","fault","state":"asked|injecting|injected|healing|healed","at_ns","target","asked_ms",
-     "achieved_ms","detail","exercised"}
-    {"type":"append","n","node","entry_ns","delay_end_ns","exit_ns"}
-    {"type":"hiccup","n","from_ns","at_ns","late_ms_max","samples"}          from_ns to at_ns is the probe's window
-    {"type":"lock_probe","n","at_ns","group","queue","asked_broker","granted"}
-    {"type":"probe","n","at_ns","measure","value","of","params","detail"}     params is a JSON object as text
-    {"type":"route","n","at_ns","node","topic","registered","routed"}         a name server's view, when it changes
-    {"type":"drain","n","at_ns","complete","remaining"}
-    {"type":"store_max","n","topic","broker","queue","min_offset","max_offset","group","consumer_offset"}
-    {"type":"reading","n","at_ns","name","value","target","moment":"before|after","detail"}   see harness/load/readings.py
-    {"type":"request","n","kind","started_ns","finished_ns","code"}              a request of another kind beside the load
-    {"type":"anchor","n","process","mono_ns","wall_us"}
-
-hiccups.jsonl has the probe's ``hiccup`` and ``anchor`` records of the whole run.
+``layout.py`` says where each file lies, ``manifest.py``, ``events.py`` and ``history.py`` what it has;
+docs/run-directory.md is made from them.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 
 from harness.clients.commands import SendSettings
 from harness.clients.python import load as python_load
+from harness.clients.python import worker as python_worker
 from harness.clients.python.body import read_body
 from harness.clients.python.client import Answer, Message, Opening
 from harness.clients.python.load import Load
