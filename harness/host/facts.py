@@ -47,8 +47,9 @@ class Commit:
 
 def own_commit() -> Commit:
     """The commit of this checkout; an installation without one counts as dirty, since nobody can look it up."""
-    head = _git(PACKAGES, "rev-parse", "HEAD")
-    if not head:
+    top, _, head = _git(PACKAGES, "rev-parse", "--show-toplevel", "HEAD").partition("\n")
+    # A wheel that is installed below somebody else's repository has no commit of that repository.
+    if not head or Path(top) != PACKAGES:
         return Commit(id="unknown", dirty=True)
     return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no")))
 

@@ -1,0 +1,85 @@
+"""The distribution brings everything that it needs: it runs from a wheel, far from any checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from harness.paths import PACKAGES
+
+SOURCES = ("mqlab", "harness", "analysis", "scenarios", "compose", "pyproject.toml", "README.md", "LICENSE")
+LIST_PLACES = """
+import json
+from harness.backends.docker.compose import COMPOSE_FILES
+from harness.clients.python.install import REQUIREMENTS
+from harness.releases.compile import RECORDER_SOURCES, STALL_SOURCES
+from harness.releases.jars import CHECKSUMS
+places = (COMPOSE_FILES, COMPOSE_FILES / "node", REQUIREMENTS, RECORDER_SOURCES, STALL_SOURCES, CHECKSUMS)
+print(json.dumps({str(place): sorted(path.name for path in place.iterdir() if path.is_file()) for place in places}))
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A virtual environment that has the wheel, and of this one only what the lab depends on."""
+    folder = tmp_path_factory.mktemp("wheel")
+    checkout = folder / "checkout"
+    checkout.mkdir()
+    for name in SOURCES:
+        # pip builds within the folder that it is given, and a second build there would find the first one's files.
+        source = PACKAGES / name
+        if source.is_dir():
+            shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, checkout / name)
+    _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, checkout)
+    (wheel,) = folder.glob("*.whl")
+    environment = folder / "environment"
+    _run(sys.executable, "-m", "venv", "--without-pip", environment)
+    interpreter = environment / "bin" / "python"
+    _run(sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--no-deps", wheel)
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    packages.joinpath("dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    return environment
+
+
+def _run(*command: str | Path, folder: Path | None = None) -> str:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=300, check=False, cwd=folder, env=environment
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_an_installed_wheel_lists_the_incidents(elsewhere: Path, tmp_path: Path) -> None:
+    said = json.loads(_run(elsewhere / "bin" / "mqlab", "list", "--json", folder=tmp_path))
+    incidents = {path.stem.replace("_", "-") for path in (PACKAGES / "scenarios").glob("*.py")}
+    assert {item["incident"] for item in said} <= incidents
+    assert len(said) >= 15
+
+
+def test_an_installed_wheel_has_the_committed_ledger(elsewhere: Path, tmp_path: Path) -> None:
+    assert "4.6.0" in _run(elsewhere / "bin" / "mqlab", "changes", "4.6.0", "5.3.3", folder=tmp_path)
+
+
+def test_an_installed_wheel_has_the_same_files_beside_its_code_as_the_checkout(elsewhere: Path, tmp_path: Path) -> None:
+    in_wheel = json.loads(_run(elsewhere / "bin" / "python", "-c", LIST_PLACES, folder=tmp_path))
+    for place, names in in_wheel.items():
+        (packages,) = elsewhere.glob("lib/python3*/site-packages")
+        same = PACKAGES / Path(place).relative_to(packages)
+        assert names == sorted(path.name for path in same.iterdir() if path.is_file())
+        assert names
+
+
+def test_an_installed_wheel_has_the_templates_of_the_report(elsewhere: Path) -> None:
+    (packages,) = elsewhere.glob("lib/python3*/site-packages")
+    folder = Path("analysis") / "report" / "templates"
+    assert {path.name for path in (packages / folder).iterdir()} == {path.name for path in (PACKAGES / folder).iterdir()}
