@@ -4,13 +4,16 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 
-.PHONY: verify test lint bench picture setup clean
+.PHONY: verify test unit lint bench picture setup clean
 
 verify: setup
 	$(BIN)/mqlab verify
 
 test: setup
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+unit: setup
+	$(BIN)/python -m pytest tests/unit -n 4
 
 lint: setup
 	$(BIN)/ruff check .
