@@ -82,4 +82,6 @@ def test_an_installed_wheel_has_the_same_files_beside_its_code_as_the_checkout(e
 def test_an_installed_wheel_has_the_templates_of_the_report(elsewhere: Path) -> None:
     (packages,) = elsewhere.glob("lib/python3*/site-packages")
     folder = Path("analysis") / "report" / "templates"
-    assert {path.name for path in (packages / folder).iterdir()} == {path.name for path in (PACKAGES / folder).iterdir()}
+    assert {path.name for path in (packages / folder).iterdir()} == {
+        path.name for path in (PACKAGES / folder).iterdir()
+    }
