@@ -3,55 +3,55 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
-from analysis.checkers.locks import handover
+from analysis.checkers.base import Inputs
+from analysis.checkers.delivery import order
+from analysis.checkers.locks import handover as handover_checker
 from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.judge import findings
 from harness.rundir.reading import read_run_directory
-
-pytestmark = pytest.mark.spark
-
-S, MS = 1_000_000_000, 1_000_000
+from tests.lib.own_scenarios import SCENARIOS, handover
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial, at
 
 
 @pytest.fixture(scope="module")
-def mixed(made, analysed, tmp_path_factory):
+def mixed(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     """Trials of which only the first one counts."""
-    noisy = made.handover("noisy")
-    noisy.about["superseded_by"] = "noisy.a2"
-    hiccup = made.handover("hiccup")
+    noisy = handover("noisy")
+    noisy.superseded_by = "noisy.a2"
+    hiccup = handover("hiccup")
     _late(hiccup, at_s=7, late_ms=45)
-    early = made.handover("early-hiccup")
+    early = handover("early-hiccup")
     _late(early, at_s=2, late_ms=45)
-    stepped = made.handover("stepped")
-    for record in stepped.histories["owner"][1:3]:
+    stepped = handover("stepped")
+    for record in stepped.history["owner"][1:3]:
         assert record["type"] == "anchor"
         record["wall_us"] += 60_000
-    slewed = made.handover("slewed")
-    slewed.histories["owner"][2]["wall_us"] += 40_000
-    unfinished = made.handover("unfinished")
-    unfinished.about |= {"status": "failed", "error": "a broker went away"}
-    untouched = made.handover("untouched")
+    slewed = handover("slewed")
+    slewed.history["owner"][2]["wall_us"] += 40_000
+    unfinished = handover("unfinished")
+    unfinished.status, unfinished.error = "failed", "a broker went away"
+    untouched = handover("untouched")
     untouched.drop(lambda r: r["type"] == "fault" and r["state"] == "injected")
-    empty = made.handover("empty")
-    empty.histories = {"owner": [], "successor": [], "producer": []}
-    silent = made.handover("silent")
+    empty = handover("empty")
+    empty.history = {"owner": [], "successor": [], "producer": []}
+    silent = handover("silent")
     silent.events = []
     return analysed(
-        made.run(
-            path=tmp_path_factory.mktemp("mixed"),
-            trials=[made.handover("good"), noisy, hiccup, early, stepped, slewed, unfinished, untouched, empty, silent],
-        )
+        new_run(trials=[handover("good"), noisy, hiccup, early, stepped, slewed, unfinished, untouched, empty, silent])
     )
 
 
-def _late(trial, *, at_s: int, late_ms: float) -> None:
+def _late(trial: Trial, *, at_s: int, late_ms: float) -> None:
     for event in trial.events:
-        if event["type"] == "hiccup" and event["from_ns"] == 1_000 * S + at_s * S:
+        if event["type"] == "hiccup" and event["from_ns"] == at((at_s - 6) * 1000):
             event["late_ms_max"] = late_ms
 
 
@@ -67,26 +67,26 @@ def _late(trial, *, at_s: int, late_ms: float) -> None:
         ("silent", "events do not say"),
     ],
 )
-def test_a_trial_that_does_not_count_says_why(mixed, trial: str, words: str) -> None:
+def test_a_trial_that_does_not_count_says_why(mixed: Analysis, trial: str, words: str) -> None:
     assert any(words in reason for reason in mixed.reasons(trial))
     shown = next(item for item in mixed.report["trials"] if item["trial"] == trial)
     assert shown["valid"] is False
 
 
 @pytest.mark.parametrize("trial", ["good", "early-hiccup", "slewed"])
-def test_noise_before_the_fault_and_slewing_do_not_matter(mixed, trial: str) -> None:
+def test_noise_before_the_fault_and_slewing_do_not_matter(mixed: Analysis, trial: str) -> None:
     assert mixed.reasons(trial) == []
 
 
-def test_only_trials_that_count_are_in_findings_and_their_evidence(mixed) -> None:
-    found = mixed.findings["HAND-01"]
+def test_only_trials_that_count_are_in_findings_and_their_evidence(mixed: Analysis) -> None:
+    found = mixed.finding("HAND-01")
     assert found.trials == 3
     assert found.parts[0].units == 6
     assert {line.file.split("/")[1] for line in found.evidence} <= {"good", "early-hiccup", "slewed"}
     assert "1 trials were repeated because of noise and do not count" in found.validity
 
 
-def test_the_report_can_load_what_the_analysis_wrote(mixed) -> None:
+def test_the_report_can_load_what_the_analysis_wrote(mixed: Analysis) -> None:
     data = load_report_data(mixed.path)
     assert {finding.claim for finding in data.findings} == {"HAND-01", "HAND-02", "HAND-03", "STALL-01"}
     assert data.claims["HAND-01"].incident == "handover"
@@ -99,43 +99,48 @@ def test_the_report_can_load_what_the_analysis_wrote(mixed) -> None:
     assert len(values.values) == 12
 
 
-def test_findings_are_written_beside_the_report_and_the_tables_as_parquet(mixed, spark) -> None:
+def test_findings_are_written_beside_the_report_and_the_tables_as_parquet(mixed: Analysis, spark: SparkSession) -> None:
     written = json.loads((mixed.path / "analysis" / "findings.json").read_text())
-    assert [item["claim"] for item in written["findings"]] == list(mixed.findings)
+    assert [item["claim"] for item in written["findings"]] == [finding.claim for finding in mixed.judged]
     queues = spark.read.parquet(str(mixed.path / "analysis" / "queues.parquet"))
     assert queues.where("trial = 'good'").count() == 4
 
 
-def test_an_empty_history_is_undecided_and_cites_nothing(made, analysed, tmp_path) -> None:
-    empty = made.handover("empty")
-    empty.histories = {"owner": [], "successor": [], "producer": []}
-    found = analysed(made.run(path=tmp_path, trials=[empty])).findings
-    for finding in found.values():
+def test_an_empty_history_is_undecided_and_cites_nothing(
+    new_run: Callable[..., Run], analysed: Callable[..., Analysis]
+) -> None:
+    empty = handover("empty")
+    empty.history = {"owner": [], "successor": [], "producer": []}
+    found = analysed(new_run(trials=[empty]))
+    for finding in found.judged:
         assert (finding.verdict, finding.evidence, finding.trials) == ("undecided", (), 0)
-    assert found["HAND-01"].reason == "missing evidence"
-    assert found["STALL-01"].reason == "not exercised"
+    assert found.finding("HAND-01").reason == "missing evidence"
+    assert found.finding("STALL-01").reason == "not exercised"
 
 
-def test_a_run_without_any_trial_is_undecided(made, analysed, tmp_path) -> None:
-    result = analysed(made.run(path=tmp_path))
-    assert {finding.verdict for finding in result.findings.values()} == {"undecided"}
+def test_a_run_without_any_trial_is_undecided(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> None:
+    result = analysed(new_run())
+    assert {finding.verdict for finding in result.judged} == {"undecided"}
     assert result.report["trials"] == []
 
 
-def test_a_checker_that_fails_takes_only_its_own_claims_with_it(made, spark, tmp_path, monkeypatch) -> None:
-    def broken(inputs):
+def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
+    new_run: Callable[..., Run], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(inputs: Inputs) -> DataFrame:
         return inputs.trials.select("a column that is not there")
 
-    monkeypatch.setattr(handover, "observe", broken)
-    path = made.run(path=tmp_path, trials=[made.handover("good")]).write()
-    found = {item.claim: item for item in analyze_in(spark, read_run_directory(path), made.scenarios)}
+    monkeypatch.setattr(handover_checker, "observe", broken)
+    path = new_run(trials=[handover("good")]).save()
+    found = {item.claim: item for item in analyze_in(spark, read_run_directory(path), SCENARIOS)}
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
     assert any("the checker handover failed" in words for words in found["HAND-01"].validity)
     assert found["HAND-02"].verdict == "confirmed"
+    assert order.MEASURES == ("out_of_order_count",)
 
 
-def test_evidence_of_another_run_is_not_needed_to_know_that_nothing_counts(made, tmp_path) -> None:
-    path = made.run(path=tmp_path, trials=[made.handover("good")]).write()
+def test_evidence_of_another_run_is_not_needed_to_know_that_nothing_counts(new_run: Callable[..., Run]) -> None:
+    path = new_run(trials=[handover("good")]).save()
     run = read_run_directory(path)
     nothing = Evidence.of(run=run, validity=[TrialValidity(trial="good")], observations=[])
-    assert {item.verdict for item in findings(made.scenarios, nothing)} == {"undecided"}
+    assert {item.verdict for item in findings(SCENARIOS, nothing)} == {"undecided"}

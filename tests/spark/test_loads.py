@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from analysis.load.judge import judge_load_in
+from analysis.load import JudgedLoad, Property, judge_load_in
 from harness.rundir.reading import read_run_directory
-
-pytestmark = pytest.mark.spark
+from tests.lib.own_scenarios import handover
+from tests.lib.runs import Run
+from tests.lib.trials import Record, Trial
 
 PLACE = ("broker", "queue", "offset")
 
+Judge = Callable[..., tuple[JudgedLoad, dict[str, Property]]]
+
 
 @pytest.fixture
-def load(made):
+def load() -> Trial:
     """A load without a fault: 110 messages in each of two queues, ordered by two keys, consumed by one group."""
-    trial = made.handover("load", arm="baseline", fault="none")
-    trial.about |= {"groups": ["g0"], "params": {"route": "selector", "ordered": "yes", "rate_hz": 20.0}}
+    trial = handover("load", arm="baseline", fault="none")
+    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
     trial.drop(lambda record: record.get("group") == "g1")
     return trial
 
 
 @pytest.fixture
-def judged(made, spark, tmp_path):
-    def judge(trial, run="run"):
-        path = made.run(path=tmp_path / run, trials=[trial]).write()
+def judged(spark: SparkSession, tmp_path: Path) -> Judge:
+    def judge(trial: Trial, run: str = "run") -> tuple[JudgedLoad, dict[str, Property]]:
+        path = Run(path=tmp_path / run, incidents=("handover",), trials=[trial]).save()
         found = judge_load_in(spark, read_run_directory(path))
         return found, {item.name: item for item in found.properties}
 
     return judge
 
 
-def _sends(trial):
-    return [record for record in trial.histories["producer"] if record["type"] == "send"]
+def _sends(trial: Trial) -> list[Record]:
+    return [record for record in trial.history["producer"] if record["type"] == "send"]
 
 
-def _tell_no_place(trial) -> None:
+def _tell_no_place(trial: Trial) -> None:
     for send in _sends(trial):
         for name in PLACE:
             del send[name]
 
 
-def test_a_clean_load_holds_whether_its_client_names_queues_or_not(load, judged) -> None:
+def test_a_clean_load_holds_whether_its_client_names_queues_or_not(load: Trial, judged: Judge) -> None:
     found, properties = judged(load)
     names = (
         "all arrived",
@@ -65,7 +71,9 @@ def test_a_clean_load_holds_whether_its_client_names_queues_or_not(load, judged)
     assert any("did not tell queue and offset of 220" in line for line in found.lines())
 
 
-def test_a_message_that_is_in_no_store_is_lost_though_its_client_named_no_queue(load, judged, tmp_path) -> None:
+def test_a_message_that_is_in_no_store_is_lost_though_its_client_named_no_queue(
+    load: Trial, judged: Judge, tmp_path: Path
+) -> None:
     _tell_no_place(load)
     last = _sends(load)[-1]
     load.drop(lambda record: record["type"] == "consume" and record["seq"] == last["seq"])
@@ -81,17 +89,17 @@ def test_a_message_that_is_in_no_store_is_lost_though_its_client_named_no_queue(
     assert (properties["store agrees"].holds, properties["store agrees"].count) == ("violated", 1)
 
 
-def test_a_client_that_sends_again_by_itself_is_found_by_its_numbers(load, judged) -> None:
+def test_a_client_that_sends_again_by_itself_is_found_by_its_numbers(load: Trial, judged: Judge) -> None:
     _tell_no_place(load)
     first = load.consumptions(group="g0", queue=0)[0]
     load.consume_again(first, process="owner", started_ns=first["started_ns"] + 1_000)
-    load.histories["owner"][-1]["offset"] = 110
+    load.history["owner"][-1]["offset"] = 110
     _, properties = judged(load)
     assert (properties["stored once"].holds, properties["stored once"].count) == ("violated", 1)
     assert properties["nothing twice"].holds == "holds"
 
 
-def test_a_key_that_moved_is_found_where_consumers_met_it(load, judged) -> None:
+def test_a_key_that_moved_is_found_where_consumers_met_it(load: Trial, judged: Judge) -> None:
     _tell_no_place(load)
     moved = load.consumptions(group="g0", queue=1)[3]
     moved["key"] = "k0"
@@ -102,15 +110,15 @@ def test_a_key_that_moved_is_found_where_consumers_met_it(load, judged) -> None:
     assert "1 of 2 keys moved; k0 was in broker-a:0, broker-a:1" in properties["a key, a queue"].words
 
 
-def test_keys_of_which_no_queue_is_known_are_not_taken_to_have_stayed(load, judged) -> None:
+def test_keys_of_which_no_queue_is_known_are_not_taken_to_have_stayed(load: Trial, judged: Judge) -> None:
     _tell_no_place(load)
     for name in ("owner", "successor"):
-        load.histories[name] = [record for record in load.histories[name] if record["type"] != "consume"]
+        load.history[name] = [record for record in load.history[name] if record["type"] != "consume"]
     _, properties = judged(load)
     assert properties["a key, a queue"].holds == "undecided"
 
 
-def test_unknown_sends_are_set_apart_and_those_that_arrived_are_told(load, judged) -> None:
+def test_unknown_sends_are_set_apart_and_those_that_arrived_are_told(load: Trial, judged: Judge) -> None:
     for send in _sends(load)[:3]:
         send |= {"outcome": "unknown", "remark": "the client did not return"}
     gone = _sends(load)[0]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
 import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from analysis.evidence.tables import frame_of
 from analysis.logs import broker, client, gc, lines, lock, namesrv, store, watermark
 from analysis.logs.files import LogFile, rotated_name
-
-pytestmark = pytest.mark.spark
-
-S, MS = 1_000_000_000, 1_000_000
-START = 1_000 * S
-FAULT = START + 6 * S
+from tests.lib.own_scenarios import handover
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import log_time
 
 
-def _clients(trial, group: str = "g0") -> tuple[str, str]:
+def _clients(trial: str, group: str = "g0") -> tuple[str, str]:
     return f"127.0.0.1@{trial}-{group}-owner", f"127.0.0.1@{trial}-{group}-successor"
 
 
-def _waiting_4x(trial, queue: int, *, group: str = "g0", owner: str = "", successor: str = "") -> str:
+def _waiting_4x(trial: str, queue: int, *, group: str = "g0", owner: str = "", successor: str = "") -> str:
     held, asks = _clients(trial, group)
     return (
         f"tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner or held} "
@@ -28,7 +30,7 @@ def _waiting_4x(trial, queue: int, *, group: str = "g0", owner: str = "", succes
     )
 
 
-def _waiting_5x(trial, queue: int, *, group: str = "g0") -> str:
+def _waiting_5x(trial: str, queue: int, *, group: str = "g0") -> str:
     held, asks = _clients(trial, group)
     return (
         f"RebalanceLockManager#tryLockBatch: message queue has been locked by other client, group={group}, "
@@ -38,28 +40,28 @@ def _waiting_5x(trial, queue: int, *, group: str = "g0") -> str:
 
 
 @pytest.fixture(scope="module")
-def run(made, analysed, tmp_path_factory):
-    def lab(at_ns: int, message: str, level: str = "WARN") -> str:
-        return f"{made.log_time(at_ns)} {level} [AdminBrokerThread_1] RocketmqRebalanceLock - {message}"
+def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    def lab(after_ms: float, message: str, level: str = "WARN") -> str:
+        return f"{log_time(after_ms)} {level} [AdminBrokerThread_1] RocketmqRebalanceLock - {message}"
 
-    def stock(at_ns: int, message: str) -> str:
-        return f"{made.log_time(at_ns, zone_hours=8, millis=False)} WARN AdminBrokerThread_1 - {message}"
+    def stock(after_ms: float, message: str) -> str:
+        return f"{log_time(after_ms, zone_hours=8, millis=False)} WARN AdminBrokerThread_1 - {message}"
 
     lab_lines = [
         lab(
-            START,
+            -6_000,
             "tryLockBatch, message queue not locked, I got it. Group: g0 NewClientId: x MessageQueue [topic=T, "
             "brokerName=broker-a, queueId=0]",
             "INFO",
         ),
-        lab(FAULT - 2 * MS, _waiting_4x("lab", 0)),  # before the fault
-        lab(FAULT + S, _waiting_4x("lab", 0)),
-        lab(FAULT + 2 * S, _waiting_4x("lab", 0)),
-        lab(FAULT + S, _waiting_4x("lab", 1, owner="127.0.0.1@somebody-else")),
-        lab(FAULT + S, _waiting_4x("lab", 1, successor="127.0.0.1@somebody-else")),
-        lab(FAULT + 5 * S, _waiting_4x("lab", 1)),  # after the take-over at 8.9 s
-        lab(FAULT + S, _waiting_4x("lab", 0, group="g1")),
-        lab(FAULT + S, "tryLockBatch, a wording that no release is known for"),
+        lab(-2, _waiting_4x("lab", 0)),  # before the fault
+        lab(1_000, _waiting_4x("lab", 0)),
+        lab(2_000, _waiting_4x("lab", 0)),
+        lab(1_000, _waiting_4x("lab", 1, owner="127.0.0.1@somebody-else")),
+        lab(1_000, _waiting_4x("lab", 1, successor="127.0.0.1@somebody-else")),
+        lab(5_000, _waiting_4x("lab", 1)),  # after the take-over at 8.9 s
+        lab(1_000, _waiting_4x("lab", 0, group="g1")),
+        lab(1_000, "tryLockBatch, a wording that no release is known for"),
         "java.lang.IllegalStateException: goes on",
         "\tat org.apache.rocketmq.Some.method(Some.java:1)",
         "this line has no layout at all",
@@ -67,48 +69,32 @@ def run(made, analysed, tmp_path_factory):
     shut = "shut-down"
     owner, _ = _clients(shut)
     shut_lines = [
-        lab(FAULT - S, f"unlockBatch, Group: g0 MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=0] {owner}"),
+        lab(-1_000, f"unlockBatch, Group: g0 MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=0] {owner}"),
         lab(
-            FAULT + 20 * MS,
+            20,
             f"unlockBatch, Group: g0 MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=0] {owner}",
             "INFO",
         ),
         lab(
-            FAULT + 30 * MS,
+            30,
             f"RebalanceLockManager#unlockBatch: unlock mq, group=g0, clientId={owner}, "
             f"mqs=MessageQueue [topic=T-{shut}, brokerName=broker-a, queueId=1]",
             "INFO",
         ),
     ]
-    stock_lines = [stock(FAULT + S, _waiting_5x("stock", 0)), stock(FAULT - 3 * S, _waiting_5x("stock", 1))]
-    second = made.handover(shut, arm="fix-shutdown", fault="shut-down-owners", deployment="d2")
+    stock_lines = [stock(1_000, _waiting_5x("stock", 0)), stock(-3_000, _waiting_5x("stock", 1))]
+    second = handover(shut, arm="fix-shutdown", fault="shut-down-owners", deployment="d2")
     for group in ("g0", "g1"):
-        second.record(
-            "owner",
-            "rpc",
-            instance=f"{group}-owner",
-            group=group,
-            code=42,
-            thread="main",
-            address="127.0.0.1:10911",
-            started_ns=FAULT + 40 * MS,
-            finished_ns=FAULT + 41 * MS,
-            response=0,
-            asked=["broker-a:0", "broker-a:1"],
-            granted=None,
-            topic=f"T-{shut}",
-        )
-    probed = made.handover("lab")
-    asked = {"at_ns": FAULT - S, "group": "g0", "as_group": "g0", "queue": "broker-a:0"}
-    probed.event("lock_probe", **asked, asked_broker="broker-a", granted=False)
-    probed.event("lock_probe", **asked, asked_broker="broker-b", granted=True)
-    unanswered = made.handover("unanswered", deployment="d4")
-    for record in unanswered.histories["successor"]:
+        second.unlock("owner", at_ms=40, queues=(0, 1), group=group)
+    probed = handover("lab")
+    probed.lock_probe(asked_broker="broker-a", granted=False)
+    probed.lock_probe(asked_broker="broker-b", granted=True)
+    unanswered = handover("unanswered", deployment="d4")
+    for record in unanswered.history["successor"]:
         if record["type"] == "rpc" and not record["granted"]:
             record["finished_ns"] = None
-    made_run = made.run(
-        path=tmp_path_factory.mktemp("locks"),
-        trials=[probed, second, made.handover("stock", deployment="d3"), unanswered],
+    run = new_run(
+        trials=[probed, second, handover("stock", deployment="d3"), unanswered],
         logs={
             "d1/broker-a/logs/lock.log": lab_lines,
             "d2/broker-a/logs/lock.2.log": shut_lines,
@@ -116,64 +102,71 @@ def run(made, analysed, tmp_path_factory):
             "d3/broker-a/logs/rocketmqlogs/lock.log": [],
             "d1/broker-a/logs/storeerror.log": [],
         },
-        zones={"d3": "GMT+8"},
     )
-    return analysed(made_run)
+    run.deployment("d3", incident="handover", zone="GMT+8")
+    return analysed(run)
 
 
-def test_a_locks_age_is_from_the_last_renewal_to_the_successors_grant(run) -> None:
-    assert run.values("lab", "lock_age_at_takeover_s") == pytest.approx([3.9] * 4)
-    granted = [run.record(seen)["granted"] for seen in run.seen("lab", "lock_age_at_takeover_s")]
+def test_a_locks_age_is_from_the_last_renewal_to_the_successors_grant(run: Analysis) -> None:
+    assert run.values("lock_age_at_takeover_s", "lab") == pytest.approx([3.9] * 4)
+    granted = [run.record(seen)["granted"] for seen in run.found("lock_age_at_takeover_s", "lab")]
     assert sorted(granted) == [["broker-a:0"], ["broker-a:0"], ["broker-a:1"], ["broker-a:1"]]
 
 
-def test_requests_without_an_answer_do_not_change_the_age_of_the_lock(run) -> None:
-    assert run.values("unanswered", "lock_age_at_takeover_s") == pytest.approx([3.9] * 4)
+def test_refused_requests_before_the_take_over_are_counted_and_unanswered_ones_are_not(run: Analysis) -> None:
+    assert run.values("refused_before_takeover", "lab") == [1, 1, 1, 1]
+    assert run.values("refused_before_takeover", "unanswered") == [0, 0, 0, 0]
 
 
-def test_the_renewal_period_is_between_requests_of_the_owners_lock_thread(run) -> None:
-    assert run.values("lab", "renewal_period_s") == pytest.approx([2.0] * 4)
+def test_the_renewal_period_is_between_requests_of_the_owners_lock_thread(run: Analysis) -> None:
+    assert run.values("renewal_period_s", "lab") == pytest.approx([2.0] * 4)
 
 
-def test_waiting_lines_are_counted_by_queue_clients_and_time(run) -> None:
-    by_unit = {(seen.unit, seen.value) for seen in run.seen("lab", "lock_lines_waiting", file="lock.log")}
+def test_waiting_lines_are_counted_by_queue_clients_and_time(run: Analysis) -> None:
+    by_unit = {(seen.unit, seen.value) for seen in run.found("lock_lines_waiting", "lab", file="lock.log")}
     # g0's queue 0 has two lines, its queue 1 none that names both clients in time; g1's queue 0 has one.
     assert by_unit == {("d1/lab/g0", 2), ("d1/lab/g0", 0), ("d1/lab/g1", 1), ("d1/lab/g1", 0)}
-    (two,) = [seen for seen in run.seen("lab", "lock_lines_waiting") if seen.value == 2]
+    (two,) = [seen for seen in run.found("lock_lines_waiting", "lab") if seen.value == 2]
     assert (two.file, two.line) == ("deployments/d1/nodes/broker-a/logs/lock.log", 4)
 
 
-def test_lines_of_the_stock_logging_are_found_in_their_own_file_and_zone(run) -> None:
-    assert run.values("stock", "lock_lines_waiting", file="lock.log") == [0, 0, 0, 0]
-    (seen,) = run.seen("stock", "lock_lines_waiting", file="filter.log")
+def test_lines_of_the_stock_logging_are_found_in_their_own_file_and_zone(run: Analysis) -> None:
+    assert run.values("lock_lines_waiting", "stock", file="lock.log") == [0, 0, 0, 0]
+    (seen,) = run.found("lock_lines_waiting", "stock", file="filter.log")
     assert (seen.value, seen.line) == (1, 1)
 
 
-def test_unlocking_is_seen_in_the_log(run) -> None:
-    assert run.values("shut-down", "unlock_lines") == [0, 0, 1, 1]
-    assert run.values("lab", "unlock_lines") == [0, 0, 0, 0]
+def test_unlocking_is_seen_in_the_log_and_otherwise_in_the_request(run: Analysis) -> None:
+    assert run.values("unlock_lines", "shut-down") == [0, 0, 1, 1]
+    assert run.values("unlock_after_s", "shut-down") == pytest.approx([0.02, 0.03, 0.04, 0.04])
+    assert run.values("unlock_lines", "lab") == [0, 0, 0, 0]
+    assert run.values("unlock_after_s", "lab") == []
 
 
-def test_probes_tell_the_queues_own_broker_from_another_one(run) -> None:
-    assert run.values("lab", "foreign_lock_granted", asked="own") == [0]
-    assert run.values("lab", "foreign_lock_granted", asked="other") == [1]
+def test_probes_tell_the_queues_own_broker_from_another_one(run: Analysis) -> None:
+    assert run.values("foreign_lock_granted", "lab", asked="own") == [0]
+    assert run.values("foreign_lock_granted", "lab", asked="other") == [1]
 
 
-def test_log_files_are_told_by_deployment_rotated_ones_included(run) -> None:
-    exists = {(seen.unit, seen.params["file"]): seen.value for seen in run.seen(None, "log_file_exists")}
+def _file_of(seen: Row) -> str:
+    return str(json.loads(seen.params)["file"])
+
+
+def test_log_files_are_told_by_deployment_rotated_ones_included(run: Analysis) -> None:
+    exists = {(seen.unit, _file_of(seen)): seen.value for seen in run.found("log_file_exists", None)}
     assert exists["d1", "storeerror.log"] == 1
     assert exists["d1", "storeerr.log"] == 0
     assert exists["d2", "lock.log"] == 1
     assert exists["d3", "lock.log"] == 1
     assert exists["d4", "lock.log"] == 0
-    lines_in = {(seen.unit, seen.params["file"]): seen.value for seen in run.seen(None, "lock_lines_in_file")}
+    lines_in = {(seen.unit, _file_of(seen)): seen.value for seen in run.found("lock_lines_in_file", None)}
     assert lines_in["d3", "lock.log"] == 0
     assert lines_in["d3", "filter.log"] == 2
     assert lines_in["d1", "lock.log"] == 9
     assert lines_in["d2", "lock.log"] == 3
 
 
-def test_what_no_parser_knows_is_counted_and_shown(run) -> None:
+def test_what_no_parser_knows_is_counted_and_shown(run: Analysis) -> None:
     (unmatched,) = run.report["logs"]["unmatched"]
     assert unmatched["file"] == "deployments/d1/nodes/broker-a/logs/lock.log"
     assert (unmatched["lines"], unmatched["unmatched"]) == (12, 2)
@@ -181,8 +174,8 @@ def test_what_no_parser_knows_is_counted_and_shown(run) -> None:
     assert any("no release is known for" in line for line in unmatched["sample"])
 
 
-def test_a_finding_cites_the_log_line_itself(run) -> None:
-    excerpts = [line.excerpt for line in run.findings["HAND-03"].evidence]
+def test_a_finding_cites_the_log_line_itself(run: Analysis) -> None:
+    excerpts = [line.excerpt for line in run.finding("HAND-03").evidence]
     assert any("locked by other client" in excerpt for excerpt in excerpts)
 
 
@@ -192,7 +185,7 @@ MQ = "MessageQueue [topic=T, brokerName=broker-a, queueId=3]"
 X = "RebalanceLockManager#"
 
 
-def _table(spark, texts, *, kind: str = "plain"):
+def _table(spark: SparkSession, texts: Iterable[str], *, kind: str = "plain") -> DataFrame:
     rows = [{"file": "f", "kind": kind, "zone": "UTC", "line": at, "text": text} for at, text in enumerate(texts, 1)]
     return frame_of(spark, rows, lines.LINES)
 
@@ -237,13 +230,15 @@ def _table(spark, texts, *, kind: str = "plain"):
         (f"{X}unlockBatch: mq not locked, group=g, clientId=c, mq={MQ}", (lock.UNLOCK_NOTHING, "c", None)),
     ],
 )
-def test_every_wording_of_the_lock_manager_is_taken_apart(spark, message, expected) -> None:
+def test_every_wording_of_the_lock_manager_is_taken_apart(
+    spark: SparkSession, message: str, expected: tuple[str, str, str | None]
+) -> None:
     (row,) = lock.parse(_table(spark, [f"2026-11-21 15:00:01 WARN t - {message}"])).collect()
     assert (row["happened"], row["client"], row["holder"]) == expected
     assert (row["group"], row["topic"], row["broker"], row["queue"]) == ("g", "T", "broker-a", 3)
 
 
-def test_slow_appends_single_and_batch_are_taken_apart(spark) -> None:
+def test_slow_appends_single_and_batch_are_taken_apart(spark: SparkSession) -> None:
     texts = [
         "2026-11-21 15:00:01 WARN t - [NOTIFYME]putMessage in lock cost time(ms)=702, bodyLength=128 Append",
         "2026-11-21 15:00:01 WARN t - [NOTIFYME]putMessages in lock cost time(ms)=1203, bodyLength=128 Append",
@@ -252,7 +247,7 @@ def test_slow_appends_single_and_batch_are_taken_apart(spark) -> None:
     assert [row["in_lock_ms"] for row in store.parse(_table(spark, texts, kind="store")).collect()] == [702, 1203]
 
 
-def test_registrations_of_4x_and_5x_are_told_from_their_failures_and_from_unregistering(spark) -> None:
+def test_registrations_of_4x_and_5x_are_told_from_their_failures_and_from_unregistering(spark: SparkSession) -> None:
     texts = [
         "2026-11-21 15:00:01 INFO t - register broker[0]to name server 127.0.0.1:9876 OK",
         "2026-11-21 15:00:01 INFO t - Registering current broker to name server completed. TargetHost=127.0.0.1:9877",
@@ -267,7 +262,7 @@ def test_registrations_of_4x_and_5x_are_told_from_their_failures_and_from_unregi
     ]
 
 
-def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark) -> None:
+def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark: SparkSession) -> None:
     texts = [
         "2026-11-21 15:00:01 INFO t - new broker registered, 127.0.0.1:10911 HAServer: 127.0.0.1:10912",
         "2026-11-21 15:00:01 WARN t - The broker channel expired, /127.0.0.1:10911 120000ms",
@@ -280,7 +275,7 @@ def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark) -> None:
     ]
 
 
-def test_a_consumer_without_its_lock_is_seen_in_the_clients_log(spark) -> None:
+def test_a_consumer_without_its_lock_is_seen_in_the_clients_log(spark: SparkSession) -> None:
     texts = [
         f"2026-11-21 15:00:01,000 WARN ... - the message queue not locked, so consume later, {MQ}",
         f"2026-11-21 15:00:01,000 WARN ... - the message queue lock expired, so consume later, {MQ}",
@@ -289,7 +284,7 @@ def test_a_consumer_without_its_lock_is_seen_in_the_clients_log(spark) -> None:
     assert [(row["expired"], row["queue"]) for row in rows] == [(False, 3), (True, 3)]
 
 
-def test_stops_of_the_jvm_are_read_in_milliseconds(spark) -> None:
+def test_stops_of_the_jvm_are_read_in_milliseconds(spark: SparkSession) -> None:
     texts = [
         "[2026-11-21T08:15:00.123+0000][1.5s][info][gc      ] GC(3) Pause Young (Normal) (G1) 24M->5M(256M) 3.214ms",
         '[1.6s][info][safepoint] Safepoint "G1Collect", Time since last: 1 ns, Reaching safepoint: 9 ns, Total:  3301234 ns',
@@ -306,7 +301,7 @@ def test_stops_of_the_jvm_are_read_in_milliseconds(spark) -> None:
     assert rows[1]["wall_us"] is None
 
 
-def test_only_seconds_in_which_a_send_waited_are_kept_of_the_watermarks(spark) -> None:
+def test_only_seconds_in_which_a_send_waited_are_kept_of_the_watermarks(spark: SparkSession) -> None:
     texts = [
         "2026-11-21 15:00:01,000 - [WATERMARK] Send Queue Size: 0 SlowTimeMills: 0",
         "2026-11-21 15:00:02,000 - [WATERMARK] Send Queue Size: 83 SlowTimeMills: 205",
@@ -319,7 +314,7 @@ def test_only_seconds_in_which_a_send_waited_are_kept_of_the_watermarks(spark) -
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def test_times_are_converted_from_the_zone_that_the_log_is_written_in(spark, tmp_path) -> None:
+def test_times_are_converted_from_the_zone_that_the_log_is_written_in(spark: SparkSession, tmp_path: Path) -> None:
     files = []
     for name, zone, text in (
         ("lab", "UTC", "2026-11-21 08:15:00,123 INFO [main] RocketmqBroker - x"),
@@ -349,7 +344,7 @@ def test_times_are_converted_from_the_zone_that_the_log_is_written_in(spark, tmp
     assert {item.file: item.unmatched for item in read.counts}[files[2].file] == 1
 
 
-def test_lines_are_numbered_across_the_pieces_that_spark_cuts_a_file_into(spark, tmp_path) -> None:
+def test_lines_are_numbered_across_the_pieces_that_spark_cuts_a_file_into(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "deployments" / "d" / "nodes" / "broker-a" / "store.log"
     path.parent.mkdir(parents=True)
     count = 20_000

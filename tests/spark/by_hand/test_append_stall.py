@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,9 +18,8 @@ from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
-
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Run, Trial
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial, log_time
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
@@ -45,7 +43,7 @@ def _refuse_waiting(trial: Trial, count: int, *, limit_ms: int = 200) -> None:
         trial.refused(100 + index, TIMEOUT, due_ms=due_ms, size=count - index - 1, **waited)
 
 
-def _hand_made(run: Run, log_time) -> None:
+def _hand_made(run: Run) -> None:
     for repetition in (1, 2, 3):
         d = {"deployment": f"lab-{repetition}", "repetition": repetition}
         run.stalled(f"baseline-{repetition}", stall_ms=0, **d)
@@ -73,9 +71,9 @@ def _hand_made(run: Run, log_time) -> None:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed, log_time) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("append-stall", rules={claim.id: claim.rule_hash() for claim in SCENARIO.claims})
-    _hand_made(run, log_time)
+    _hand_made(run)
     return analysed(run, SCENARIO)
 
 
@@ -86,7 +84,7 @@ def told() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def again(seen: Analysis, analysed, told: list[str]) -> Analysis:
+def again(seen: Analysis, analysed: Callable[..., Analysis], told: list[str]) -> Analysis:
     """The same run, analysed a second time over what the first analysis left, as the command does it."""
 
     def by(path: Path, scenarios: Sequence[Scenario]) -> list[Finding]:
@@ -99,7 +97,7 @@ def again(seen: Analysis, analysed, told: list[str]) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def broken(seen: Analysis, again: Analysis, analysed) -> Analysis:
+def broken(seen: Analysis, again: Analysis, analysed: Callable[..., Analysis]) -> Analysis:
     """The same run once more: one checker raises, and BUSY-10 was expected to be confirmed."""
 
     def raises(inputs: object) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from scenarios import ordered_lock_restart
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import OWNER, SUCCESSOR, Trial
 
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Run, Trial
-
-OWNER, SUCCESSOR = "owner", "successor"
 MEASURES = ("foreign_lock_granted", "granted_after_restart", "restart_handover_s", "restart_delay_max_s", "handover_s")
 
 
@@ -50,7 +48,7 @@ def killed(run: Run, name: str) -> Trial:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("ordered-lock-restart")
     restarted(run, "given_away", granted=True)
     restarted(run, "renewed_in_time", granted=False)

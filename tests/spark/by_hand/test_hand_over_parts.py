@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,13 +12,9 @@ from scenarios import (
     ordered_lock_ratio,
     queue_number_mismatch,
 )
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import OWNER, PRODUCER, SUCCESSOR, Trial, log_time
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.spark.by_hand.conftest import Analysis, Run, Trial
-
-OWNER, SUCCESSOR, PRODUCER = "owner", "successor", "producer"
 NETWORK_THREAD = "NettyClientSelector_1"
 WAITING = (
     "{time} WARN tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner} "
@@ -208,7 +204,7 @@ def keyed(run: Run, name: str) -> Trial:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed, log_time) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("ordered-lock-handover", "ordered-lock-ratio", "queue-number-mismatch", "broker-leaves-keys-move")
     clean = counted(stamped(run.ordered("clean")))
     names = {

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.model.verdicts import VerdictKind
 from scenarios import ordered_lock_handover
-
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Trial
-
-OWNER, SUCCESSOR, PRODUCER = "owner", "successor", "producer"
-LOCK_THREAD = "ConsumeMessageScheduledThread_1"
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import LOCK_THREAD, OWNER, PRODUCER, SUCCESSOR, Trial
 
 COUNTS = ("lost_count", "duplicate_count", "out_of_order_count", "overlap_ms")
 
@@ -41,7 +36,7 @@ def planted(plant: Callable[[Trial], None]) -> Callable[[Trial], None]:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("ordered-lock-handover")
     run.ordered("clean")
     run.ordered("clean_baseline", arm="baseline")
@@ -76,7 +71,7 @@ def acknowledged_but_absent_from_the_store(trial: Trial) -> None:
 @planted
 def expired_in_the_store(trial: Trial) -> None:
     trial.without(OWNER, "consume", offset=0)
-    trial.own_events[0]["min_offset"] = 1
+    trial.events[0]["min_offset"] = 1
 
 
 @planted
@@ -102,7 +97,7 @@ def drain_not_recorded(trial: Trial) -> None:
 @planted
 def store_not_read(trial: Trial) -> None:
     trial.without(SUCCESSOR, "consume", offset=8)
-    trial.own_events.clear()
+    trial.events.clear()
 
 
 @planted

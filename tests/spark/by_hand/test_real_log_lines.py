@@ -5,14 +5,13 @@ The lines were copied from the brokers' logs of real runs; only the names of gro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from scenarios import ordered_lock_handover
-
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Trial
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial, log_time
 
 WAITING = {
     "4.6.0": "tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner} "
@@ -49,7 +48,7 @@ def _filled(words: str, trial: Trial, *, topic: str | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed, log_time) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     def lab(after_ms: float, words: str) -> str:
         return f"{log_time(after_ms)} WARN [AdminBrokerThread_12] RocketmqRebalanceLock - {words}"
 

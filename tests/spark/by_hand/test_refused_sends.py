@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from scenarios import busy_broker_of_two, pool_loss, send_queue_full
-
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Run, Trial
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial, at
 
 BUSY, WELL = "127.0.0.1:10911", "127.0.0.1:10921"
 PAGE_CACHE = "[PC_SYNCHRONIZED]broker busy, start flow control for a while"
@@ -37,10 +36,10 @@ MEASURES = (
 
 def tried(trial: Trial, seq: int, address: str, *, at_ms: float, refused: str | None = None) -> None:
     """One attempt of a send, and its answer 1 ms later."""
-    trial.write("producer", type="attempt", seq=seq, address=address, at_ns=trial.moment(at_ms))
+    trial.record("producer", "attempt", seq=seq, address=address, at_ns=at(at_ms))
     code = SYSTEM_BUSY if refused else 0
-    told = {"code": code, "remark": refused, "at_ns": trial.moment(at_ms + 1)}
-    trial.write("producer", type="answer", seq=seq, address=address, **told)
+    told = {"code": code, "remark": refused, "at_ns": at(at_ms + 1)}
+    trial.record("producer", "answer", seq=seq, address=address, **told)
 
 
 def of_two(run: Run, name: str, **attributes: object) -> Trial:
@@ -72,13 +71,13 @@ def probed(run: Run, name: str, *, unanswered: bool = False) -> Trial:
     trial = run.stalled(name, stall_ms=1200, rate_hz=500, incident="send-queue-full")
     for started_ms, took_ms in ((-950, 900), (100, 3), (1_190, 40)):
         code = -1 if unanswered and started_ms == 100 else 0
-        window = {"started_ns": trial.moment(started_ms), "finished_ns": trial.moment(started_ms + took_ms)}
-        trial.event(type="request", kind="pull", code=code, **window)
+        window = {"started_ns": at(started_ms), "finished_ns": at(started_ms + took_ms)}
+        trial.event("request", kind="pull", code=code, **window)
     return trial
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("busy-broker-of-two", "pool-loss", "send-queue-full")
     of_two(run, "nothing_refused")
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
 from scenarios import dead_letter, name_server_divergence, retry_topic_flood
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial, at, log_time
 
 ALL = "broker-a:0,broker-b:0"
 FIRST = "broker-a:0"
@@ -35,14 +37,12 @@ MEASURES = (
 )
 
 
-def _view(trial: Any, server: str, after_ms: float, registered: str, routed: str = "q") -> None:
-    trial.event(
-        type="route", node=server, at_ns=trial.moment(after_ms), topic=trial.topic, registered=registered, routed=routed
-    )
+def _view(trial: Trial, server: str, after_ms: float, registered: str, routed: str = "q") -> None:
+    trial.event("route", node=server, at_ns=at(after_ms), topic=trial.topic, registered=registered, routed=routed)
 
 
 def _consumed(
-    trial: Any,
+    trial: Trial,
     seq: int,
     at_ms: float,
     *,
@@ -50,9 +50,9 @@ def _consumed(
     fails: bool = False,
     retry: int = 0,
 ) -> None:
-    trial.write(
+    trial.record(
         "consumer",
-        type="consume",
+        "consume",
         instance="consumer",
         group=trial.group,
         topic=f"%RETRY%{trial.group}" if retry else trial.topic,
@@ -60,9 +60,9 @@ def _consumed(
         queue=0,
         offset=seq,
         seq=seq,
-        intended_ns=trial.moment(due_ms),
-        started_ns=trial.moment(at_ms),
-        finished_ns=trial.moment(at_ms + 1),
+        intended_ns=at(due_ms),
+        started_ns=at(at_ms),
+        finished_ns=at(at_ms + 1),
         outcome="failed" if fails else "ok",
         reconsume=retry,
         stored_ms=0,
@@ -70,7 +70,7 @@ def _consumed(
 
 
 @pytest.fixture(scope="module")
-def analysis(new_run: Any, analysed: Any, log_time: Any) -> Any:
+def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("name-server-divergence", "dead-letter", "retry-topic-flood")
 
     parted = run.trial(
@@ -110,8 +110,8 @@ def analysis(new_run: Any, analysed: Any, log_time: Any) -> Any:
         _consumed(failing, 20, at_ms, fails=True, retry=retry)
     _consumed(failing, 11, 50, due_ms=20)
     failing.event(
-        type="probe",
-        at_ns=failing.moment(1),
+        "probe",
+        at_ns=at(1),
         measure="dead_letter_share",
         value=0.5,
         of="g",
@@ -144,24 +144,24 @@ def analysis(new_run: Any, analysed: Any, log_time: Any) -> Any:
     )
 
 
-def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Any) -> None:
+def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Analysis) -> None:
     assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-b") == pytest.approx(15.0)
     assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-a") == 0
     assert analysis.one("route_absent_s", "parted", server="namesrv-1", broker="broker-b") == 0
 
 
-def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(analysis: Any) -> None:
+def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(analysis: Analysis) -> None:
     assert analysis.values("server_silent_s", "parted", server="namesrv-3") == [4.0, 4.0]
     assert set(analysis.values("server_silent_s", "parted", server="namesrv-2")) == {0.0}
 
 
-def test_views_differ_while_both_answer_and_do_not_say_the_same(analysis: Any) -> None:
+def test_views_differ_while_both_answer_and_do_not_say_the_same(analysis: Analysis) -> None:
     assert analysis.values("views_differ_s", "parted", other="namesrv-3") == [15.0, 15.0]
     assert analysis.values("views_differ_s", "parted", other="namesrv-2") == [0.0]
     assert set(analysis.values("views_differ_s", "agreed")) == {0.0}
 
 
-def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Any) -> None:
+def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Analysis) -> None:
     (gone,) = analysis.found("route_stays_s", "parted", server="namesrv-3", broker="broker-b")
     assert (gone.value, gone.censored) == (10.0, False)
     stays = analysis.found("route_stays_s", "agreed")
@@ -169,13 +169,13 @@ def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Any) -> 
     assert all(row.censored and row.value == pytest.approx(60.0) for row in stays)
 
 
-def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(analysis: Any) -> None:
+def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(analysis: Analysis) -> None:
     # Queue 1 was not used before either: what is new is beyond the largest that was.
     assert analysis.one("notice_s", "parted") == pytest.approx(0.5, abs=0.01)
     assert analysis.found("notice_s", "agreed") == []
 
 
-def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(analysis: Any) -> None:
+def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(analysis: Analysis) -> None:
     assert analysis.one("failed_send_share", "parted") == pytest.approx(1 / 3)
     assert analysis.one("failed_send_share", "agreed") == 0
     assert analysis.one("duplicate_messages", "parted") == 1
@@ -184,7 +184,7 @@ def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_ho
     assert analysis.one("late_messages", "agreed") == 0
 
 
-def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Any) -> None:
+def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Analysis) -> None:
     late = [analysis.values("retry_late_s", "failing", retry=str(retry)) for retry in (1, 2, 3)]
     # Message 20 came again half a second too early.
     assert late == [pytest.approx([-0.5, 0.05]), pytest.approx([0.1]), pytest.approx([-0.05])]
@@ -192,12 +192,12 @@ def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Any) ->
     assert analysis.values("other_delay_s", "failing") == [pytest.approx(0.03)]
 
 
-def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(analysis: Any) -> None:
+def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(analysis: Analysis) -> None:
     assert analysis.one("dead_letter_share", "failing") == 0.5
     assert analysis.shown_record("dead_letter_share", "failing")["detail"] == "1 of 2"
 
 
-def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(analysis: Any) -> None:
+def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(analysis: Analysis) -> None:
     assert analysis.one("frame_bytes_refused", "d-flooded") == 262_300
     assert analysis.one("frame_bytes_over", "d-flooded") == 156
     assert analysis.one("refusals_logged", "d-flooded") == 2
@@ -205,18 +205,18 @@ def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(ana
     assert "262300" in analysis.shown(row)
 
 
-def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(analysis: Any) -> None:
+def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(analysis: Analysis) -> None:
     assert analysis.one("registration_failures", "d-flooded", exception="RemotingSendRequestException") == 1
     assert analysis.one("registration_failures", "d-flooded", exception="RemotingTimeoutException") == 0
     assert analysis.one("size_lines", "d-flooded", role="master") == 0
 
 
-def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(analysis: Any) -> None:
+def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(analysis: Analysis) -> None:
     assert analysis.one("ok_lines", "flooded", when="refused") == 1
     assert analysis.one("ok_lines", "flooded", when="after") == 1
 
 
-def test_nothing_is_decided_without_what_decides_it(analysis: Any) -> None:
+def test_nothing_is_decided_without_what_decides_it(analysis: Analysis) -> None:
     verdicts = {found.claim: found.verdict.value for found in analysis.findings.values()}
     assert verdicts["TOPICS-01"] == "undecided"
     assert verdicts["TOPICS-06"] == "undecided"

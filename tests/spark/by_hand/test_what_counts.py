@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO
-
-if TYPE_CHECKING:
-    from tests.spark.by_hand.conftest import Analysis, Trial
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import Trial
 
 TRIALS = 3
 TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
@@ -38,7 +36,7 @@ def _set(**attributes: object) -> Callable[[Trial], None]:
 
 
 def _no_append(trial: Trial) -> None:
-    trial.own_events.clear()
+    trial.events.clear()
 
 
 def _no_history(trial: Trial) -> None:
@@ -111,7 +109,7 @@ def _name(case: str, index: int) -> str:
 
 
 @pytest.fixture(scope="module")
-def seen(new_run, analysed) -> Analysis:
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     changes = {**COUNTING, **{case: change for case, (change, _, _) in NOT_COUNTING.items()}}
     run = new_run("append-stall", releases=(*changes, "too few", "no trial"))
     for case, change in changes.items():
