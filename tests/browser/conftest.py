@@ -60,7 +60,8 @@ class Tab:
             message = json.loads(self._socket.recv())
             if message.get("id") == number:
                 assert "error" not in message, f"{method}: {message['error']}"
-                return message["result"]
+                result: dict[str, Any] = message["result"]
+                return result
             self._keep(message)
         raise AssertionError(f"no answer to {method} within {WAIT_S_MAX} s")
 

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_consumptions_carry_the_sends_sequence_and_intended_time(
         requests = _records(tmp_path / "history.jsonl", "rpc")
         assert {request["code"] for request in requests} == {PULL_MESSAGE, LOCK_BATCH_MQ}
         locks = [request for request in requests if request["code"] == LOCK_BATCH_MQ]
-        assert sum(len(lock["granted"]) for lock in locks) >= 8  # type: ignore[arg-type]
+        assert sum(len(cast(list[str], lock["granted"])) for lock in locks) >= 8
         assert len(client.assigned_queues()["c"]) == 8
         client.shut_down_consumers()
         events = [record["event"] for record in _records(tmp_path / "history.jsonl", "instance")]

@@ -77,7 +77,7 @@ class _Owner:
 
     def has_containers(self, lease: str | None) -> bool:
         assert lease is not None
-        label = {"label": f"{LEASE_LABEL}={lease}"}
+        label: dict[str, str | list[str] | bool] = {"label": f"{LEASE_LABEL}={lease}"}
         return bool(self._client.containers.list(all=True, filters=label) or self._client.volumes.list(filters=label))
 
     def close(self) -> None:

@@ -196,7 +196,8 @@ class Analysis:
 
     def shown(self, row: Row) -> str:
         """The line that the observation names as the place to look."""
-        return (self.path / row.file).read_text().splitlines()[row.line - 1]
+        line: str = (self.path / row.file).read_text().splitlines()[row.line - 1]
+        return line
 
     def record(self, row: Row) -> Record:
         """The record that the observation cites."""

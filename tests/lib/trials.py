@@ -215,7 +215,7 @@ class Trial:
         group: str | None = None,
     ) -> None:
         asked = [f"broker-a:{queue}" for queue in queues]
-        answer = {"granted": asked if granted else [], "answered": answered, "topic": topic}
+        answer: dict[str, Any] = {"granted": asked if granted else [], "answered": answered, "topic": topic}
         self._rpc(process, 41, at_ms, thread, asked, **answer, group=group)
 
     def unlock(self, process: str, *, at_ms: float, queues: Sequence[int] = (0,), group: str | None = None) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -83,7 +84,7 @@ class Writer:
 
 
 @pytest.fixture
-def writer(store: LeasedStore):
+def writer(store: LeasedStore) -> Iterator[Writer]:
     made = Writer(store.mount.mountpoint / "written")
     yield made
     made.close()

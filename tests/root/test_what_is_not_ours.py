@@ -93,7 +93,11 @@ def test_a_lease_that_names_what_is_not_ours_touches_nothing(
                 assert leases.hold(kind, data, until_s=60).heal().action == "it is gone"
         someone = proc.identify(sleeper.pid)
         assert someone is not None
-        killer = {"pid": someone.pid, "start_ticks": someone.start_ticks, "token": "0" * 32}
+        killer: dict[str, str | int | float | None] = {
+            "pid": someone.pid,
+            "start_ticks": someone.start_ticks,
+            "token": "0" * 32,
+        }
         freeze = leases.hold(FREEZE, {**store.mount.identity(), **killer}, until_s=60)
         healed = freeze.heal()
         # A process without our token is not the freezer, so it is not waited for to end either.

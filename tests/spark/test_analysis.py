@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from analysis.checkers.base import Inputs
-from analysis.checkers.delivery import order
 from analysis.checkers.locks import handover as handover_checker
 from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
@@ -136,7 +135,6 @@ def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
     assert any("the checker handover failed" in words for words in found["HAND-01"].validity)
     assert found["HAND-02"].verdict == "confirmed"
-    assert order.MEASURES == ("out_of_order_count",)
 
 
 def test_evidence_of_another_run_is_not_needed_to_know_that_nothing_counts(new_run: Callable[..., Run]) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load import JudgedLoad, Property, judge_load_in
+from analysis.load.judge import JudgedLoad, judge_load_in
+from analysis.load.properties import Property
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import handover
 from tests.lib.runs import Run

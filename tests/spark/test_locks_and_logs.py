@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from analysis.evidence.tables import frame_of
+from analysis.evidence.tables import SAFEPOINT, frame_of
 from analysis.logs import broker, client, gc, lines, lock, namesrv, store, watermark
 from analysis.logs.files import LogFile, rotated_name
 from tests.lib.own_scenarios import handover
@@ -294,8 +294,8 @@ def test_stops_of_the_jvm_are_read_in_milliseconds(spark: SparkSession) -> None:
     rows = gc.parse(_table(spark, texts, kind="gc")).collect()
     assert [(row["what"], round(row["stopped_ms"], 3), row["uptime_s"]) for row in rows] == [
         (gc.GC, 3.214, 1.5),
-        (gc.SAFEPOINT, 3.301, 1.6),
-        (gc.SAFEPOINT, 5.1, 1.7),
+        (SAFEPOINT, 3.301, 1.6),
+        (SAFEPOINT, 5.1, 1.7),
     ]
     assert rows[0]["wall_us"] == 1_795_248_900_123_000
     assert rows[1]["wall_us"] is None
@@ -362,6 +362,7 @@ def test_lines_are_numbered_across_the_pieces_that_spark_cuts_a_file_into(spark:
         zone="UTC",
     )
     before = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    assert before is not None
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100k")
     try:
         kept = lines.read_lines(spark, [file], F.lit(True)).kept

@@ -252,9 +252,9 @@ def _reading(*brokers: BrokerReading, offline: frozenset[str] = frozenset(), at_
     return Reading(at_s=at_s, name_servers=(server,), brokers=brokers, offline=offline)
 
 
-def _broker(frame_bytes: int = 1000, **conf: str) -> BrokerReading:
+def _broker(frame_bytes: int = 1000, *, conf: Mapping[str, str] | None = None) -> BrokerReading:
     return BrokerReading(
-        name="broker-a", broker_id=0, address="127.0.0.1:1", conf={**CONF, **conf}, frame_bytes=frame_bytes
+        name="broker-a", broker_id=0, address="127.0.0.1:1", conf={**CONF, **(conf or {})}, frame_bytes=frame_bytes
     )
 
 
@@ -303,11 +303,11 @@ def test_a_few_retry_topics_of_offline_groups_are_normal_and_many_are_a_warning(
     ],
 )
 def test_settings_that_lose_data_or_do_nothing_are_found(conf: dict[str, str], is_5x: bool, kinds: list[str]) -> None:
-    assert _kinds(_reading(replace(_broker(**conf), is_5x=is_5x))) == kinds
+    assert _kinds(_reading(replace(_broker(conf=conf), is_5x=is_5x))) == kinds
 
 
 def test_a_lock_that_lives_for_less_than_three_renewals_is_said() -> None:
-    broker = _broker(**{"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"})
+    broker = _broker(conf={"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"})
     assert "1.5 renewals" in judge(_reading(broker))[0].says
 
 

@@ -17,7 +17,6 @@ import pytest
 
 from harness.errors import LeaseError
 from harness.leases import healing, proc
-from harness.leases import leases as leases_module
 from harness.leases.healing import PROCESS, STOPPED_PROCESS, clean
 from harness.leases.leases import Leases
 from harness.leases.store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in, state_home
@@ -89,7 +88,7 @@ def test_a_process_is_written_down_before_it_exists(state_dir: Path, monkeypatch
         seen.extend(record.data for record in leases_in(state_dir))
         return real(*args, **options)  # type: ignore[call-overload, no-any-return]
 
-    monkeypatch.setattr(leases_module.subprocess, "Popen", spying)
+    monkeypatch.setattr(subprocess, "Popen", spying)
     with Leases.open(state_dir) as leases:
         process = leases.spawn(SLEEP, name="broker-a", until_s=60)
         [after] = leases_in(state_dir)
@@ -207,8 +206,8 @@ def test_a_process_is_not_started_when_it_cannot_be_written_down(
         raise OSError(28, "No space left on device")
 
     with Leases.open(state_dir) as leases:
-        monkeypatch.setattr(leases_module.os, "fsync", full)
-        monkeypatch.setattr(leases_module.subprocess, "Popen", lambda *_, **__: pytest.fail("it was started"))
+        monkeypatch.setattr(os, "fsync", full)
+        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("it was started"))
         with pytest.raises(LeaseError, match="No space left"):
             leases.spawn(SLEEP, name="broker-a", until_s=60)
         monkeypatch.undo()
@@ -375,8 +374,8 @@ def test_a_fresh_process_that_does_not_show_its_token_yet_is_waited_for(
     popen = carrier("fresh")
     process = proc.identify(popen.pid)
     assert process is not None
-    known = {"name": "broker-a", "pid": process.pid, "start_ticks": process.start_ticks}
-    data = known if pid_is_known else {"name": "broker-a", "pid": None, "start_ticks": None}
+    known: dict[str, LeaseValue] = {"name": "broker-a", "pid": process.pid, "start_ticks": process.start_ticks}
+    data: Mapping[str, LeaseValue] = known if pid_is_known else {"name": "broker-a", "pid": None, "start_ticks": None}
     written(state_dir, dead_owner, data, lease_id="fresh", age_s=0)
     hide_environments_for(0.3, monkeypatch)
     [healed] = clean(state_dir)
@@ -393,7 +392,12 @@ def test_a_stopped_fresh_process_that_does_not_show_its_token_yet_is_waited_for(
         assert process is not None
         popen.send_signal(signal.SIGSTOP)
         wait_until("the stop", process.is_stopped, timeout_s=5, poll_s=0.005)
-        data = {"name": "x", "pid": process.pid, "start_ticks": process.start_ticks, "token": "fresh"}
+        data: dict[str, LeaseValue] = {
+            "name": "x",
+            "pid": process.pid,
+            "start_ticks": process.start_ticks,
+            "token": "fresh",
+        }
         written(state_dir, dead_owner, data, kind=STOPPED_PROCESS, age_s=0)
         hide_environments_for(0.3, monkeypatch)
         [healed] = clean(state_dir)
@@ -419,7 +423,12 @@ def test_a_process_that_got_a_recycled_pid_is_not_touched(
     # Even the start time may agree by chance (10 ms resolution); without the token it is not ours.
     os.kill(foreigner.pid, signal.SIGSTOP)
     wait_until("the stop", foreigner.is_stopped, timeout_s=5, poll_s=0.005)
-    data = {"name": "x", "pid": foreigner.pid, "start_ticks": foreigner.start_ticks + ticks_off, "token": "t"}
+    data: dict[str, LeaseValue] = {
+        "name": "x",
+        "pid": foreigner.pid,
+        "start_ticks": foreigner.start_ticks + ticks_off,
+        "token": "t",
+    }
     written(state_dir, dead_owner, data, kind=kind)
     [healed] = clean(state_dir)
     assert healed.action == "it is gone"
@@ -472,7 +481,7 @@ def test_leases_of_an_earlier_boot_are_dropped_without_touching_anything(
     state_dir: Path, dead_owner: Owner, foreigner: proc.ProcessId
 ) -> None:
     earlier = dataclasses.replace(dead_owner, boot_id="00000000-0000-0000-0000-000000000000")
-    data = {"name": "broker-a", "pid": foreigner.pid, "start_ticks": foreigner.start_ticks}
+    data: dict[str, LeaseValue] = {"name": "broker-a", "pid": foreigner.pid, "start_ticks": foreigner.start_ticks}
     record = written(state_dir, earlier, data, kept=True)
     popen = carrier(record.id)
     try:

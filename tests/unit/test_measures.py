@@ -15,6 +15,7 @@ import scenarios
 from analysis.observe import CHECKERS
 from harness.model import measures
 from harness.model.measures import MEASURES, Measure, measures_of
+from harness.model.scenario import Scenario
 
 WRITTEN_BY_HARNESS = ("answers", "readings")
 """They pass on what was asked while the run lasted, by the names that the harness gave it."""
@@ -69,7 +70,7 @@ def test_a_measure_comes_from_one_checker() -> None:
 
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
-def test_every_measure_that_a_scenario_asks_for_is_in_the_catalogue(scenario: scenarios.Scenario) -> None:
+def test_every_measure_that_a_scenario_asks_for_is_in_the_catalogue(scenario: Scenario) -> None:
     assert scenario.measures() <= set(MEASURES)
 
 

@@ -57,8 +57,8 @@ def test_every_incident_that_it_names_is_one(tmp_path: Path) -> None:
     log.write_text(LAB.format(second=1, ms=700) + STOCK + POOL + "create mmap timeout /x 1024\n")
     found = read_logs([log], threshold_ms=500)
     assert len(found.incidents) == 4
-    for one in (*found.incidents, *SIGNS):
-        assert scenarios.find(one.incident)
+    for incident in (*(one.incident for one in found.incidents), *(sign.incident for sign in SIGNS)):
+        assert scenarios.find(incident)
 
 
 @pytest.mark.parametrize(

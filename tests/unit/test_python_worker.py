@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -58,8 +59,11 @@ def _through(load: Load) -> bool:
     return load.ended == OPERATIONS
 
 
+Run = Callable[..., tuple[Worker, dict[str, list[tuple[str, int]]]]]
+
+
 @pytest.fixture
-def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[str, int]]]]]]:
+def run() -> Iterator[Run]:
     loads = []
 
     def start(
@@ -79,10 +83,10 @@ def run() -> Iterator[Callable[..., tuple[Worker, dict[str, list[tuple[str, int]
 
 
 @pytest.mark.parametrize("distribution", ["cycle", "uniform", "zipf", "hot"])
-def test_a_key_that_orders_stays_with_one_thread_and_in_order(run, distribution: str) -> None:
+def test_a_key_that_orders_stays_with_one_thread_and_in_order(run: Run, distribution: str) -> None:
     skew = 0.5 if distribution == "hot" else 1.0
     worker, sent = run(Worker(), Answer, route="selector", key_distribution=distribution, key_skew=skew)
-    assert sorted(record["seq"] for record in worker.records) == list(range(OPERATIONS))
+    assert sorted(cast(int, record["seq"]) for record in worker.records) == list(range(OPERATIONS))
     for sends in sent.values():
         assert len({thread for thread, _ in sends}) == 1
         assert [seq for _, seq in sends] == sorted(seq for _, seq in sends)
@@ -90,7 +94,9 @@ def test_a_key_that_orders_stays_with_one_thread_and_in_order(run, distribution:
 
 
 @pytest.mark.parametrize(("only_broker", "place"), [("broker-a", {"broker": "broker-a", "queue": 5}), ("", {})])
-def test_a_queue_is_recorded_only_where_its_broker_is_known(run, only_broker: str, place: dict[str, object]) -> None:
+def test_a_queue_is_recorded_only_where_its_broker_is_known(
+    run: Run, only_broker: str, place: dict[str, object]
+) -> None:
     worker, _ = run(Worker(only_broker), lambda: Answer(queue=5, offset=7), route="selector")
     first = worker.records[0]
     assert {name: first[name] for name in ("broker", "queue") if name in first} == place
@@ -109,13 +115,13 @@ def test_its_history_has_the_anchor_that_every_history_has(tmp_path: Path, monke
         assert problem_of(HISTORY, str(record["type"]), values) == ""
 
 
-def test_an_answer_that_is_no_success_is_unknown_and_says_which(run) -> None:
+def test_an_answer_that_is_no_success_is_unknown_and_says_which(run: Run) -> None:
     worker, _ = run(Worker(), lambda: Answer(status="FLUSH_DISK_TIMEOUT"))
     first = worker.records[0]
     assert (first["outcome"], first["error"], first["remark"]) == ("unknown", *["FLUSH_DISK_TIMEOUT"] * 2)
 
 
-def test_a_send_that_does_not_return_is_given_up_and_unknown(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(python_load, "GIVE_UP_S", 0.1)
     hanging = threading.Event()
     calls: list[int] = []
@@ -130,4 +136,4 @@ def test_a_send_that_does_not_return_is_given_up_and_unknown(run, monkeypatch: p
     hanging.set()
     given_up = [record for record in worker.records if record["outcome"] == "unknown"]
     assert [record["remark"] for record in given_up] == ["the client did not return"]
-    assert sorted(record["seq"] for record in worker.records) == list(range(OPERATIONS))
+    assert sorted(cast(int, record["seq"]) for record in worker.records) == list(range(OPERATIONS))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ def one_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedJar:
     return jar
 
 
-def _writes(content: bytes, into: list[int]):
+def _writes(content: bytes, into: list[int]) -> Callable[[LockedJar, Path], Path]:
     def download(jar: LockedJar, repository: Path) -> Path:
         into.append(1)
         path = jar_path(jar, repository)

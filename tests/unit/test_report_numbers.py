@@ -67,7 +67,8 @@ def test_cells_sort_by_value_and_not_by_text() -> None:
     cells = [{"stall_ms": 1200}, {"stall_ms": 150}, {"stall_ms": 700}]
     assert [cell["stall_ms"] for cell in sorted(cells, key=cell_key)] == [150, 700, 1200]
     # A parameter may be text in one cell and a number in another, and the order must not fail on that.
-    assert len(sorted([{"kind": "a"}, {"kind": 1}, {}], key=cell_key)) == 3
+    mixed: list[dict[str, str | int | float]] = [{"kind": "a"}, {"kind": 1}, {}]
+    assert len(sorted(mixed, key=cell_key)) == 3
 
 
 def test_names_sort_by_the_numbers_in_them() -> None:

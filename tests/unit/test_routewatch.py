@@ -57,7 +57,7 @@ def _records(path: Path) -> list[tuple[str, str, str]]:
 def test_only_changes_are_recorded_and_silence_is_one(servers: _Servers, tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     with EventLog(path) as events:
-        watch = RouteWatch(SimpleNamespace(nodes=NODES), events, "T")  # type: ignore[arg-type]
+        watch = RouteWatch(SimpleNamespace(nodes=NODES), events, "T")
         wait_until("both to agree", watch.agree, timeout_s=10.0)
         for answer, view in ((None, SILENT), ({}, ""), ({"broker-a": {0: HERE}}, "broker-a:0")):
             servers.brokers["namesrv-2"] = answer
@@ -77,7 +77,7 @@ def test_only_changes_are_recorded_and_silence_is_one(servers: _Servers, tmp_pat
 def test_a_broker_elsewhere_is_refused(servers: _Servers, tmp_path: Path) -> None:
     servers.brokers["namesrv-1"] = {"broker-a": {0: "203.0.113.7:10911"}}
     with EventLog(tmp_path / "events.jsonl") as events:
-        watch = RouteWatch(SimpleNamespace(nodes=NODES), events, "T")  # type: ignore[arg-type]
+        watch = RouteWatch(SimpleNamespace(nodes=NODES), events, "T")
         with pytest.raises(TargetNotAllowedError):
             wait_until("an agreement", watch.agree, timeout_s=10.0)
         watch.stop()

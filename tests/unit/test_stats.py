@@ -39,7 +39,8 @@ def test_values_of_one_unit_are_one_draw() -> None:
     single = stats.mean(_one_each(alone), seed=1)
     many = stats.mean(together, seed=1)
     assert many.units == 6
-    assert (many.low, many.high) == (pytest.approx(single.low), pytest.approx(single.high))
+    assert many.low == pytest.approx(single.low)
+    assert many.high == pytest.approx(single.high)
 
 
 def test_deployments_that_differ_widen_the_interval() -> None:
@@ -69,6 +70,7 @@ def test_a_mean_of_zeros_is_bounded_by_poisson_over_the_units() -> None:
 def test_fewer_than_half_censored_leaves_the_median_defined() -> None:
     estimate = stats.median(_one_each([1.0, 2, 3, 4, 60], censored=[False] * 4 + [True]), seed=1)
     assert estimate.estimate == 3
+    assert estimate.high is not None
     assert estimate.high == math.inf or estimate.high <= 4
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,8 +21,8 @@ def _session(behind: Sequence[int], stays: list[float]) -> SteadySession:
     trial: Any = SimpleNamespace(
         record=SimpleNamespace(topic="t", groups=("g",)), phases=SimpleNamespace(steady_s=8.0), stay=stays.append
     )
-    session: Any = SteadySession(trial, LOAD)
-    session._started = SimpleNamespace(
+    session = SteadySession(trial, LOAD)
+    cast(Any, session)._started = SimpleNamespace(
         schedule_state=lambda name: ScheduleState(due=100, issued=100, ended=100 - next(looks), sending=True)
     )
     return session

@@ -17,7 +17,7 @@ from harness.model.faults import AppendStall, Fault, KillOwners, NetworkCut, NoF
 from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason
-from harness.rundir.manifest import HostRecord, TrialRecord
+from harness.rundir.manifest import HostRecord, TrialRecord, TrialStatus
 from harness.rundir.reading import read_run_directory
 
 S = 1_000_000_000
@@ -197,7 +197,7 @@ def _scenario(fault: Fault) -> Scenario:
 def _facts(
     *,
     arm: str = "incident",
-    status: str = "complete",
+    status: TrialStatus = "complete",
     superseded_by: str = "",
     incident: str = "i",
     injection: str = "",

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ def _refuse_waiting(trial: Trial, count: int, *, limit_ms: int = 200) -> None:
 
 def _hand_made(run: Run) -> None:
     for repetition in (1, 2, 3):
-        d = {"deployment": f"lab-{repetition}", "repetition": repetition}
+        d: dict[str, Any] = {"deployment": f"lab-{repetition}", "repetition": repetition}
         run.stalled(f"baseline-{repetition}", stall_ms=0, **d)
         run.stalled(f"short-{repetition}", stall_ms=100, **d)
         for rate_hz in (200, 500, 1000):
@@ -55,7 +56,7 @@ def _hand_made(run: Run) -> None:
         for index in range(12):
             # The lock was taken a little before the append that is stamped, so it is 1 s old just before 1001 ms.
             busy.refused(200 + index, "REJECTREQUEST", due_ms=1_003 + index, took_ms=0.5)
-        wait = {"live_conf": {"waitTimeMillsInSendQueue": "400"}, **d}
+        wait: dict[str, Any] = {"live_conf": {"waitTimeMillsInSendQueue": "400"}, **d}
         fixed = run.stalled(f"fixed-{repetition}", arm="fix-send-queue-wait-400", **wait)
         _refuse_waiting(fixed, 10, limit_ms=400)
         stock = f"stock-{repetition}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,12 @@ def marked_late(trial: Trial) -> None:
 
 def paused(run: Run, name: str, *, taken_ms: float | None = None, granted_ms: float | None = None) -> Trial:
     """An owner that stands still for 9 s from its last consumption on; a member that may get its queue meanwhile."""
-    attributes = {"fault": "pause-owners", "asked_ms": 9_000.0, "achieved_ms": 9_000.0, "hold_ms": 9_000.0}
+    attributes: dict[str, Any] = {
+        "fault": "pause-owners",
+        "asked_ms": 9_000.0,
+        "achieved_ms": 9_000.0,
+        "hold_ms": 9_000.0,
+    }
     trial = run.trial(
         name,
         "ordered-lock-ratio",
@@ -131,7 +137,7 @@ def shrunk(run: Run, name: str, *, committed: int, committed_at_end: int = 10) -
     for queue in (0, 5):
         for offset in range(10):
             trial.send(10 * queue + offset, due_ms=36_000 + 100 * offset, queue=queue, offset=offset)
-        told = {"group": trial.group, "queue": queue}
+        told: dict[str, Any] = {"group": trial.group, "queue": queue}
         trial.store_max(10, **told, consumer_offset=4 if queue == 0 else committed, moment="held")
         trial.store_max(10, **told, consumer_offset=4 if queue == 0 else committed_at_end, moment="end")
     for offset in range(4):
@@ -153,7 +159,12 @@ def counted(trial: Trial, *, still_ms: tuple[float, float] | None = None) -> Tri
 
 def stalled(run: Run, name: str) -> Trial:
     """The owner's process stands still for 12 s, and its queue with it; nobody else asks for the lock."""
-    attributes = {"fault": "pause-owners", "asked_ms": 12_000.0, "achieved_ms": 12_000.0, "hold_ms": 12_000.0}
+    attributes: dict[str, Any] = {
+        "fault": "pause-owners",
+        "asked_ms": 12_000.0,
+        "achieved_ms": 12_000.0,
+        "hold_ms": 12_000.0,
+    }
     trial = run.trial(
         name,
         "ordered-lock-handover",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def tried(trial: Trial, seq: int, address: str, *, at_ms: float, refused: str | 
     trial.record("producer", "answer", seq=seq, address=address, **told)
 
 
-def of_two(run: Run, name: str, **attributes: object) -> Trial:
+def of_two(run: Run, name: str, **attributes: Any) -> Trial:
     """A stalled append of the first of two masters, and eleven sends at their first attempt."""
     trial = run.stalled(name, stall_ms=1200, rate_hz=200, incident="busy-broker-of-two", **attributes)
     for seq in range(11):
