@@ -2,6 +2,8 @@
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
+# Most of the tests' time is waiting, so that three at once fit two cores. How they are grouped: tests/conftest.py.
+WORKERS ?= 3
 RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 
 .PHONY: verify test unit lint bench picture setup clean
@@ -10,7 +12,7 @@ verify: setup
 	$(BIN)/mqlab verify
 
 test: setup
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 unit: setup
 	$(BIN)/python -m pytest tests/unit -n 4

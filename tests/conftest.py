@@ -1,12 +1,17 @@
-"""Fixtures for all tests: a state folder of their own, and no process left behind."""
+"""For all tests: a state folder of their own, no process left behind, and which of them may run side by side."""
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from harness.leases import proc
 from harness.leases.healing import clean
@@ -48,6 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     _forbidden_to_skip.update(filter(None, config.getoption("--forbid-skip").split(",")))
+    if hasattr(config, "workerinput"):
+        # The folder that all workers of a session share.
+        config.pluginmanager.register(_Turns(Path(config.option.basetemp).parent))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -63,3 +71,77 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for nodeid in _skipped_though_forbidden:
         terminalreporter.write_line(f"FORBIDDEN SKIP {nodeid}", red=True)
+
+
+# --- side by side -----------------------------------------------------------------------------------------------------
+# With ``-n 3`` the tests of a group run one after the other in one worker, which holds what they share.
+
+_FIRST = ("root", "docker", "spark", "cluster", "browser")
+"""Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
+_SHARE_NOTHING = ("test_killed_harness.py", "test_verify.py")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    def rank(item: pytest.Item) -> tuple[bool, int]:
+        folder = item.nodeid.split("/")[1]
+        return item.get_closest_marker("alone") is None, _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
+
+    if hasattr(config, "workerinput"):
+        items.sort(key=rank)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    class Groups(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
+
+
+def _group(nodeid: str) -> str:
+    """One Spark session, one engine, one cluster of each release; besides, a file is a group and shares its fixtures."""
+    file, _, test = nodeid.partition("::")
+    _, folder, *names = file.split("/")
+    if folder in ("root", "docker", "spark"):
+        return folder
+    if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
+        return f"cluster of {release[1]}"
+    return nodeid if names[-1] in _SHARE_NOTHING else file
+
+
+Turn = Generator[None, object, object]
+
+
+class _Turns:
+    """Lets a test that is marked ``alone`` run while no other worker runs any.
+
+    Who wants to be alone closes the gate first, so that no further test begins, and waits for those under way to end.
+    Tests that are alone and follow each other keep it closed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._gate, self._room = (folder.joinpath(name).open("w") for name in ("gate.lock", "room.lock"))
+        self._is_alone = False
+
+    @pytest.hookimpl(tryfirst=True, wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Turn:
+        alone = item.get_closest_marker("alone") is not None
+        if not self._is_alone:
+            _lock(self._gate, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            _lock(self._room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+            if not alone:
+                _lock(self._gate, fcntl.LOCK_UN)
+        try:
+            return (yield)
+        finally:
+            self._is_alone = alone and nextitem is not None and nextitem.get_closest_marker("alone") is not None
+            if not self._is_alone:
+                _lock(self._room, fcntl.LOCK_UN)
+                _lock(self._gate, fcntl.LOCK_UN)
+
+
+def _lock(file: IO[str], how: int) -> None:
+    fcntl.flock(file, how)

@@ -42,7 +42,10 @@ def _processes_of(state: Path) -> list[int]:
 
 @pytest.mark.parametrize(
     ("phase", "way"),
-    [*((phase, "byteman") for phase in PHASES), pytest.param("inject", "freeze", marks=pytest.mark.root)],
+    [
+        *((phase, "byteman") for phase in PHASES),
+        pytest.param("inject", "freeze", marks=[pytest.mark.root, pytest.mark.alone]),
+    ],
 )
 def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
     phase: str, way: str, tmp_path: Path, java: Java

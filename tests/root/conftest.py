@@ -22,6 +22,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.root)
+            # They freeze, cut and mount, and look whether the host is as it was; some tell 15 ms.
+            item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session")
