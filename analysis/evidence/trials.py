@@ -15,9 +15,16 @@ from pyspark.sql import functions as F  # noqa: N812  # noqa: N812
 
 from analysis.evidence.records import Records
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
+from harness.model.faults import FAULTS
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.rundir.manifest import FREEZE, TrialRecord
 from harness.rundir.reading import RunDirectory
+
+WATCHED = "append_count"
+"""The reading that ends a watch of a broker's appends."""
+
+OWNERS_END = tuple(fault.kind for fault in FAULTS if fault.ends_owners)
+"""The faults that make queues change hands."""
 
 _HICCUP_LEAD_NS = 1_000_000_000
 """The probe is looked at from this long before the fault."""
@@ -60,8 +67,12 @@ class TrialFacts:
     damaged_lines: int
     healed_ns: int | None = None
     stopped_ms: float | None = None
+    exercised: bool | None = None
+    """Whether the fault itself says that it took effect; False when any of its records denies it."""
     did_not_bite: str | None = None
     """Why the fault itself says that it did not bite."""
+    watched_appends: int | None = None
+    """How many appends the broker's rule saw, where it only watched."""
     fault_target: str | None = None
     """The node that it was done to, where it was done to one."""
 
@@ -163,6 +174,8 @@ def _from_events(events: DataFrame) -> DataFrame:
         stamp("at_ns", fault("healed")).alias("healed_ns"),
         F.max("asked_ms").alias("asked_ms"),
         F.max("achieved_ms").alias("achieved_ms"),
+        F.min("exercised").alias("exercised"),
+        F.max(F.when((kind == "reading") & (F.col("name") == WATCHED), F.col("value"))).alias("watched_appends"),
         F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("did_not_bite"),
         stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
         stamp("n", phase("inject", "begin")).alias("inject_line"),
@@ -237,8 +250,8 @@ def _facts(trial: TrialRecord, row: Mapping[str, object]) -> TrialFacts:
         value = row.get(name)
         return value if isinstance(value, str) else None
 
-    states = row.get("states")
-    drained = row.get("drained")
+    states, watched = row.get("states"), real("watched_appends")
+    drained, exercised = row.get("drained"), row.get("exercised")
     return TrialFacts(
         trial=trial,
         fault=text("fault"),
@@ -267,7 +280,9 @@ def _facts(trial: TrialRecord, row: Mapping[str, object]) -> TrialFacts:
         records=(whole("sends") or 0) + (whole("consumptions") or 0),
         damaged_lines=whole("damaged_lines") or 0,
         healed_ns=whole("healed_ns"),
+        exercised=exercised if isinstance(exercised, bool) else None,
         did_not_bite=text("did_not_bite"),
+        watched_appends=None if watched is None else int(watched),
         fault_target=text("fault_target"),
     )
 
@@ -300,7 +315,3 @@ def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
         "lock_life_ms": lock_life_ms(trial, run),
         "sends": facts.sends,
     }
-
-
-OWNERS_END = ("kill-owners", "shut-down-owners", "silence-owners", "cut-off-owners", "kill-owners-restart-broker")
-"""The faults that make queues change hands."""

@@ -1,18 +1,18 @@
 """Validity: which trials count, and in words why the others do not.
 
-A trial counts when it was completed and not superseded, its fault bit, the machine was quiet enough while it did, the
-wall clock did not step, and its clients wrote a history. Each check that fails gives its reason; a trial may have
-several. The windows and stamps were folded by Spark (``analysis/evidence/trials.py``); what is left is one comparison a check.
+A trial counts when it was completed and not superseded, every proof that its fault names holds, the machine was quiet
+enough meanwhile, the wall clock did not step, and its clients wrote a history. A fault that names no proof, or one that is
+not known here, is never counted. Each check that fails gives its reason; a trial may have several. Spark folded the windows
+and stamps (``analysis/evidence/trials.py``); what is left is one comparison a check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from analysis.evidence.trials import OWNERS_END, TrialFacts
+from analysis.evidence.trials import TrialFacts
 from analysis.verdicts.evidence import Doubt, TrialValidity
-from harness.model.faults import HeldFault
+from harness.model.faults import Proof
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason
 from harness.rundir.manifest import FREEZE
@@ -31,21 +31,6 @@ to stay well below the 200 ms at which requests are refused."""
 
 STOPPED_MS_MAX = 2.0
 """The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
-
-HELD = frozenset(field.kind for field in get_args(HeldFault))
-"""Faults that are on from inject to heal, and say themselves whether they bit."""
-
-OF_THE_CLUSTER = frozenset(
-    {
-        "cross-frame-limit",
-        "topic-moments",
-        "restart-name-server",
-        "forgotten-topic",
-        "unheard-broker",
-        "more-queues",
-    }
-)
-"""Faults of topics and name servers, each of which stamps that it has happened and that it is over."""
 
 _Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
 
@@ -109,59 +94,48 @@ def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
         yield Doubt(reason=Reason.TOO_NOISY, words=words)
 
 
-def _fault_bit(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
-    kind = next((arm.fault.kind for arm in scenario.arms if arm.name == facts.trial.arm), None)
+def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+    fault = next((arm.fault for arm in scenario.arms if arm.name == facts.trial.arm), None)
     if facts.did_not_bite is not None:
         yield _not_exercised(f"the fault did not bite: {facts.did_not_bite}")
-    if kind is None:
+    if fault is None:
         yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
-    elif kind in HELD and "healed" not in facts.states:
-        yield _not_exercised("the fault was not healed")
-    elif kind in OF_THE_CLUSTER:
-        if "injected" not in facts.states or "healed" not in facts.states:
-            yield _not_exercised("what was to happen to the cluster did not happen, or was not ended")
-    elif kind == "append-stall":
-        yield from _stalled(facts)
-    elif kind == "pause-owners":
-        yield from _paused(facts)
-    elif kind == "resize-topic":
-        if "injected" not in facts.states or "healed" not in facts.states:
-            yield _not_exercised("the topic's numbers of queues were not changed, or not mended")
-    elif kind in ("broker-away", "restart-broker"):
-        yield from _broker_away(facts)
-    elif kind in ("commit-stall", "store-freeze"):
-        yield from _achieved(facts, "the stall lasted")
-        if facts.trial.injection == FREEZE and facts.asked_ms is not None:
-            yield from _frozen(facts, facts.asked_ms)
-    elif kind == "broker-crash":
-        yield from _crashed(facts)
-    elif kind in OWNERS_END:
-        yield from _owners_ended(facts, kind)
-        if kind == "kill-owners-restart-broker":
-            yield from _broker_away(facts)
+        return
+    checks = [_PROOFS.get(proof) for proof in fault.proofs]
+    if not checks or None in checks:
+        words = f"nothing says how to tell that the fault {fault.kind} took effect"
+        yield Doubt(reason=Reason.CHECKER_FAILED, words=words)
+    yield from (doubt for check in checks if check is not None for doubt in check(facts))
 
 
-def _stalled(facts: TrialFacts) -> Iterator[Doubt]:
+# --- proofs that a fault took effect ----------------------------------------------------------------------------------
+
+
+def _nothing(facts: TrialFacts) -> Iterator[Doubt]:
+    yield from ()
+
+
+def _stamped(facts: TrialFacts) -> Iterator[Doubt]:
     if facts.appends == 0:
         yield _not_exercised("no append was stalled")
-    yield from _achieved(facts, "the append stalled for")
-    if facts.trial.injection == FREEZE and facts.asked_ms is not None:
-        yield from _frozen(facts, facts.asked_ms)
+    yield from _lasted(facts, "the append stalled for")
 
 
-def _achieved(facts: TrialFacts, what: str) -> Iterator[Doubt]:
+def _lasted(facts: TrialFacts, what: str = "the stall lasted") -> Iterator[Doubt]:
     """Whether the stall lasted as long as it was asked to."""
     asked, achieved = facts.asked_ms, facts.achieved_ms
     if achieved is None and facts.append_entry_ns is not None and facts.append_exit_ns is not None:
         achieved = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
     if asked is None or achieved is None:
         yield _not_exercised("what stall was asked or achieved was not recorded")
-        return
-    tolerance = max(STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked)
-    if abs(achieved - asked) > tolerance:
-        yield _not_exercised(f"{what} {achieved:.1f} ms where {asked:g} ms were asked")
-    if "healed" not in facts.states:
-        yield _not_exercised("the fault was not healed")
+    else:
+        tolerance = max(STALL_TOLERANCE_MS, STALL_TOLERANCE_SHARE * asked)
+        if abs(achieved - asked) > tolerance:
+            yield _not_exercised(f"{what} {achieved:.1f} ms where {asked:g} ms were asked")
+        if "healed" not in facts.states:
+            yield _not_exercised("the fault was not healed")
+    if facts.trial.injection == FREEZE and asked is not None:
+        yield from _frozen(facts, asked)
 
 
 def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
@@ -178,20 +152,6 @@ def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
         yield _not_exercised(f"a safepoint stopped the whole broker for {facts.stopped_ms:.0f} ms of the freeze")
 
 
-def _crashed(facts: TrialFacts) -> Iterator[Doubt]:
-    if facts.injecting_ns is None or facts.injected_ns is None:
-        yield _not_exercised("the broker did not end")
-    elif "healed" not in facts.states:
-        yield _not_exercised("the broker did not come back")
-
-
-def _owners_ended(facts: TrialFacts, kind: str) -> Iterator[Doubt]:
-    if facts.injecting_ns is None or facts.injected_ns is None:
-        yield _not_exercised("the shutdown did not return" if kind == "shut-down-owners" else "the owners did not end")
-    elif kind == "kill-owners" and (seconds := (facts.injected_ns - facts.injecting_ns) / 1e9) > KILL_S_MAX:
-        yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
-
-
 def _paused(facts: TrialFacts) -> Iterator[Doubt]:
     if facts.asked_ms is None or facts.achieved_ms is None:
         yield _not_exercised("the owners were not paused, or never went on")
@@ -199,15 +159,66 @@ def _paused(facts: TrialFacts) -> Iterator[Doubt]:
         yield _not_exercised(f"the owners stood still for {facts.achieved_ms:.0f} ms of {facts.asked_ms:g} ms asked")
 
 
-def _broker_away(facts: TrialFacts) -> Iterator[Doubt]:
-    if facts.injected_ns is None:
-        yield _not_exercised("the broker did not go")
+def _owners_gone(facts: TrialFacts, what: str = "the owners did not end") -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised(what)
+
+
+def _owners_killed(facts: TrialFacts) -> Iterator[Doubt]:
+    yield from _owners_gone(facts)
+    if facts.injecting_ns is not None and facts.injected_ns is not None:
+        seconds = (facts.injected_ns - facts.injecting_ns) / 1e9
+        if seconds > KILL_S_MAX:
+            yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
+
+
+def _owners_shut_down(facts: TrialFacts) -> Iterator[Doubt]:
+    yield from _owners_gone(facts, "the shutdown did not return")
+
+
+def _broker_gone(facts: TrialFacts) -> Iterator[Doubt]:
+    if facts.injecting_ns is None or facts.injected_ns is None:
+        yield _not_exercised("the broker did not end")
     elif "healed" not in facts.states:
         yield _not_exercised("the broker did not come back")
+
+
+def _held(facts: TrialFacts) -> Iterator[Doubt]:
+    if "injected" not in facts.states:
+        yield _not_exercised("the fault did not begin")
+    if facts.exercised is None:
+        yield _not_exercised("the fault does not say whether it took effect")
+    if "healed" not in facts.states:
+        yield _not_exercised("the fault was not healed")
+
+
+def _done(facts: TrialFacts) -> Iterator[Doubt]:
+    if "injected" not in facts.states or "healed" not in facts.states:
+        yield _not_exercised("what was to happen to the cluster did not happen, or was not ended")
+
+
+def _watched(facts: TrialFacts) -> Iterator[Doubt]:
+    if not facts.watched_appends:
+        yield _not_exercised("the broker's appends were not watched, or there were none")
 
 
 def _not_exercised(words: str) -> Doubt:
     return Doubt(reason=Reason.NOT_EXERCISED, words=words)
 
 
-_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _one_clock, _quiet, _fault_bit)
+_PROOFS: Mapping[Proof, Callable[[TrialFacts], Iterator[Doubt]]] = {
+    Proof.NOTHING: _nothing,
+    Proof.STAMPED: _stamped,
+    Proof.LASTED: _lasted,
+    Proof.PAUSED: _paused,
+    Proof.OWNERS_KILLED: _owners_killed,
+    Proof.OWNERS_SHUT_DOWN: _owners_shut_down,
+    Proof.OWNERS_GONE: _owners_gone,
+    Proof.BROKER_GONE: _broker_gone,
+    Proof.HELD: _held,
+    Proof.DONE: _done,
+    Proof.WATCHED: _watched,
+}
+"""What is looked at for each; a fault that names none of these is never counted."""
+
+_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _one_clock, _quiet, _fault_took_effect)

@@ -12,7 +12,6 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.one_process import OneProcessSession
 from harness.load.route_watch import RouteWatch
-from harness.model.faults import CrossFrameLimit
 from harness.model.loads import SteadyClients
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
@@ -137,9 +136,7 @@ class SteadySession(OneProcessSession):
     def recover(self) -> None:
         """Until all name servers agree again, within the phase's time, and a little longer for the clients."""
         assert self._watch is not None
-        fault = self._trial.arm.fault
-        if isinstance(fault, CrossFrameLimit) and fault.fix == "none":
-            # The broker is refused until its cluster goes down.
+        if self._trial.arm.fault.lasts:
             return
         deadline = time.monotonic() + self._trial.phases.recover_s
         while time.monotonic() < deadline and not self._watch.agree():

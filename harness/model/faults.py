@@ -2,102 +2,166 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from harness.model.cells import Parameters
+
+CRASH_S, REST_S = 7.0, 1.0
+"""Kill, start on the old store, and be registered again; a second of rest before a lone message, which is longer than every
+default interval of committing to the page cache (200 ms)."""
+
+
+class Proof(StrEnum):
+    """What a trial's records must show before its fault counts as having happened."""
+
+    NOTHING = "nothing"
+    """The control: there is nothing to prove."""
+    STAMPED = "stamped"
+    """An append was stamped in the broker, for as long as was asked."""
+    LASTED = "lasted"
+    """It lasted as long as was asked, and was healed."""
+    PAUSED = "paused"
+    """The owners stood still for as long as was asked."""
+    OWNERS_KILLED = "owners killed"
+    """The owners' process was gone at once."""
+    OWNERS_SHUT_DOWN = "owners shut down"
+    """The owners' shutdown returned."""
+    OWNERS_GONE = "owners gone"
+    """The owners ended, or nobody hears of them any more."""
+    BROKER_GONE = "broker gone"
+    """The broker ended and came back."""
+    HELD = "held"
+    """It was on from inject to heal, and what it achieved then was enough."""
+    DONE = "done"
+    """What was asked of the cluster was carried out, and ended."""
+    WATCHED = "watched"
+    """The broker's appends were watched, and there were some."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoFault:
+class Fault:
+    """Base of all faults; a subclass is one event, and its name in words is its ``kind``."""
+
+    kind: ClassVar[str]
+    proofs: ClassVar[tuple[Proof, ...]] = ()
+    """All of them must hold; a fault that names none is never counted."""
+    ends_owners: ClassVar[bool] = False
+    """The groups' queues change hands by it."""
+    needs_rules: ClassVar[bool] = False
+    """It is made or watched by rules in the broker's JVM."""
+    kills_broker: ClassVar[bool] = False
+    """What the broker was told while it ran is gone with its process."""
+
+    def __init_subclass__(cls) -> None:
+        if "kind" not in vars(cls):
+            cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it stays until the cluster goes down, so that no way back is to be waited for."""
+        return False
+
+    def seconds(self, params: Parameters) -> float:
+        """How long it takes by itself in a cell."""
+        return max(float(params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
+
+
+class NoFault(Fault):
     """Nothing happens; the fault window is kept, so that both arms are measured over the same time."""
 
-    kind: Literal["none"] = "none"
+    kind = "none"
+    proofs = (Proof.NOTHING,)
 
 
-@dataclass(frozen=True, kw_only=True)
-class KillOwners:
+class KillOwners(Fault):
     """SIGKILL of the client process that holds every group's owner."""
 
-    kind: Literal["kill-owners"] = "kill-owners"
+    proofs = (Proof.OWNERS_KILLED,)
+    ends_owners = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShutDownOwners:
+class ShutDownOwners(Fault):
     """``consumer.shutdown()`` on every owner, which is what a graceful stop of the application does."""
 
-    kind: Literal["shut-down-owners"] = "shut-down-owners"
+    proofs = (Proof.OWNERS_SHUT_DOWN,)
+    ends_owners = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class SilenceOwners:
+class SilenceOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner, for good: its connections stay and say nothing.
 
     That is what brokers and other members see of a machine that loses power or whose network is cut.
     """
 
-    kind: Literal["silence-owners"] = "silence-owners"
+    proofs = (Proof.OWNERS_GONE,)
+    ends_owners = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class CutOffOwners:
+class CutOffOwners(Fault):
     """Packets between the client process that holds every group's owner and all nodes are dropped, for good.
 
     Unlike a silent one, the owner works on with what it has, and does not know yet that it is alone.
     """
 
-    kind: Literal["cut-off-owners"] = "cut-off-owners"
+    proofs = (Proof.OWNERS_GONE, Proof.HELD)
+    ends_owners = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class PauseOwners:
+class PauseOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
-    kind: Literal["pause-owners"] = "pause-owners"
+    proofs = (Proof.PAUSED,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResizeTopic:
+class ResizeTopic(Fault):
     """Other numbers of write and read queues for the topic while traffic runs, and at the end the ones that mend it.
 
     ``steps`` are (write queues, read queues, seconds to stay); ``mended`` is (write queues, read queues).
     """
 
+    proofs = (Proof.DONE,)
     steps: tuple[tuple[int, int, float], ...]
     mended: tuple[int, int] = (8, 8)
-    kind: Literal["resize-topic"] = "resize-topic"
 
 
-@dataclass(frozen=True, kw_only=True)
-class BrokerAway:
+class BrokerAway(Fault):
     """SIGKILL of the second broker, which is started again on its store when the hold is over."""
 
-    kind: Literal["broker-away"] = "broker-away"
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class RestartBroker:
+class RestartBroker(Fault):
     """SIGKILL of the first broker, which is started again at once; as soon as it listens, a stranger asks it for the lock
     of one queue of each group's owner. The owners stay."""
 
-    kind: Literal["restart-broker"] = "restart-broker"
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class KillOwnersRestartBroker:
+class KillOwnersRestartBroker(Fault):
     """SIGKILL of the client process that holds every group's owner, and of the first broker, which is started again at
     once."""
 
-    kind: Literal["kill-owners-restart-broker"] = "kill-owners-restart-broker"
+    proofs = (Proof.OWNERS_GONE, Proof.BROKER_GONE)
+    ends_owners = True
+    kills_broker = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendStall:
+class AppendStall(Fault):
     """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock.
 
     ``before_store_ms``: while it lasts, every request that a send thread takes up needs that long before it reaches the
     store, as it does on a broker whose send threads have more to do than to append.
     """
 
-    kind: Literal["append-stall"] = "append-stall"
+    proofs = (Proof.STAMPED,)
+    needs_rules = True
     before_store_ms: float = 0.0
 
 
@@ -105,7 +169,7 @@ FloodFix = Literal["none", "raise-limit", "delete-offline"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossFrameLimit:
+class CrossFrameLimit(Fault):
     """New consumer groups come with live heartbeats until the first broker's registration is refused.
 
     ``beyond`` are further groups after the first that is too many; ``stop_at_share`` ends the flood below the limit.
@@ -114,7 +178,8 @@ class CrossFrameLimit:
     retry topics of offline groups deleted.
     """
 
-    kind: Literal["cross-frame-limit"] = "cross-frame-limit"
+    proofs = (Proof.DONE,)
+
     frame_bytes: int
     stop_at_share: float = 2.0
     beyond: int = 10
@@ -122,143 +187,143 @@ class CrossFrameLimit:
     fix: FloodFix = "none"
     raised_bytes: int = 0
 
+    @property
+    def lasts(self) -> bool:
+        """Without a fix the broker is refused until its cluster goes down."""
+        return self.fix == "none"
 
-@dataclass(frozen=True, kw_only=True)
-class TopicMoments:
+
+class TopicMoments(Fault):
     """The moments at which a retry topic may be created, each tried on a group of its own, and deleting it again."""
 
-    kind: Literal["topic-moments"] = "topic-moments"
+    proofs = (Proof.DONE,)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RestartNameServer:
+class RestartNameServer(Fault):
     """The last name server is killed, a topic is created meanwhile, and it starts again at once."""
 
-    kind: Literal["restart-name-server"] = "restart-name-server"
+    proofs = (Proof.DONE,)
 
 
-@dataclass(frozen=True, kw_only=True)
-class UnheardBroker:
+class UnheardBroker(Fault):
     """The last name server does not hear the second broker: it is told once a second that this broker is gone."""
 
-    kind: Literal["unheard-broker"] = "unheard-broker"
+    proofs = (Proof.HELD,)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForgottenTopic:
+class ForgottenTopic(Fault):
     """The trial's topic is deleted on the last name server alone."""
 
-    kind: Literal["forgotten-topic"] = "forgotten-topic"
+    proofs = (Proof.DONE,)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MoreQueues:
+class MoreQueues(Fault):
     """The trial's topic gets twice its queues on every broker."""
 
-    kind: Literal["more-queues"] = "more-queues"
+    proofs = (Proof.DONE,)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkCut:
+class NetworkCut(Fault):
     """Nobody can talk to ``nodes`` (by name) through their loopback ports, or only ``peers`` cannot, in both directions.
 
     Peers are other nodes, or client processes by the names that their load gives them (such as ``owner``).
     """
 
+    proofs = (Proof.HELD,)
     nodes: tuple[str, ...]
     peers: tuple[str, ...] = ()
-    kind: Literal["network-cut"] = "network-cut"
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkDelay:
+class NetworkDelay(Fault):
     """Each packet to or from the ports of ``nodes`` arrives ``delay_ms`` later."""
 
+    proofs = (Proof.HELD,)
     nodes: tuple[str, ...]
     delay_ms: float
-    kind: Literal["network-delay"] = "network-delay"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PauseNode:
+class PauseNode(Fault):
     """Every thread of a node stands still."""
 
+    proofs = (Proof.HELD,)
     node: str
-    kind: Literal["pause-node"] = "pause-node"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiskFull:
+class DiskFull(Fault):
     """The file system of a broker's store has ``free_mb`` mebibytes left."""
 
+    proofs = (Proof.HELD,)
     node: str
     free_mb: float = 0.0
-    kind: Literal["disk-full"] = "disk-full"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThrottledWrites:
+class ThrottledWrites(Fault):
     """A broker's writes to its store reach the device at ``bytes_per_s`` at most."""
 
+    proofs = (Proof.HELD,)
     node: str
     bytes_per_s: int
-    kind: Literal["throttled-writes"] = "throttled-writes"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirtyPages:
+class DirtyPages(Fault):
     """A neighbour rewrites a file of ``file_mb`` mebibytes beside a broker's store, for ``seconds_max`` at most."""
 
+    proofs = (Proof.HELD,)
     node: str
     file_mb: int
     seconds_max: float
-    kind: Literal["dirty-pages"] = "dirty-pages"
 
 
-@dataclass(frozen=True, kw_only=True)
-class AppendWatch:
+class AppendWatch(Fault):
     """Nothing is done; every append of the first broker is stamped for the cell's ``watch_ms``."""
 
-    kind: Literal["append-watch"] = "append-watch"
+    proofs = (Proof.WATCHED,)
+    needs_rules = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommitStall:
+class CommitStall(Fault):
     """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
 
-    kind: Literal["commit-stall"] = "commit-stall"
+    proofs = (Proof.LASTED,)
+    needs_rules = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoreFreeze:
+class StoreFreeze(Fault):
     """The page cache of the first broker's store takes no writes for ``stall_ms`` (a cell's parameter).
 
     Unlike ``AppendStall`` this asks for no slow append: whether there is one is what is measured.
     """
 
-    kind: Literal["store-freeze"] = "store-freeze"
+    proofs = (Proof.LASTED,)
+    needs_rules = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageCacheNeighbour:
+class PageCacheNeighbour(Fault):
     """A neighbour rewrites a file of ``neighbour_mb`` on the first broker's file system for ``watch_ms`` (of the cell)."""
 
-    kind: Literal["page-cache-neighbour"] = "page-cache-neighbour"
+    proofs = (Proof.HELD, Proof.WATCHED)
+    needs_rules = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class LimitedPageCache:
+class LimitedPageCache(Fault):
     """The same neighbour, while the first broker may have only ``limit_mb`` (of the cell) of memory beyond what it has.
 
     What a process has when it comes into a control group stays with the group that it comes from, so that the limit is
     one of the page cache that its store needs from then on, as it would have in a small container.
     """
 
-    kind: Literal["limited-page-cache"] = "limited-page-cache"
+    proofs = (Proof.HELD, Proof.WATCHED)
+    needs_rules = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerCrash:
+class BrokerCrash(Fault):
     """The first broker is killed at once under load, which then ends, and is started again on its store.
 
     ``power``: not only its process ends but its machine's power, so that what had only reached the page cache is gone.
@@ -268,38 +333,16 @@ class BrokerCrash:
     timer began when the broker was started for the trial.
     """
 
-    kind: Literal["broker-crash"] = "broker-crash"
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
     power: bool = False
     after_lone: bool = False
     spread_s: float = 0.0
 
+    def seconds(self, params: Parameters) -> float:
+        """The wait for the moment, the rest, and the way back."""
+        return CRASH_S + self.spread_s / 2 + (REST_S if self.after_lone else 0.0)
 
-HeldFault = NetworkCut | NetworkDelay | PauseNode | DiskFull | ThrottledWrites | DirtyPages
-"""Faults that are on from inject to heal."""
 
-Fault = (
-    CrossFrameLimit
-    | TopicMoments
-    | RestartNameServer
-    | UnheardBroker
-    | ForgottenTopic
-    | MoreQueues
-    | NoFault
-    | KillOwners
-    | ShutDownOwners
-    | PauseOwners
-    | SilenceOwners
-    | CutOffOwners
-    | ResizeTopic
-    | BrokerAway
-    | RestartBroker
-    | KillOwnersRestartBroker
-    | AppendStall
-    | AppendWatch
-    | CommitStall
-    | StoreFreeze
-    | PageCacheNeighbour
-    | LimitedPageCache
-    | BrokerCrash
-    | HeldFault
-)
+FAULTS = tuple(Fault.__subclasses__())
+"""Every fault that there is."""

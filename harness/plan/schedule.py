@@ -20,15 +20,6 @@ from harness.host.abilities import Abilities
 from harness.host.facts import Host
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
-from harness.model.faults import (
-    AppendStall,
-    AppendWatch,
-    BrokerCrash,
-    CommitStall,
-    LimitedPageCache,
-    PageCacheNeighbour,
-    StoreFreeze,
-)
 from harness.model.loads import FailingMessages, KeyedSends, Load, OrderedGroups, QueueNumbers, SteadyClients
 from harness.model.scenario import Arm, Scenario
 from harness.plan.core_budget import fits
@@ -48,14 +39,8 @@ ANALYSIS_S, ANALYSIS_TRIAL_S, ANALYSIS_WAITING_S = 20.0, 0.13, 0.7
 """Of a run, for each of its trials (868 took 131 s on two cores, 933 took 143), and for each of those that wait, which have more
 clients and so more histories and logs: 191 took 164 s, 72 took 70."""
 
-CRASH_S, REST_S = 7.0, 1.0
-"""Kill, start on the old store, and be registered again; a second of rest before a lone message."""
-
 SHARING_AT_ONCE_PER_CORE = 2
 """Clusters whose trials wait more than they compute, and are judged by counts that no scheduler moves far."""
-
-INSTRUMENTED = (AppendStall, AppendWatch, CommitStall, StoreFreeze, PageCacheNeighbour, LimitedPageCache)
-"""Faults that are made or watched by rules in the broker's JVM."""
 
 BROKER_MB, NAMESRV_MB, CLIENT_MB = 330, 110, 140
 
@@ -159,7 +144,7 @@ class PlannedDeployment:
     @property
     def can_stall(self) -> bool:
         """Whether its brokers need the rules of the append stall."""
-        return any(isinstance(trial.arm.fault, INSTRUMENTED) for trial in self.trials)
+        return any(trial.arm.fault.needs_rules for trial in self.trials)
 
     @property
     def cores(self) -> float:
@@ -250,14 +235,7 @@ def _groups_of(load: Load) -> int:
 
 def _phases_s(scenario: Scenario, trial: PlannedTrial) -> float:
     phases = scenario.phases_of(trial.arm)
-    return phases.steady_s + phases.hold_s_max + phases.recover_s + _fault_s(trial)
-
-
-def _fault_s(trial: PlannedTrial) -> float:
-    """How long its fault takes by itself."""
-    if isinstance(trial.arm.fault, BrokerCrash):
-        return CRASH_S + trial.arm.fault.spread_s / 2 + (REST_S if trial.arm.fault.after_lone else 0.0)
-    return max(float(trial.params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
+    return phases.steady_s + phases.hold_s_max + phases.recover_s + trial.arm.fault.seconds(trial.params)
 
 
 def _operations(deployment: PlannedDeployment, trial: PlannedTrial) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from harness.model.findings import Finding
-from tests.lib.trials import LOCK_THREAD, OWNER, SUCCESSOR, Record, Trial, write_json
+from tests.lib.trials import LOCK_THREAD, OWNER, SUCCESSOR, Record, Trial, at, write_json
 
 
 @dataclass(kw_only=True)
@@ -118,6 +118,10 @@ class Run:
         )
         if is_stall:
             trial.append(entry_ms=1, exit_ms=1 + stall_ms)
+        else:
+            # The baseline's appends are watched.
+            seen = {"name": "append_count", "value": 1000.0, "target": "broker-a", "moment": "after", "detail": ""}
+            trial.event("reading", at_ns=at(1), **seen)
         for index in range(11):
             trial.send(index, due_ms=-1000 + 200 * index, took_ms=2 + index, queue=index % 8, offset=index)
         return trial

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,22 @@ from analysis.evidence.trials import TrialFacts
 from analysis.verdicts import validity
 from harness.errors import RunDirectoryError
 from harness.model.cluster import Topology
-from harness.model.faults import AppendStall, Fault, KillOwners, NetworkCut, NoFault, ShutDownOwners
+from harness.model.faults import (
+    FAULTS,
+    AppendStall,
+    AppendWatch,
+    BrokerAway,
+    Fault,
+    KillOwners,
+    KillOwnersRestartBroker,
+    NetworkCut,
+    NoFault,
+    PageCacheNeighbour,
+    PauseOwners,
+    Proof,
+    ShutDownOwners,
+    TopicMoments,
+)
 from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason
@@ -249,6 +266,8 @@ def _facts(
         "sends": 10,
         "records": 20,
         "damaged_lines": 0,
+        "exercised": True,
+        "watched_appends": 7,
     }
     return TrialFacts(**{**values, **changed})  # type: ignore[arg-type]
 
@@ -289,6 +308,14 @@ def test_a_clean_trial_counts(fault: Fault) -> None:
         (_facts(states=frozenset({"injected"})), AppendStall(), Reason.NOT_EXERCISED, "not healed"),
         (_facts(states=frozenset({"injected"})), CUT, Reason.NOT_EXERCISED, "not healed"),
         (_facts(did_not_bite="0 packets were dropped"), CUT, Reason.NOT_EXERCISED, "bite: 0 packets were dropped"),
+        (_facts(exercised=None), CUT, Reason.NOT_EXERCISED, "does not say whether it took effect"),
+        (_facts(exercised=None), PageCacheNeighbour(), Reason.NOT_EXERCISED, "does not say whether it took effect"),
+        (_facts(watched_appends=0), PageCacheNeighbour(), Reason.NOT_EXERCISED, "were not watched, or there were none"),
+        (_facts(watched_appends=None), AppendWatch(), Reason.NOT_EXERCISED, "were not watched"),
+        (_facts(achieved_ms=2000.0), PauseOwners(), Reason.NOT_EXERCISED, "stood still for 2000 ms of 450 ms asked"),
+        (_facts(states=frozenset({"injected"})), BrokerAway(), Reason.NOT_EXERCISED, "broker did not come back"),
+        (_facts(states=frozenset({"injected"})), TopicMoments(), Reason.NOT_EXERCISED, "or was not ended"),
+        (_facts(injected_ns=None), KillOwnersRestartBroker(), Reason.NOT_EXERCISED, "broker did not end"),
         (_facts(injection="freeze", stopped_ms=2.5), AppendStall(), Reason.NOT_EXERCISED, "broker for 2 ms of the"),
         (_facts(injection="freeze"), AppendStall(), Reason.MISSING_EVIDENCE, "safepoint log says nothing"),
         (
@@ -301,6 +328,44 @@ def test_a_clean_trial_counts(fault: Fault) -> None:
 )
 def test_a_trial_does_not_count_and_says_why(facts: TrialFacts, fault: Fault, reason: Reason, words: str) -> None:
     assert words in _reasons(facts, fault)[reason]
+
+
+NO_RECORDS: dict[str, Any] = dict.fromkeys(
+    [
+        "fault", "injecting_ns", "injected_ns", "healed_ns", "asked_ms", "achieved_ms", "append_node", "append_entry_ns",
+        "append_exit_ns", "append_line", "exercised", "watched_appends", "fault_target",
+    ]
+)  # fmt: skip
+
+
+def _any(kind: type[Fault]) -> Fault:
+    """A fault of that kind; what it is about does not matter."""
+    required = [one.name for one in dataclasses.fields(kind) if one.default is dataclasses.MISSING]
+    return kind(**dict.fromkeys(required))
+
+
+@pytest.mark.parametrize("states", [frozenset(), frozenset({"asked"})], ids=["no records", "asked"])
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
+def test_no_fault_counts_without_its_records(kind: type[Fault], states: frozenset[str]) -> None:
+    reasons = _reasons(_facts(**NO_RECORDS, states=states, appends=0), _any(kind))
+    if kind is NoFault:
+        assert reasons == {}
+    else:
+        assert list(reasons) == [Reason.NOT_EXERCISED]
+
+
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
+def test_every_fault_counts_with_all_of_its_records(kind: type[Fault]) -> None:
+    assert _reasons(_facts(), _any(kind)) == {}
+
+
+def test_a_fault_whose_proof_nobody_knows_is_a_failure_of_the_checker_and_never_counts() -> None:
+    without: Any = type("MadeUp", (Fault,), {})
+    assert without.kind == "made-up"
+    unknown: Any = type("Other", (Fault,), {"proofs": (Proof.HELD, "witnessed")})
+    for kind in (without, unknown):
+        assert f"fault {kind.kind} took effect" in _reasons(_facts(), kind())[Reason.CHECKER_FAILED]
+    assert not {without, unknown} & {*FAULTS}
 
 
 def test_tolerances_are_inclusive() -> None:
