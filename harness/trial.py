@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from harness.backends.cluster import Cluster
 from harness.clients.java import JavaClient
@@ -15,26 +16,12 @@ from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings
+from harness.model.faults import Fault
 from harness.model.scenario import Arm, Phases
 from harness.releases.java import Java
 from harness.rundir.events import EventLog
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.writing import TrialDirectory
-
-
-@dataclass(frozen=True, kw_only=True)
-class FaultEnd:
-    """What a fault achieved, in words, and whether it bit at all."""
-
-    achieved: str
-    exercised: bool
-
-
-class HeldFault(Protocol):
-    """A fault that is on."""
-
-    def end(self) -> FaultEnd:
-        """Switch it off. Raises LabError when something of it stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +42,6 @@ class TrialContext:
     """Taken while clients boot and until they have their queues: more at once would make each other late."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
-    held: list[HeldFault] = field(default_factory=list)
-    """What was switched on and not off again, the latest last; the runner ends what is left when the trial does."""
 
     @property
     def params(self) -> Parameters:
@@ -109,32 +94,74 @@ class LoadSession(Protocol):
         """End the clients. Called however the trial ends."""
 
 
-class Injection(Protocol):
-    """One fault of one trial. ``inject`` and ``heal`` stamp what they do into the trial's events."""
+@dataclass(frozen=True, kw_only=True)
+class Healed:
+    """The end of a fault: what it achieved, in words and where it was to last for a time in milliseconds.
 
-    way: str
+    ``exercised`` says whether it took effect, where the injection can tell by itself.
+    """
+
+    achieved: str = ""
+    achieved_ms: float | None = None
+    exercised: bool | None = None
+
+
+class Held(Protocol):
+    """Something that is on."""
+
+    def end(self) -> Healed:
+        """Switch it off. Raises LabError when something of it stays."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injected:
+    """What an injection did, to which node or process.
+
+    Stamps are CLOCK_MONOTONIC in nanoseconds; the runner takes those that are not given, before ``inject`` is called and
+    after it has returned. Only a fault that has ended by itself has ``healing_ns`` and ``healed_ns``. ``held`` is what is
+    on: the runner ends it in the heal phase, or earlier when the trial fails.
+    """
+
+    target: str = ""
+    detail: str = ""
+    asked_ms: float | None = None
+    achieved_ms: float | None = None
+    exercised: bool | None = None
+    injecting_ns: int | None = None
+    injected_ns: int | None = None
+    healing_ns: int | None = None
+    healed_ns: int | None = None
+    held: Held | None = None
+
+
+F = TypeVar("F", bound=Fault)
+
+
+class Injection(abc.ABC, Generic[F]):
+    """One fault of one trial, and how it is made. The runner stamps its states into the trial's events."""
+
+    name: ClassVar[str]
     """How it is done, as the ledger names it: ``byteman``, ``freeze``, ``signal``, ``client call``, ``none``."""
+
+    def __init__(self, fault: F) -> None:
+        self.fault = fault
 
     def can(self, host: Abilities) -> str | None:
         """Why it cannot be made on this host; None when it can."""
-
-    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """What the brokers have to be started with beyond what their arm asks for."""
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
-        """Make it happen; returns when it has happened, or is over where it ends by itself."""
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """Undo it, where that is not part of it."""
-
-
-class NeedsNothing:
-    """Any host can make it, on brokers as they are."""
-
-    def can(self, host: Abilities) -> str | None:
-        """It can."""
         return None
 
     def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """As they are."""
+        """What the brokers have to be started with beyond what their arm asks for."""
         return settings
+
+    @abc.abstractmethod
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
+        """Make it happen; returns when it has happened, or is over. Nothing of it is left on when this raises."""
+
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
+        """Undo it, where that is more than to end what is held."""
+        return Healed()
+
+
+Injections = Mapping[type[Fault], type[Injection[Any]]]
+"""What a file of ``harness/faults`` declares as its ``INJECTIONS``."""

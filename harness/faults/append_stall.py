@@ -16,7 +16,7 @@ from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError, WaitTimeout
 from harness.model.faults import AppendStall
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 from harness.wait import wait_until
 
 ANSWER_S_MAX = 45.0
@@ -25,31 +25,31 @@ FIRST_APPEND_S_MAX = 10.0
 """Byteman installs a rule when it is triggered for the first time, and only then the stall can be armed."""
 
 
-class StallByByteman(NeedsNothing):
+class StallByByteman(Injection[AppendStall]):
     """Stalls the next append of the first master."""
 
-    way = "byteman"
+    name = "byteman"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Arm, and wait until the stalled append has ended; its own stamps are the fault's."""
         broker = masters(trial.cluster)[0]
         asked_ms = float(trial.params["stall_ms"])
-        trial.events.fault("append-stall", "asked", target=broker.name, asked_ms=asked_ms)
-        if isinstance(trial.arm.fault, AppendStall) and trial.arm.fault.before_store_ms:
-            delay_requests(broker, trial.arm.fault.before_store_ms, for_ms=asked_ms + DELAYED_BEFORE_MS)
+        if self.fault.before_store_ms:
+            delay_requests(broker, self.fault.before_store_ms, for_ms=asked_ms + DELAYED_BEFORE_MS)
             # Requests that are taken up from now on are late by it; the stall begins among them.
             trial.stay(DELAYED_BEFORE_MS / 2000)
-        asked_ns = mono_ns()
+        armed_ns = mono_ns()
         entry_ns, delay_end_ns, exit_ns = stall_next_append(broker, asked_ms)
-        stamps = {"target": broker.name, "asked_ms": asked_ms, "achieved_ms": (exit_ns - entry_ns) / 1e6}
-        trial.events.fault("append-stall", "injecting", target=broker.name, asked_ms=asked_ms, at_ns=asked_ns)
-        trial.events.fault("append-stall", "injected", at_ns=entry_ns, **stamps)  # type: ignore[arg-type]
-        trial.events.fault("append-stall", "healing", at_ns=delay_end_ns, **stamps)  # type: ignore[arg-type]
-        trial.events.fault("append-stall", "healed", at_ns=exit_ns, **stamps)  # type: ignore[arg-type]
         trial.events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """It has ended by itself."""
+        return Injected(
+            target=broker.name,
+            asked_ms=asked_ms,
+            achieved_ms=(exit_ns - entry_ns) / 1e6,
+            injecting_ns=armed_ns,
+            injected_ns=entry_ns,
+            healing_ns=delay_end_ns,
+            healed_ns=exit_ns,
+        )
 
 
 def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
@@ -157,3 +157,6 @@ def _answer(connection: socket.socket, broker: Node, expected: str = "") -> str:
     if not answer or (expected and answer != expected):
         raise ClientError(f"the rule of {broker.name} did not answer: {answer or 'the broker ended'}")
     return answer
+
+
+INJECTIONS: Injections = {AppendStall: StallByByteman}

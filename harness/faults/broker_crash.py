@@ -17,76 +17,57 @@ from harness.backends.cluster import masters
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
-from harness.host.abilities import Abilities
 from harness.leases import kernel
 from harness.load.open_loop import OpenLoopSession
-from harness.model.cluster import BrokerSettings
-from harness.model.faults import BrokerCrash
-from harness.trial import LoadSession, TrialContext
+from harness.model.faults import REST_S, BrokerCrash
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 from harness.wait import NotYet, wait_until
 
-REST_S = 1.0
-"""Before a lone message: longer than every default interval of committing to the page cache (200 ms)."""
 SLAVE_S = 1.0
 UNMOUNT_S_MAX = 20.0
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-class CrashBroker:
-    """Kills the first master while sends are under way."""
+class CrashBroker(Injection[BrokerCrash]):
+    """Kills the first master while sends are under way. Where power is to fail, the deployment's store needs root."""
 
-    way = "signal"
+    name = "signal"
 
-    def can(self, host: Abilities) -> str | None:
-        """Killing needs nothing; where power is to fail, the deployment's store needs root."""
-        return None
-
-    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """As they are."""
-        return settings
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Kill, take the power where asked, and end the load."""
-        fault = trial.arm.fault
-        assert isinstance(fault, BrokerCrash)
         assert isinstance(load, OpenLoopSession)
         broker = masters(trial.cluster)[0]
-        if fault.power and broker.store is None:
+        if self.fault.power and broker.store is None:
             raise LeaseError(f"{broker.name} has no store on a file system of its own whose power could fail")
-        trial.stay(fault.spread_s * evenly(trial.record.repetition))
-        if fault.after_lone:
+        trial.stay(self.fault.spread_s * evenly(trial.record.repetition))
+        if self.fault.after_lone:
             load.stop_sending()
             trial.stay(REST_S)
             load.send_one()
-        trial.events.fault("broker-crash", "asked", target=broker.name)
         asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
         detail = "its process was killed"
-        if fault.power and broker.store is not None:
+        if self.fault.power and broker.store is not None:
             cut_power(broker.store)
             gone_ns = mono_ns()
             detail = f"its process was killed, and its {broker.store.kind} shut down without flushing its journal"
         load.stop_sending()
-        for state, at_ns in (("injecting", asked_ns), ("injected", gone_ns)):
-            trial.events.fault("broker-crash", state, target=broker.name, detail=detail, at_ns=at_ns)  # type: ignore[arg-type]
+        return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Give the power back and start the broker on what its store has."""
-        fault = trial.arm.fault
-        assert isinstance(fault, BrokerCrash)
         broker = masters(trial.cluster)[0]
         assert isinstance(load, OpenLoopSession)
-        trial.events.fault("broker-crash", "healing", target=broker.name)
         if slaves := [
             node for node in trial.cluster.nodes if node.broker_name == broker.broker_name and node.broker_id
         ]:
             # What it was sent it dispatches to its queues within milliseconds.
             trial.stay(SLAVE_S)
             load.record_ends("held", on=slaves)
-        if fault.power and broker.store is not None:
+        if self.fault.power and broker.store is not None:
             restore_power(broker.store)
         trial.cluster.restart_node(broker.name)
         load.restore_topic()
-        trial.events.fault("broker-crash", "healed", target=broker.name)
+        return Healed()
 
 
 def evenly(number: int) -> float:
@@ -119,3 +100,6 @@ def restore_power(store: StoreMount) -> None:
 
     wait_until(f"{store.mountpoint} to be unmounted", is_unmounted, timeout_s=UNMOUNT_S_MAX, poll_s=0.05)
     kernel.mount_image(store.image, store.mountpoint, store.kind)
+
+
+INJECTIONS: Injections = {BrokerCrash: CrashBroker}

@@ -9,36 +9,30 @@ from __future__ import annotations
 from harness.backends.cluster import masters
 from harness.clock import mono_ns
 from harness.faults.append_stall import stall_next_commit
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.model.faults import CommitStall
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class StallCommitByByteman(NeedsNothing):
+class StallCommitByByteman(Injection[CommitStall]):
     """Stalls the next commit of the first master's pool."""
 
-    way = "byteman"
+    name = "byteman"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Arm, and wait until the commit goes on."""
         broker = masters(trial.cluster)[0]
         asked_ms = float(trial.params["stall_ms"])
-        trial.events.fault("commit-stall", "asked", target=broker.name, asked_ms=asked_ms)
-        asked_ns = mono_ns()
+        armed_ns = mono_ns()
         entry_ns, delay_end_ns = stall_next_commit(broker, asked_ms)
-        achieved_ms = (delay_end_ns - entry_ns) / 1e6
-        for state, at_ns in (
-            ("injecting", asked_ns),
-            ("injected", entry_ns),
-            ("healing", delay_end_ns),
-            ("healed", delay_end_ns),
-        ):
-            trial.events.fault(
-                "commit-stall",
-                state,  # type: ignore[arg-type]
-                target=broker.name,
-                asked_ms=asked_ms,
-                achieved_ms=achieved_ms,
-                at_ns=at_ns,
-            )
+        return Injected(
+            target=broker.name,
+            asked_ms=asked_ms,
+            achieved_ms=(delay_end_ns - entry_ns) / 1e6,
+            injecting_ns=armed_ns,
+            injected_ns=entry_ns,
+            healing_ns=delay_end_ns,
+            healed_ns=delay_end_ns,
+        )
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """It has ended by itself."""
+
+INJECTIONS: Injections = {CommitStall: StallCommitByByteman}

@@ -7,37 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ClientError
-from harness.faults.held import Begun, HeldInjection, node_of
-from harness.host.abilities import Abilities
+from harness.faults.targets import node_of
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.model.faults import DirtyPages
 from harness.paths import isolated
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 END_S_MAX = 60.0
 """A write that waits for the disk may take long to end."""
 
 
-class DirtyByNeighbour(HeldInjection):
+class DirtyByNeighbour(Injection[DirtyPages]):
     """A process of its own, bounded in bytes and in time."""
 
-    way = "neighbour"
-    kind = "dirty-pages"
+    name = "neighbour"
 
-    def can(self, host: Abilities) -> str | None:
-        """Every host can."""
-        return None
-
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Start the neighbour."""
-        fault = trial.arm.fault
-        assert isinstance(fault, DirtyPages)
-        node = node_of(trial, fault.node)
+        node = node_of(trial, self.fault.node)
         folder = node.store.mountpoint if node.store else trial.cluster.folder
-        neighbour = start_neighbour(trial.leases, folder, file_mb=fault.file_mb, seconds=fault.seconds_max)
-        asked = f"a file of {fault.file_mb} MiB rewritten for at most {fault.seconds_max:g} s"
-        return Begun(target=str(folder), asked=asked, held=neighbour)
+        neighbour = start_neighbour(trial.leases, folder, file_mb=self.fault.file_mb, seconds=self.fault.seconds_max)
+        asked = f"a file of {self.fault.file_mb} MiB rewritten for at most {self.fault.seconds_max:g} s"
+        return Injected(target=str(folder), detail=asked, held=neighbour)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +39,7 @@ class Neighbour:
     process: LeasedProcess
     file_bytes: int
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """End it; one that did not write its file once did not bite."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -64,7 +56,7 @@ class Neighbour:
             raise ClientError("the neighbour ended without saying what it wrote")
         written, dirty = int(words[0]), int(words[1])
         achieved = f"{written / 2**20:.0f} MiB written, at most {dirty / 2**20:.0f} MiB dirty on this machine"
-        return FaultEnd(achieved=achieved, exercised=written >= self.file_bytes)
+        return Healed(achieved=achieved, exercised=written >= self.file_bytes)
 
 
 def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: float, rate_bps: int = 0) -> Neighbour:
@@ -79,3 +71,6 @@ def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: floa
         stdout=subprocess.PIPE,
     )
     return Neighbour(process=process, file_bytes=file_mb * 2**20)
+
+
+INJECTIONS: Injections = {DirtyPages: DirtyByNeighbour}

@@ -10,24 +10,23 @@ from pathlib import Path
 
 from harness.backends.store_mount import StoreMount
 from harness.errors import LeaseError
-from harness.faults.held import Begun, HeldInjection, node_of, store_of
+from harness.faults.targets import node_of, store_of
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import BALLOON, BALLOON_PREFIX
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import DiskFull
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 SLACK_BYTES = 2**20
 """A file system keeps some blocks for its own use."""
 
 
-class FillByBalloon(HeldInjection):
+class FillByBalloon(Injection[DiskFull]):
     """fallocate of a file, so that it is full at once whatever its size."""
 
-    way = "balloon"
-    kind = "disk-full"
+    name = "balloon"
 
     def can(self, host: Abilities) -> str | None:
         """Only a store's own file system is ever filled."""
@@ -37,13 +36,11 @@ class FillByBalloon(HeldInjection):
         """A store on a file system of its own."""
         return settings if settings.store != "folder" else dataclasses.replace(settings, store="loop-ext4")
 
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Leave the fault's ``free_mb``."""
-        fault = trial.arm.fault
-        assert isinstance(fault, DiskFull)
-        store = store_of(node_of(trial, fault.node))
-        balloon = fill(trial.leases, store, free_bytes=int(fault.free_mb * 2**20), until_s=trial.until_s)
-        return Begun(target=fault.node, asked=f"{fault.free_mb:g} MiB left", held=balloon)
+        store = store_of(node_of(trial, self.fault.node))
+        balloon = fill(trial.leases, store, free_bytes=int(self.fault.free_mb * 2**20), until_s=trial.until_s)
+        return Injected(target=self.fault.node, detail=f"{self.fault.free_mb:g} MiB left", held=balloon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,14 +51,14 @@ class Balloon:
     asked_bytes: int
     left_bytes: int
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Remove it; a file system with more room than asked was not full."""
         healed = self.lease.heal()
         if not healed.complete:
             raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
         left_mb = self.left_bytes / 2**20
         exercised = self.left_bytes <= self.asked_bytes + SLACK_BYTES
-        return FaultEnd(achieved=f"{left_mb:.1f} MiB were left", exercised=exercised)
+        return Healed(achieved=f"{left_mb:.1f} MiB were left", exercised=exercised)
 
 
 def fill(leases: Leases, store: StoreMount, *, free_bytes: int, until_s: float) -> Balloon:
@@ -96,3 +93,6 @@ def _blow_up(path: Path, size_bytes: int) -> None:
 def _free_bytes(folder: Path) -> int:
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
+
+
+INJECTIONS: Injections = {DiskFull: FillByBalloon}

@@ -21,10 +21,9 @@ from harness.model.rocketmq import FRAME_LIMIT
 from harness.protocol.broker import TopicTable
 from harness.protocol.connection import split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 from harness.wait import NotYet, wait_until
 
-KIND = "cross-frame-limit"
 ANSWER_S_MAX = 120.0
 """A heartbeat that makes a topic of a table of 70,000 takes seconds."""
 HEARTBEAT_S_MAX = 600.0
@@ -42,32 +41,30 @@ DELETIONS_PER_S = 20.0
 LAST_BYTES = 64 * 1024 * 1024
 
 
-class FloodByHeartbeats(NeedsNothing):
+class FloodByHeartbeats(Injection[CrossFrameLimit]):
     """Heartbeats of consumer groups that nobody has seen before, to the first broker only."""
 
-    way = "heartbeats"
+    name = "heartbeats"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Come closer until the broker is gone from a name server (or the share is reached), then go a little on."""
-        flood = _Flood.of(trial)
-        trial.events.fault(KIND, "asked", target=flood.broker.name, detail=f"limit {flood.fault.frame_bytes} bytes")
+        flood = _Flood(trial, self.fault)
         flood.predict()
-        trial.events.fault(KIND, "injecting", target=flood.broker.name)
-        crossed = flood.come_closer(flood.fault.frame_bytes)
-        trial.events.fault(
-            KIND, "injected", target=flood.broker.name, detail="crossed" if crossed else "stopped below the limit"
-        )
+        begun_ns = mono_ns()
+        crossed = flood.come_closer(self.fault.frame_bytes)
+        limit = f"the limit of {self.fault.frame_bytes} bytes"
+        detail = f"crossed {limit}" if crossed else f"stopped below {limit}"
+        return Injected(target=flood.broker.name, detail=detail, injecting_ns=begun_ns)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Carry the arm's fix out, stamping how long the broker takes to come back."""
-        flood = _Flood.of(trial)
+        flood = _Flood(trial, self.fault)
         flood.look_at_the_broker()
-        trial.events.fault(KIND, "healing", target=flood.broker.name, detail=flood.fault.fix)
-        if flood.fault.fix == "raise-limit":
+        if self.fault.fix == "raise-limit":
             flood.raise_limit()
-        elif flood.fault.fix == "delete-offline":
+        elif self.fault.fix == "delete-offline":
             flood.delete_offline()
-        trial.events.fault(KIND, "healed", target=flood.broker.name)
+        return Healed(achieved=self.fault.fix)
 
 
 class _Flood:
@@ -80,12 +77,6 @@ class _Flood:
         self.name_bytes = int(trial.params.get("name_bytes", ahead.name_bytes))
         self.last_name_bytes = fault.last_name_bytes or self.name_bytes
         self.servers = [node for node in trial.cluster.nodes if node.kind == "namesrv"]
-
-    @classmethod
-    def of(cls, trial: TrialContext) -> _Flood:
-        fault = trial.arm.fault
-        assert isinstance(fault, CrossFrameLimit)
-        return cls(trial, fault)
 
     # --- the crossing -------------------------------------------------------------------------------------------------
 
@@ -304,3 +295,6 @@ class _Flood:
 
     def _probe(self, measure: str, value: float, params: dict[str, int] | None = None, detail: str = "") -> None:
         self.trial.events.probe(measure, value, of=self.broker.name, params=params, detail=detail)
+
+
+INJECTIONS: Injections = {CrossFrameLimit: FloodByHeartbeats}

@@ -12,7 +12,7 @@ import psutil
 
 from harness.backends.cluster import Node
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.held import Begun, HeldInjection, node_of
+from harness.faults.targets import node_of
 from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, make_group, unified_root
 from harness.host.ports import BROKER_PORTS
@@ -22,43 +22,45 @@ from harness.leases.leases import Leases
 from harness.leases.store import leases_in
 from harness.model.faults import NetworkCut
 from harness.protocol.connection import split_address
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 COMMAND_S_MAX = 20.0
 PORTS_A_RULE_MAX = 15
 """The limit of iptables' multiport match."""
 
 
-class CutByFirewall(HeldInjection):
+class CutByFirewall(Injection[NetworkCut]):
     """Rules of iptables that carry the lease's id as their comment."""
 
-    way = "iptables"
-    kind = "network-cut"
+    name = "iptables"
 
     def can(self, host: Abilities) -> str | None:
         """It needs root and iptables."""
-        if not host.root:
-            return "firewall rules need root"
-        if "iptables" not in host.tools:
-            return "iptables is not installed"
-        return None if host.firewall else "this kernel does not take iptables' rules"
+        return why_no_firewall(host)
 
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Drop what goes to and comes from the ports of the fault's nodes."""
-        fault = trial.arm.fault
-        assert isinstance(fault, NetworkCut)
-        ports = _ports_of_all(trial, fault.nodes)
-        target, asked = ", ".join(fault.nodes), f"no packet to or from the ports {_listed(ports)}"
-        if not fault.peers:
+        ports = _ports_of_all(trial, self.fault.nodes)
+        target, asked = ", ".join(self.fault.nodes), f"no packet to or from the ports {_listed(ports)}"
+        if not self.fault.peers:
             lease = cut_ports(trial.leases, ports, until_s=trial.until_s)
-            return Begun(target=target, asked=asked, held=Cut(lease=lease))
+            return Injected(target=target, detail=asked, held=Cut(lease=lease))
         nodes = {node.name for node in trial.cluster.nodes}
-        pairs = [(_pid_of(trial, peer), ports) for peer in fault.peers]
+        pairs = [(_pid_of(trial, peer), ports) for peer in self.fault.peers]
         # A node may also be the one that talks first: a broker to a name server, a slave to its master.
-        to_peers = _ports_of_all(trial, [peer for peer in fault.peers if peer in nodes])
-        pairs += [(_pid_of(trial, name), to_peers) for name in fault.nodes if to_peers]
+        to_peers = _ports_of_all(trial, [peer for peer in self.fault.peers if peer in nodes])
+        pairs += [(_pid_of(trial, name), to_peers) for name in self.fault.nodes if to_peers]
         cut = cut_processes(trial.leases, pairs, until_s=trial.until_s)
-        return Begun(target=target, asked=f"{asked} of {', '.join(fault.peers)}", held=cut)
+        return Injected(target=target, detail=f"{asked} of {', '.join(self.fault.peers)}", held=cut)
+
+
+def why_no_firewall(host: Abilities) -> str | None:
+    """Why no packet can be dropped on this host; None when they can."""
+    if not host.root:
+        return "firewall rules need root"
+    if "iptables" not in host.tools:
+        return "iptables is not installed"
+    return None if host.firewall else "this kernel does not take iptables' rules"
 
 
 def _ports_of_all(trial: TrialContext, names: Iterable[str]) -> list[int]:
@@ -182,7 +184,7 @@ class Cut:
     lease: Lease
     groups: tuple[Group, ...] = ()
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Remove the rules; a cut that dropped nothing did not bite."""
         dropped = dropped_packets(self.lease)
         healed = self.lease.heal()
@@ -190,7 +192,7 @@ class Cut:
             raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
         for group in self.groups:
             group.end()
-        return FaultEnd(achieved=f"{dropped} packets were dropped", exercised=dropped > 0)
+        return Healed(achieved=f"{dropped} packets were dropped", exercised=dropped > 0)
 
 
 def dropped_packets(lease: Lease) -> int:
@@ -207,3 +209,6 @@ def dropped_packets(lease: Lease) -> int:
 
 def _listed(ports: Sequence[int]) -> str:
     return ",".join(map(str, ports))
+
+
+INJECTIONS: Injections = {NetworkCut: CutByFirewall}

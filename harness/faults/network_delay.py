@@ -7,14 +7,14 @@ import subprocess
 from dataclasses import dataclass
 
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.held import Begun, HeldInjection, node_of
 from harness.faults.network_cut import COMMAND_S_MAX, ports_of
+from harness.faults.targets import node_of
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import QUEUE, QUEUE_HANDLE, tool
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.model.faults import NetworkDelay
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 DEVICE = "lo"
 _NETEM_HANDLE = "6d72:"
@@ -22,11 +22,10 @@ _BANDS = 4
 """prio's own three, into which all other traffic is sorted as without it, and one that is delayed."""
 
 
-class DelayByNetem(HeldInjection):
+class DelayByNetem(Injection[NetworkDelay]):
     """netem in a band of its own that filters by port choose."""
 
-    way = "netem"
-    kind = "network-delay"
+    name = "netem"
 
     def can(self, host: Abilities) -> str | None:
         """It needs root, tc and a kernel with netem."""
@@ -36,14 +35,12 @@ class DelayByNetem(HeldInjection):
             return "tc is not installed"
         return None if host.delay else "this kernel has no netem"
 
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Delay what goes to and comes from the ports of the fault's nodes."""
-        fault = trial.arm.fault
-        assert isinstance(fault, NetworkDelay)
-        ports = sorted({port for name in fault.nodes for port in ports_of(node_of(trial, name))})
-        lease = delay_ports(trial.leases, ports, delay_ms=fault.delay_ms, until_s=trial.until_s)
-        asked = f"{fault.delay_ms:g} ms for each packet to or from the ports {','.join(map(str, ports))}"
-        return Begun(target=", ".join(fault.nodes), asked=asked, held=Delay(lease=lease))
+        ports = sorted({port for name in self.fault.nodes for port in ports_of(node_of(trial, name))})
+        lease = delay_ports(trial.leases, ports, delay_ms=self.fault.delay_ms, until_s=trial.until_s)
+        asked = f"{self.fault.delay_ms:g} ms for each packet to or from the ports {','.join(map(str, ports))}"
+        return Injected(target=", ".join(self.fault.nodes), detail=asked, held=Delay(lease=lease))
 
 
 def delay_ports(leases: Leases, ports: list[int], *, delay_ms: float, until_s: float) -> Lease:
@@ -75,7 +72,7 @@ class Delay:
 
     lease: Lease
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Remove it; a delay through which nothing went did not bite."""
         command = tool("tc")
         assert command is not None
@@ -86,7 +83,7 @@ class Delay:
         healed = self.lease.heal()
         if not healed.complete:
             raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
-        return FaultEnd(achieved=f"{delayed} packets were delayed", exercised=delayed > 0)
+        return Healed(achieved=f"{delayed} packets were delayed", exercised=delayed > 0)
 
 
 def _tc(leases: Leases, *arguments: str) -> str:
@@ -109,3 +106,6 @@ def _tc(leases: Leases, *arguments: str) -> str:
     if code != 0:
         raise LeaseError(f"tc {' '.join(arguments)}: {text.strip()}")
     return text
+
+
+INJECTIONS: Injections = {NetworkDelay: DelayByNetem}

@@ -6,29 +6,21 @@ from dataclasses import dataclass
 
 from harness.backends.cluster import Cluster
 from harness.clock import mono_ns
-from harness.faults.held import Begun, HeldInjection, node_of
-from harness.host.abilities import Abilities
+from harness.faults.targets import node_of
 from harness.model.faults import PauseNode
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class PauseByBackend(HeldInjection):
+class PauseByBackend(Injection[PauseNode]):
     """SIGSTOP of a process, or the pause of a container, under a lease."""
 
-    way = "pause"
-    kind = "pause-node"
+    name = "pause"
 
-    def can(self, host: Abilities) -> str | None:
-        """Every backend can."""
-        return None
-
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Pause the fault's node."""
-        fault = trial.arm.fault
-        assert isinstance(fault, PauseNode)
-        name = node_of(trial, fault.node).name
+        name = node_of(trial, self.fault.node).name
         trial.cluster.pause_node(name, until_s=trial.until_s)
-        return Begun(target=name, asked="until it is healed", held=Pause(trial.cluster, name, mono_ns()))
+        return Injected(target=name, detail="until it is healed", held=Pause(trial.cluster, name, mono_ns()))
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,10 @@ class Pause:
     node: str
     from_ns: int
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Let it go on."""
         self.cluster.resume_node(self.node)
-        return FaultEnd(achieved=f"paused for {(mono_ns() - self.from_ns) / 1e6:.0f} ms", exercised=True)
+        return Healed(achieved=f"paused for {(mono_ns() - self.from_ns) / 1e6:.0f} ms", exercised=True)
+
+
+INJECTIONS: Injections = {PauseNode: PauseByBackend}

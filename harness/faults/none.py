@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.model.faults import NoFault
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class NothingHappens(NeedsNothing):
-    """Stamps a fault window in which nothing is done."""
+class NothingHappens(Injection[NoFault]):
+    """A fault window in which nothing is done."""
 
-    way = "none"
+    name = "none"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
-        """Stamp the window's begin."""
-        for state in ("asked", "injecting", "injected"):
-            trial.events.fault("none", state)
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
+        """Do nothing."""
+        return Injected()
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """Stamp its end."""
-        for state in ("healing", "healed"):
-            trial.events.fault("none", state)
+
+INJECTIONS: Injections = {NoFault: NothingHappens}

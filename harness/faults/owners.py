@@ -5,7 +5,8 @@ from __future__ import annotations
 from harness.clients.java import JavaClient
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.model.faults import KillOwners, ShutDownOwners
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
 
 def owners_of(load: LoadSession) -> JavaClient:
@@ -16,40 +17,40 @@ def owners_of(load: LoadSession) -> JavaClient:
     return owners
 
 
-class KillOwnersBySignal(NeedsNothing):
-    """SIGKILL; nothing is left to heal, since the trial goes on without them."""
+class KillOwnersBySignal(Injection[KillOwners]):
+    """SIGKILL; the owners stay dead."""
 
-    way = "signal"
+    name = "signal"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Kill, and wait until the process is gone."""
         owners = owners_of(load)
-        target = f"pid {owners.pid}"
-        trial.events.fault("kill-owners", "asked", target=target)
         before_ns, gone_ns = owners.kill()
-        trial.events.fault("kill-owners", "injecting", target=target, at_ns=before_ns)
-        trial.events.fault(
-            "kill-owners", "injected", target=target, at_ns=gone_ns, achieved_ms=(gone_ns - before_ns) / 1e6
+        return Injected(
+            target=f"pid {owners.pid}",
+            achieved_ms=(gone_ns - before_ns) / 1e6,
+            injecting_ns=before_ns,
+            injected_ns=gone_ns,
         )
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """The owners stay dead."""
 
+class ShutDownOwnersByCall(Injection[ShutDownOwners]):
+    """``consumer.shutdown()`` on every owner, all at once; the owners stay away."""
 
-class ShutDownOwnersByCall(NeedsNothing):
-    """``consumer.shutdown()`` on every owner, all at once."""
+    name = "client call"
 
-    way = "client call"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Call and wait until every call has returned."""
         owners = owners_of(load)
-        target = f"pid {owners.pid}"
-        trial.events.fault("shut-down-owners", "asked", target=target)
         before_ns = mono_ns()
-        trial.events.fault("shut-down-owners", "injecting", target=target, at_ns=before_ns)
         owners.shut_down_consumers()
-        trial.events.fault("shut-down-owners", "injected", target=target, achieved_ms=(mono_ns() - before_ns) / 1e6)
+        gone_ns = mono_ns()
+        return Injected(
+            target=f"pid {owners.pid}",
+            achieved_ms=(gone_ns - before_ns) / 1e6,
+            injecting_ns=before_ns,
+            injected_ns=gone_ns,
+        )
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """The owners stay away."""
+
+INJECTIONS: Injections = {KillOwners: KillOwnersBySignal, ShutDownOwners: ShutDownOwnersByCall}

@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from harness.clock import mono_ns
-from harness.faults.network_cut import CutByFirewall, cut_processes, ports_of
+from dataclasses import dataclass
+
+from harness.clients.java import JavaClient
+from harness.faults.network_cut import Cut, cut_processes, ports_of, why_no_firewall
 from harness.faults.owners import owners_of
 from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
-from harness.trial import LoadSession, TrialContext
+from harness.model.faults import CutOffOwners
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class CutOffOwnersByFirewall(CutByFirewall):
+class CutOffOwnersByFirewall(Injection[CutOffOwners]):
     """Packets between that process and every node are dropped; it is ended with the hold, and never comes back."""
 
-    kind = "cut-off-owners"
+    name = "iptables"
 
     def can(self, host: Abilities) -> str | None:
         """A firewall, and control groups by which one process's packets are told from those of others."""
         if unified_root() is None:
             return "control groups of version 2 are not mounted"
-        return super().can(host)
+        return why_no_firewall(host)
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Cut it off from name servers and brokers at once."""
         owners = owners_of(load)
-        target = f"pid {owners.pid}"
         ports = sorted({port for node in trial.cluster.nodes for port in ports_of(node)})
-        asked_ns = mono_ns()
-        trial.held.append(cut_processes(trial.leases, [(owners.pid, ports)], until_s=trial.until_s))
-        for state, at_ns in (("asked", asked_ns), ("injecting", asked_ns), ("injected", mono_ns())):
-            trial.events.fault(self.kind, state, target=target, at_ns=at_ns)  # type: ignore[arg-type]
+        cut = cut_processes(trial.leases, [(owners.pid, ports)], until_s=trial.until_s)
+        return Injected(target=f"pid {owners.pid}", held=_CutOff(owners=owners, cut=cut))
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+
+@dataclass(frozen=True, kw_only=True)
+class _CutOff:
+    owners: JavaClient
+    cut: Cut
+
+    def end(self) -> Healed:
         """End the process while it is cut off still, then remove the rules."""
-        owners_of(load).kill()
-        super().heal(trial, load)
+        try:
+            self.owners.kill()
+        finally:
+            healed = self.cut.end()
+        return healed
+
+
+INJECTIONS: Injections = {CutOffOwners: CutOffOwnersByFirewall}

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-from harness.clock import mono_ns
 from harness.faults.owners import owners_of
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.model.faults import PauseOwners, SilenceOwners
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 PAUSED_S_MAX, SILENT_S_MAX = 120.0, 600.0
 
 
-class PauseOwnersBySignal(NeedsNothing):
+class PauseOwnersBySignal(Injection[PauseOwners]):
     """SIGSTOP under a lease, and SIGCONT when the hold, which lasts the cell's ``pause_s``, is over."""
 
-    way = "signal"
+    name = "signal"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Stop the process."""
         owners = owners_of(load)
-        target, asked_ms = f"pid {owners.pid}", float(trial.params["pause_s"]) * 1000
-        trial.events.fault("pause-owners", "asked", target=target, asked_ms=asked_ms)
-        trial.events.fault("pause-owners", "injecting", target=target, at_ns=mono_ns())
         owners.pause(trial.leases, until_s=PAUSED_S_MAX)
-        trial.events.fault("pause-owners", "injected", target=target, asked_ms=asked_ms)
+        return Injected(target=f"pid {owners.pid}", asked_ms=float(trial.params["pause_s"]) * 1000)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Let it go on."""
-        owners = owners_of(load)
-        target = f"pid {owners.pid}"
-        trial.events.fault("pause-owners", "healing", target=target)
-        paused_ms = owners.resume()
-        trial.events.fault("pause-owners", "healed", target=target, achieved_ms=paused_ms)
+        return Healed(achieved_ms=owners_of(load).resume())
 
 
-class SilenceOwnersBySignal(NeedsNothing):
+class SilenceOwnersBySignal(Injection[SilenceOwners]):
     """SIGSTOP under a lease; the process is ended with the hold, and never goes on."""
 
-    way = "signal"
+    name = "signal"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Stop the process."""
         owners = owners_of(load)
-        target = f"pid {owners.pid}"
-        trial.events.fault("silence-owners", "asked", target=target)
-        trial.events.fault("silence-owners", "injecting", target=target, at_ns=mono_ns())
         owners.pause(trial.leases, until_s=SILENT_S_MAX)
-        trial.events.fault("silence-owners", "injected", target=target)
+        return Injected(target=f"pid {owners.pid}")
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """End it."""
-        owners = owners_of(load)
-        trial.events.fault("silence-owners", "healing", target=f"pid {owners.pid}")
-        owners.kill()
-        trial.events.fault("silence-owners", "healed", target=f"pid {owners.pid}")
+        owners_of(load).kill()
+        return Healed()
+
+
+INJECTIONS: Injections = {PauseOwners: PauseOwnersBySignal, SilenceOwners: SilenceOwnersBySignal}

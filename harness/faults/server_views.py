@@ -7,12 +7,10 @@ import time
 
 from harness.backends.cluster import Cluster, Node, ask, ask_name_server, create_topic, masters
 from harness.backends.nodes import CLUSTER_NAME
-from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.held import Begun, HeldInjection
-from harness.host.abilities import Abilities
+from harness.model.faults import ForgottenTopic, MoreQueues, RestartNameServer, UnheardBroker
 from harness.model.loads import SteadyClients
-from harness.trial import FaultEnd, LoadSession, NeedsNothing, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 from harness.wait import NotYet, wait_until
 
 BACK_S_MAX = 120.0
@@ -24,24 +22,20 @@ def last_server(cluster: Cluster) -> Node:
     return [node for node in cluster.nodes if node.kind == "namesrv"][-1]
 
 
-class RestartServerBySignal(NeedsNothing):
+class RestartServerBySignal(Injection[RestartNameServer]):
     """SIGKILL and a start; a topic is created in between, which a name server that came back must learn of."""
 
-    way = "signal"
-    kind = "restart-name-server"
+    name = "signal"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Kill it, create the topic, start it, and measure until it lists the topic again."""
         server = last_server(trial.cluster)
-        trial.events.fault(self.kind, "asked", target=server.name)
         before_ns, gone_ns = trial.cluster.kill_node(server.name)
-        trial.events.fault(self.kind, "injecting", target=server.name, at_ns=before_ns)
         for master in masters(trial.cluster):
             with ask(master) as connection:
                 connection.create_topic(f"{trial.record.topic}-meanwhile", read_queues=1, write_queues=1)
         trial.cluster.start_node(server.name)
         started = time.monotonic()
-        trial.events.fault(self.kind, "injected", target=server.name, at_ns=gone_ns)
         for name, topic in (
             ("known before", trial.record.topic),
             ("made meanwhile", f"{trial.record.topic}-meanwhile"),
@@ -54,11 +48,7 @@ class RestartServerBySignal(NeedsNothing):
                 cancel=trial.cancel,
             )
             trial.events.probe("topic_back_s", time.monotonic() - started, of=server.name, params={"topic": name})
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """It runs again."""
-        for state in ("healing", "healed"):
-            trial.events.fault(self.kind, state)
+        return Injected(target=server.name, injecting_ns=before_ns, injected_ns=gone_ns)
 
 
 def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
@@ -73,48 +63,39 @@ def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
     return True
 
 
-class ForgetTopicByRequest(NeedsNothing):
+class ForgetTopicByRequest(Injection[ForgottenTopic]):
     """The request that mqadmin deleteTopic ends with, to one name server only."""
 
-    way = "request"
-    kind = "forgotten-topic"
+    name = "request"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Delete it there."""
         server = last_server(trial.cluster)
-        for state in ("asked", "injecting"):
-            trial.events.fault(self.kind, state, target=server.name)
         with ask_name_server(server) as connection:
             connection.delete_route(trial.record.topic)
-        trial.events.fault(self.kind, "injected", target=server.name)
+        return Injected(target=server.name)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """See whether the others have told it meanwhile; then let the brokers register a changed table, which does."""
         server = last_server(trial.cluster)
         with ask_name_server(server) as connection:
             told = connection.route(trial.record.topic) is not None
         trial.events.probe("told_by_others", told, of=server.name)
-        trial.events.fault(self.kind, "healing", target=server.name)
         queues = _queues(trial)
         create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
-        trial.events.fault(self.kind, "healed", target=server.name)
+        return Healed()
 
 
-class UnhearBrokerByRequest(HeldInjection):
+class UnhearBrokerByRequest(Injection[UnheardBroker]):
     """Unregisters the second broker from the last name server once a second, until it is healed."""
 
-    way = "request"
-    kind = "unheard-broker"
+    name = "request"
 
-    def can(self, host: Abilities) -> str | None:
-        """Any host can."""
-        return None
-
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Start to tell it so."""
         broker, server = masters(trial.cluster)[1], last_server(trial.cluster)
-        held = _Unheard(server, broker)
-        return Begun(target=f"{broker.name} on {server.name}", asked="told that it is gone, once a second", held=held)
+        target = f"{broker.name} on {server.name}"
+        return Injected(target=target, detail="told that it is gone, once a second", held=_Unheard(server, broker))
 
 
 class _Unheard:
@@ -139,35 +120,34 @@ class _Unheard:
                 pass
             self._stop.wait(TELL_S)
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Tell it nothing more; the broker's next registration is heard."""
         self._stop.set()
         self._thread.join(timeout=10.0)
-        return FaultEnd(achieved=f"told {self._told} times", exercised=self._told > 0)
+        return Healed(achieved=f"told {self._told} times", exercised=self._told > 0)
 
 
-class MoreQueuesByRequest(NeedsNothing):
-    """``updateTopic`` with twice the queues on every broker: a change that producers have to notice."""
+class MoreQueuesByRequest(Injection[MoreQueues]):
+    """``updateTopic`` with twice the queues on every broker: a change that producers have to notice. The queues stay."""
 
-    way = "request"
-    kind = "more-queues"
+    name = "request"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
-        """Change it; the stamp is when every name server had it."""
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
+        """Change it; it is done when every name server has it."""
         queues = 2 * _queues(trial)
-        asked_ns = mono_ns()
-        for state in ("asked", "injecting"):
-            trial.events.fault(self.kind, state, target=trial.record.topic, at_ns=asked_ns)
         create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
-        trial.events.fault(self.kind, "injected", target=trial.record.topic)
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """The queues stay."""
-        for state in ("healing", "healed"):
-            trial.events.fault(self.kind, state)
+        return Injected(target=trial.record.topic)
 
 
 def _queues(trial: TrialContext) -> int:
     load = trial.arm.load
     assert isinstance(load, SteadyClients)
     return load.queues
+
+
+INJECTIONS: Injections = {
+    RestartNameServer: RestartServerBySignal,
+    ForgottenTopic: ForgetTopicByRequest,
+    UnheardBroker: UnhearBrokerByRequest,
+    MoreQueues: MoreQueuesByRequest,
+}

@@ -8,6 +8,7 @@ returned.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import select
 import subprocess
@@ -17,15 +18,17 @@ from types import TracebackType
 from harness.backends.cluster import Node, masters
 from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError, LeaseError
-from harness.faults.append_stall import watch_appends
+from harness.faults.append_stall import AppendWatch, watch_appends
+from harness.faults.append_watch import record_tally
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import FREEZE
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.model.cluster import BrokerSettings
+from harness.model.faults import AppendStall, StoreFreeze
 from harness.paths import isolated
 from harness.rundir.events import EventLog
-from harness.trial import LoadSession, TrialContext
+from harness.trial import F, Injected, Injection, Injections, LoadSession, TrialContext
 
 START_S_MAX = 20.0
 GRACE_S = 10.0
@@ -141,10 +144,10 @@ class Freezer:
         return line.split()
 
 
-class StallByFreeze:
-    """Freezes the first master's store; the broker's rule only stamps the append that this stalls."""
+class FreezesStore(Injection[F]):
+    """Base of what freezes the first master's store, while the broker's rule watches its appends."""
 
-    way = "freeze"
+    name = "freeze"
 
     def can(self, host: Abilities) -> str | None:
         """It needs a store on a file system of its own."""
@@ -156,42 +159,49 @@ class StallByFreeze:
         # A thaw writes the superblock: in memory that does not wait for the host's disk, which others may keep busy.
         return dataclasses.replace(settings, store="loop-ext4", store_image="memory", jvm=jvm)
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
-        """Freeze for the cell's time; returns when the append that it stalled has ended."""
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
+        """Freeze for the cell's time; returns when an append that it stalled has ended."""
         broker = masters(trial.cluster)[0]
         if broker.store is None:
             raise LeaseError(f"{broker.name} has no store on a file system of its own that could be frozen")
         asked_ms = float(trial.params["stall_ms"])
-        trial.events.fault("append-stall", "asked", target=broker.name, asked_ms=asked_ms)
         with (
             Freezer.start(trial.leases, broker.store, until_s=trial.until_s) as freezer,
             watch_appends(broker) as appends,
         ):
             stamps = freezer.freeze(asked_ms)
-            entry_ns, exit_ns = appends.longest()
-        record_freeze(trial.events, "append-stall", broker, asked_ms, stamps)
-        trial.events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns)
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """It is thawed already."""
-
-
-def record_freeze(events: EventLog, kind: str, broker: Node, asked_ms: float, stamps: FreezeStamps) -> None:
-    """Write the freezer's stamps into a trial's events as those of a fault."""
-    assert broker.store is not None
-    detail = f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms"
-    for state, at_ns in (
-        ("injecting", stamps.asked_ns),
-        ("injected", stamps.engaged_ns),
-        ("healing", stamps.thawing_ns),
-        ("healed", stamps.released_ns),
-    ):
-        events.fault(
-            kind,
-            state,  # type: ignore[arg-type]
+            self.record(trial.events, broker, appends, stamps)
+        return Injected(
             target=broker.name,
+            detail=f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms",
             asked_ms=asked_ms,
             achieved_ms=stamps.achieved_ms,
-            detail=detail,
-            at_ns=at_ns,
+            injecting_ns=stamps.asked_ns,
+            injected_ns=stamps.engaged_ns,
+            healing_ns=stamps.thawing_ns,
+            healed_ns=stamps.released_ns,
         )
+
+    @abc.abstractmethod
+    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
+        """End the watch, and record what of it matters."""
+
+
+class StallByFreeze(FreezesStore[AppendStall]):
+    """A freeze for the append that it stalls, which the broker's rule stamps."""
+
+    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
+        """Record the longest append."""
+        entry_ns, exit_ns = appends.longest()
+        events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns)
+
+
+class StallPageCacheByFreeze(FreezesStore[StoreFreeze]):
+    """A freeze as a cause and not for its effect: with the transient store pool no append need be slow."""
+
+    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
+        """Record what all appends were like, from its begin to a moment after its end."""
+        record_tally(events, broker.name, appends.tally())
+
+
+INJECTIONS: Injections = {AppendStall: StallByFreeze, StoreFreeze: StallPageCacheByFreeze}

@@ -7,9 +7,8 @@ from harness.errors import ClientError
 from harness.model.faults import TopicMoments
 from harness.model.rocketmq import GET_CONSUMER_LIST_BY_GROUP, RETRY_PREFIX
 from harness.protocol.broker import Broker
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
-KIND = "topic-moments"
 TEMPORARY_GROUPS = 20
 SETTLE_S = 2.0
 DUE_S = 4.0
@@ -20,28 +19,20 @@ LATER_S = 9.0
 SEND_TO_RETRY_GROUP = "direct"
 
 
-class TryMoments(NeedsNothing):
+class TryMoments(Injection[TopicMoments]):
     """Requests as clients send them, to the first broker, and a look at its topics after each."""
 
-    way = "requests"
+    name = "requests"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Try them all; every answer is recorded as a probe."""
-        assert isinstance(trial.arm.fault, TopicMoments)
         broker = masters(trial.cluster)[0]
-        for state in ("asked", "injecting"):
-            trial.events.fault(KIND, state, target=broker.name)
         tried = _Moments(trial, broker)
         tried.creation()
         tried.temporary_groups()
         tried.deletion()
         tried.client_library()
-        trial.events.fault(KIND, "injected", target=broker.name)
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
-        """Nothing is left to undo."""
-        for state in ("healing", "healed"):
-            trial.events.fault(KIND, state)
+        return Injected(target=broker.name)
 
 
 class _Moments:
@@ -208,3 +199,6 @@ class _Moments:
         with ask(self._broker) as connection:
             names = {one.name for one in connection.topic_table().topics}
         return {name for name in names if name.startswith(RETRY_PREFIX + self._trial.record.groups[0])}
+
+
+INJECTIONS: Injections = {TopicMoments: TryMoments}

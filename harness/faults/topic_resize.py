@@ -5,31 +5,27 @@ from __future__ import annotations
 from harness.errors import ClientError
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.model.faults import ResizeTopic
-from harness.trial import LoadSession, NeedsNothing, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class ResizeByAdmin(NeedsNothing):
+class ResizeByAdmin(Injection[ResizeTopic]):
     """The request that mqadmin updateTopic sends, to every broker of the topic."""
 
-    way = "admin call"
+    name = "admin call"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> None:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Take the steps one after another, and stay after each of them as long as it says."""
-        session, fault = _session(load), _fault(trial)
-        words = "; ".join(f"write {writes} read {reads}" for writes, reads, _ in fault.steps)
-        for state in ("asked", "injecting"):
-            trial.events.fault(fault.kind, state, target=trial.record.topic, detail=words)
-        for writes, reads, stay_s in fault.steps:
+        session = _session(load)
+        for writes, reads, stay_s in self.fault.steps:
             session.resize(writes, reads)
             trial.stay(stay_s)
-        trial.events.fault(fault.kind, "injected", target=trial.record.topic, detail=words)
+        words = "; ".join(f"write {writes} read {reads}" for writes, reads, _ in self.fault.steps)
+        return Injected(target=trial.record.topic, detail=words)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> None:
+    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Give it the numbers that mend it."""
-        fault = _fault(trial)
-        trial.events.fault(fault.kind, "healing", target=trial.record.topic)
-        _session(load).resize(*fault.mended)
-        trial.events.fault(fault.kind, "healed", target=trial.record.topic)
+        _session(load).resize(*self.fault.mended)
+        return Healed()
 
 
 def _session(load: LoadSession) -> QueueNumbersSession:
@@ -38,6 +34,4 @@ def _session(load: LoadSession) -> QueueNumbersSession:
     return load
 
 
-def _fault(trial: TrialContext) -> ResizeTopic:
-    assert isinstance(trial.arm.fault, ResizeTopic)
-    return trial.arm.fault
+INJECTIONS: Injections = {ResizeTopic: ResizeByAdmin}

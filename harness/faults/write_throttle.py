@@ -13,14 +13,14 @@ from pathlib import Path
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import ConfigurationError, LeaseError
-from harness.faults.held import Begun, HeldInjection, node_of, store_of
+from harness.faults.targets import node_of, store_of
 from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.leases import kernel
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import ThrottledWrites
-from harness.trial import FaultEnd, TrialContext
+from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 _SECTOR_BYTES = 512
 _SECTORS_WRITTEN = 6
@@ -31,11 +31,10 @@ REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
 times as much was written to past the limit."""
 
 
-class ThrottleByCgroup(HeldInjection):
+class ThrottleByCgroup(Injection[ThrottledWrites]):
     """blkio (v1) or io (v2), in a group of our own that the broker moves into and leaves again."""
 
-    way = "cgroup"
-    kind = "throttled-writes"
+    name = "cgroup"
 
     def can(self, host: Abilities) -> str | None:
         """It needs a store on a device of its own and a controller of its writes."""
@@ -47,16 +46,14 @@ class ThrottleByCgroup(HeldInjection):
         """A store on a file system of its own."""
         return settings if settings.store != "folder" else dataclasses.replace(settings, store="loop-ext4")
 
-    def begin(self, trial: TrialContext) -> Begun:
+    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Limit the fault's node."""
-        fault = trial.arm.fault
-        assert isinstance(fault, ThrottledWrites)
-        node = node_of(trial, fault.node)
+        node = node_of(trial, self.fault.node)
         pid = trial.cluster.pid(node.name)
         if pid is None:
             raise ConfigurationError(f"{node.name} is no process of this host that could be limited")
-        throttle = limit(trial.leases, pid, store_of(node), rate_bps=fault.bytes_per_s, until_s=trial.until_s)
-        return Begun(target=node.name, asked=f"{fault.bytes_per_s / 2**20:g} MiB/s at most", held=throttle)
+        throttle = limit(trial.leases, pid, store_of(node), rate_bps=self.fault.bytes_per_s, until_s=trial.until_s)
+        return Injected(target=node.name, detail=f"{self.fault.bytes_per_s / 2**20:g} MiB/s at most", held=throttle)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +66,7 @@ class Throttle:
     from_ns: int
     device_bytes_before: int
 
-    def end(self) -> FaultEnd:
+    def end(self) -> Healed:
         """Remove the limit; the group has to have reached it, and nothing much to have gone past it."""
         seconds = (mono_ns() - self.from_ns) / 1e9
         group_bps = _group_bytes(self.group.path, self.device) / seconds
@@ -82,7 +79,7 @@ class Throttle:
             words += "; the limit was not reached"
         if passed:
             words += "; write-back went past the limit"
-        return FaultEnd(achieved=words, exercised=reached and not passed)
+        return Healed(achieved=words, exercised=reached and not passed)
 
 
 def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s: float) -> Throttle:
@@ -123,3 +120,6 @@ def _group_bytes(group: Path, device: str) -> int:
         if words[:2] == [device, "Write"]:
             return int(words[2])
     return 0
+
+
+INJECTIONS: Injections = {ThrottledWrites: ThrottleByCgroup}

@@ -5,22 +5,20 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, masters
-from harness.clock import mono_ns
 from harness.errors import DiskFullError, Interrupted, LabError
 from harness.faults.injections import injection_of
-from harness.host.hiccups import NoiseProbe, worst_ms
+from harness.host.hiccups import NoiseProbe
 from harness.load.failing import FailingSession
 from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
 from harness.load.ordered import OrderedSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.steady import SteadySession
-from harness.model.faults import BrokerCrash
 from harness.model.loads import (
     FailingMessages,
     KeyedSends,
@@ -35,12 +33,10 @@ from harness.plan.core_budget import Room
 from harness.plan.schedule import PlannedDeployment, PlannedTrial
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
-from harness.rundir.events import Phase
+from harness.run.trial_phases import run_phases
 from harness.rundir.manifest import DeploymentRecord, NodeRecord, TrialRecord, TrialStatus
 from harness.rundir.writing import RunWriter
 from harness.trial import LoadSession, TrialContext
-
-PHASES: tuple[Phase, ...] = ("up", "steady", "inject", "hold", "heal", "recover", "drain", "collect", "down")
 
 NOISY_REPEATS_MAX = 2
 
@@ -146,7 +142,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         release=planned.release,
         client=f"java {client_release}",
         backend=context.backend,
-        injection=injection_of(trial.arm.fault, planned.way).way,
+        injection=injection_of(trial.arm.fault, planned.way).name,
         way=planned.way,
         deployment=deployment,
         repetition=trial.repetition,
@@ -239,7 +235,13 @@ class Deployment:
                     boots=context.client_boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                 )
-                worst = self._phases(ready, trial)
+                worst = run_phases(
+                    ready,
+                    injection_of(trial.arm.fault, self.planned.way),
+                    lambda: self._session(ready, trial),
+                    observer=context.observer,
+                    probe=self.probe,
+                )
             status = "complete"
         except (Interrupted, KeyboardInterrupt):
             status, note = "interrupted", "stopped by the user"
@@ -258,44 +260,6 @@ class Deployment:
             context.observer.ended(trial_id, status, note)
         return worst
 
-    def _phases(self, trial: TrialContext, planned: PlannedTrial) -> float:
-        events, observer = trial.events, self.context.observer
-        injection = injection_of(planned.arm.fault, self.planned.way)
-        session: LoadSession | None = None
-
-        def enter(phase: Phase, act: Callable[[], None]) -> None:
-            observer.phase(trial.record.trial, phase)
-            if trial.cancel.is_set():
-                raise Interrupted("stopped by the user")
-            events.anchor()
-            with events.phase(phase):
-                act()
-
-        try:
-            session = self._session(trial, planned)
-            load = session
-            enter("up", load.up)
-            enter("steady", load.steady)
-            from_ns = mono_ns() - 1_000_000_000
-            enter("inject", lambda: injection.inject(trial, load))
-            enter("hold", load.hold)
-            enter("heal", lambda: injection.heal(trial, load))
-            until_ns = mono_ns()
-            enter("recover", load.recover)
-            enter("drain", load.drain)
-            enter("collect", load.collect)
-            events.anchor()
-            return worst_ms(self.probe.copy_into(events, from_ns, until_ns)) or 0.0
-        finally:
-            try:
-                while trial.held:
-                    trial.held.pop().end()
-            finally:
-                if session is not None:
-                    observer.phase(trial.record.trial, "down")
-                    with events.phase("down"):
-                        session.down()
-
     def _session(self, trial: TrialContext, planned: PlannedTrial) -> LoadSession:
         load = planned.arm.load
         if isinstance(load, OrderedGroups):
@@ -309,7 +273,7 @@ class Deployment:
         if isinstance(load, FailingMessages):
             return FailingSession(trial, load)
         assert isinstance(load, OpenLoopSends)
-        if isinstance(planned.arm.fault, BrokerCrash):
+        if planned.arm.fault.kills_broker:
             # What the broker was told last may be gone with it.
             self.live_now = {}
         if self.producers is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from harness.errors import DockerError, JavaNotFoundError
-from harness.faults.injections import INJECTIONS
+from harness.faults.injections import injections_for
 from harness.host.abilities import Abilities
 from harness.host.cores import usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
@@ -74,11 +74,11 @@ def _runnable(scenario: Scenario, backends: tuple[str, ...], host: Abilities) ->
     ways: list[str] = []
     without: list[str] = []
     for arm in scenario.arms:
-        for injection in INJECTIONS[type(arm.fault)]:
+        for injection in injections_for(arm.fault):
             reason = injection.can(host)
-            said = injection.way if reason is None else f"{injection.way}: {reason}"
+            said = injection.name if reason is None else f"{injection.name}: {reason}"
             known = ways if reason is None else without
-            if said not in known and injection.way != "none":
+            if said not in known and injection.name != "none":
                 known.append(said)
     return Runnable(incident=scenario.name, backends=backends, ways=tuple(ways), without=tuple(without))
 

@@ -17,7 +17,7 @@ from harness.leases.store import leases_in
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from harness.run.deployment import PHASES
+from  import PHASES
 from harness.wait import wait_until
 from scenarios import find
 

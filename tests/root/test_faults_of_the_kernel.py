@@ -23,6 +23,7 @@ from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
+from harness.model.faults import NetworkDelay, ThrottledWrites
 
 CONNECT_S_MAX = 1.0
 
@@ -163,7 +164,7 @@ def test_a_delay_is_made_where_the_kernel_has_netem_and_refused_with_the_reason_
     host: Abilities, leases: Leases, servers: list[socket.socket]
 ) -> None:
     port, other_port = map(port_of, servers)
-    reason = DelayByNetem().can(host)
+    reason = DelayByNetem(NetworkDelay(nodes=(), delay_ms=200)).can(host)
     if reason is None:
         lease = delay_ports(leases, [port], delay_ms=200, until_s=60)
         try:
@@ -237,7 +238,7 @@ def broker(store: LeasedStore, leases: Leases, request: pytest.FixtureRequest) -
 def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
     broker: int, host: Abilities, leases: Leases, store: LeasedStore
 ) -> None:
-    if (reason := ThrottleByCgroup().can(host)) is not None:
+    if (reason := ThrottleByCgroup(ThrottledWrites(node="broker-a", bytes_per_s=2**20)).can(host)) is not None:
         pytest.skip(reason)
     home = Path(f"/proc/{broker}/cgroup").read_text()
     throttle = limit(leases, broker, store.mount, rate_bps=2**20, until_s=60)
@@ -253,7 +254,7 @@ def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
 def test_a_limit_that_nothing_came_up_to_says_that_it_did_not_bite(
     broker: int, host: Abilities, leases: Leases, store: LeasedStore
 ) -> None:
-    if (reason := ThrottleByCgroup().can(host)) is not None:
+    if (reason := ThrottleByCgroup(ThrottledWrites(node="broker-a", bytes_per_s=2**20)).can(host)) is not None:
         pytest.skip(reason)
     # What is only written to the page cache is the kernel's to write back: later, and with v1 outside of the group.
     throttle = limit(leases, broker, store.mount, rate_bps=64 * 2**20, until_s=60)

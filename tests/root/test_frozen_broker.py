@@ -19,6 +19,7 @@ from harness.faults.store_freeze import Freezer, StallByFreeze
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import AppendStall
 from harness.releases.java import Java, find_java
 
 pytestmark = pytest.mark.cluster
@@ -35,13 +36,13 @@ def java() -> Java:
 def cluster(
     host: Abilities, leases: Leases, java: Java, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalCluster]:
-    if (reason := StallByFreeze().can(host)) is not None:
+    if (reason := StallByFreeze(AppendStall()).can(host)) is not None:
         pytest.skip(reason)
     spec = ClusterSpec(
         name="frozen",
         release="4.6.0",
         topology=Topology(name="single"),
-        settings=StallByFreeze().brokers(BrokerSettings()),
+        settings=StallByFreeze(AppendStall()).brokers(BrokerSettings()),
         can_stall=True,
     )
     before = set(MEMORY.glob("mqlab-*"))

@@ -82,9 +82,6 @@ class Events:
     def __init__(self) -> None:
         self.probes: dict[str, float] = {}
 
-    def fault(self, kind: str, state: str, **details: object) -> None:
-        return None
-
     def probe(self, measure: str, value: float, **details: object) -> None:
         self.probes[measure] = value
 
@@ -97,11 +94,12 @@ def _flood(
     monkeypatch.setattr(frame_limit, "EFFECT_S", 0.002)
     events = Events()
     ahead = TopicsAhead(frame_bytes=LIMIT_BYTES, share=0.5, name_bytes=USUAL_BYTES)
+    fault = CrossFrameLimit(frame_bytes=LIMIT_BYTES, last_name_bytes=last_name_bytes)
     trial = SimpleNamespace(
         arm=Arm(
             name="incident",
             what="",
-            fault=CrossFrameLimit(frame_bytes=LIMIT_BYTES, last_name_bytes=last_name_bytes),
+            fault=fault,
             load=SteadyClients(),
             broker=BrokerSettings(topics_ahead=ahead),
         ),
@@ -112,7 +110,7 @@ def _flood(
         cancel=threading.Event(),
         stay=lambda seconds: None,
     )
-    FloodByHeartbeats().inject(cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
+    FloodByHeartbeats(fault).inject(cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
     return events.probes
 
 
