@@ -97,11 +97,11 @@ def start_owner(kind: str, state: Path, mount: StoreMount | None) -> subprocess.
     source = f"""
 import json, signal, sys, time
 from pathlib import Path
-from harness.backends.store import StoreMount
+from harness.backends.store_mount import StoreMount
 from harness.faults.disk_full import fill
 from harness.faults.network_cut import cut_ports
 from harness.faults.store_freeze import Freezer
-from harness.leases import Leases
+from harness.leases.leases import Leases
 facts = json.loads(sys.argv[2])
 PORT = {PORT}
 mount = facts and StoreMount(**{{**facts, "mountpoint": Path(facts["mountpoint"]), "image": Path(facts["image"])}})
