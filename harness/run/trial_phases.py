@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from harness.clock import mono_ns
 from harness.errors import Interrupted
@@ -11,6 +11,9 @@ from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.run.context import Observer
 from harness.rundir.events import Phase
 from harness.trial import Held, Injection, LoadSession, TrialContext
+
+PHASES: tuple[Phase, ...] = get_args(Phase)
+"""In their order."""
 
 
 def run_phases(

@@ -17,7 +17,7 @@ from harness.leases.store import leases_in
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.java import Java
-from  import PHASES
+from harness.run.trial_phases import PHASES
 from harness.wait import wait_until
 from scenarios import find
 
@@ -42,10 +42,7 @@ def _processes_of(state: Path) -> list[int]:
 
 @pytest.mark.parametrize(
     ("phase", "way"),
-    [
-        *((phase, "byteman") for phase in PHASES),
-        pytest.param("inject", "freeze", marks=[pytest.mark.root, pytest.mark.alone]),
-    ],
+    [*((phase, "byteman") for phase in PHASES), pytest.param("inject", "freeze", marks=pytest.mark.root)],
 )
 def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
     phase: str, way: str, tmp_path: Path, java: Java
