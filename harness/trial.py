@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
+import re
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from harness.backends.cluster import Cluster
+from harness.backends.cluster import Cluster, Node
 from harness.clients.java import JavaClient
-from harness.errors import Interrupted
+from harness.errors import ClientError, Interrupted
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.model.cells import Parameters
@@ -19,9 +20,46 @@ from harness.model.cluster import BrokerSettings
 from harness.model.faults import Fault
 from harness.model.scenario import Arm, Phases
 from harness.releases.java import Java
-from harness.rundir.events import EventLog
+from harness.rundir.events import EventLog, Moment
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.writing import TrialDirectory
+
+
+class SharedClient(Protocol):
+    """A client process that runs until it is stopped."""
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+Shared = TypeVar("Shared", bound=SharedClient)
+
+
+class SharedClients:
+    """Clients that stay up from one trial of a deployment to the next."""
+
+    def __init__(self) -> None:
+        self._kept: dict[type[SharedClient], SharedClient] = {}
+
+    def once(self, kind: type[Shared], start: Callable[[], Shared]) -> Shared:
+        """Those of this kind, which the first trial that asks for them starts."""
+        if (kept := self._kept.get(kind)) is None:
+            kept = self._kept[kind] = start()
+        assert isinstance(kept, kind)
+        return kept
+
+    def pids(self) -> list[int]:
+        """The processes that are up."""
+        return [client.pid for client in self._kept.values()]
+
+    def stop(self) -> None:
+        """End all of them."""
+        while self._kept:
+            self._kept.popitem()[1].stop()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +80,9 @@ class TrialContext:
     """Taken while clients boot and until they have their queues: more at once would make each other late."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
+    shared: SharedClients
+    clients: list[JavaClient] = field(default_factory=list)
+    """Every client process that was started for it."""
 
     @property
     def params(self) -> Parameters:
@@ -50,7 +91,7 @@ class TrialContext:
 
     def client(self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None) -> JavaClient:
         """Start a client process of this trial's client release."""
-        return JavaClient.start(
+        client = JavaClient.start(
             self.cluster.client_host,
             name=name,
             release=self.record.client.split()[-1],
@@ -59,6 +100,8 @@ class TrialContext:
             until_s=self.until_s,
             properties=properties,
         )
+        self.clients.append(client)
+        return client
 
     def stay(self, seconds: float) -> None:
         """Let a window of the trial pass. Raises Interrupted at once when the run is cancelled."""
@@ -75,9 +118,6 @@ class LoadSession(Protocol):
     def steady(self) -> None:
         """Let the load run until it has shown that it makes progress."""
 
-    def owners(self) -> JavaClient | None:
-        """The process that holds every group's owner, where there is one."""
-
     def hold(self) -> None:
         """Stay until the fault's effect is over, within the phases' bounds."""
 
@@ -92,6 +132,64 @@ class LoadSession(Protocol):
 
     def down(self) -> None:
         """End the clients. Called however the trial ends."""
+
+
+@runtime_checkable
+class HasOwners(Protocol):
+    """A load one of whose processes holds the owner of every group."""
+
+    def owners(self) -> JavaClient:
+        """That process."""
+
+
+@runtime_checkable
+class HasLocks(Protocol):
+    """A load whose owners lock their queues."""
+
+    def held_on(self, broker_name: str) -> dict[str, int]:
+        """One of this broker's queues for each group whose owner has any of them."""
+
+    def ask_for_locks(self, broker_name: str, held: Mapping[str, int]) -> None:
+        """Ask this broker, as an outsider, for the lock of the queue of each group."""
+
+
+@runtime_checkable
+class HasQueueNumbers(Protocol):
+    """A load into one topic, whose numbers of queues it can set."""
+
+    numbers: tuple[int, int]
+    """Write and read queues on each of its brokers."""
+
+    def resize(self, write_queues: int, read_queues: int) -> None:
+        """Give the topic these numbers, and wait until the name servers know them."""
+
+
+@runtime_checkable
+class CanStopSending(Protocol):
+    """A load that can stop, send one message more, and give a broker that lost its store the topic back."""
+
+    def stop_sending(self) -> None:
+        """Issue nothing more; what is under way may still end."""
+
+    def send_one(self) -> None:
+        """Send one message and wait until it has ended."""
+
+    def record_ends(self, moment: Moment, on: Sequence[Node] = ()) -> None:
+        """Read the queues' ends, from the masters that have the topic unless other brokers are named."""
+
+    def restore_topic(self) -> None:
+        """Create the topic again where it was forgotten; one that is there stays."""
+
+
+Capability = TypeVar("Capability", HasOwners, HasLocks, HasQueueNumbers, CanStopSending)
+
+
+def able(load: LoadSession, to: type[Capability]) -> Capability:
+    """The load, which has to offer what the fault asks for. Raises ClientError when it does not."""
+    if not isinstance(load, to):
+        what = re.sub(r"(?<!^)(?=[A-Z])", " ", to.__name__).lower()
+        raise ClientError(f"this load is none that {what}", advice="Use a fault that goes with the arm's load.")
+    return load
 
 
 @dataclass(frozen=True, kw_only=True)

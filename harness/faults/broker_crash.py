@@ -18,9 +18,8 @@ from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
 from harness.leases import kernel
-from harness.load.open_loop import OpenLoopSession
 from harness.model.faults import REST_S, BrokerCrash
-from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import CanStopSending, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 from harness.wait import NotYet, wait_until
 
 SLAVE_S = 1.0
@@ -35,38 +34,38 @@ class CrashBroker(Injection[BrokerCrash]):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Kill, take the power where asked, and end the load."""
-        assert isinstance(load, OpenLoopSession)
+        sends = able(load, CanStopSending)
         broker = masters(trial.cluster)[0]
         if self.fault.power and broker.store is None:
             raise LeaseError(f"{broker.name} has no store on a file system of its own whose power could fail")
         trial.stay(self.fault.spread_s * evenly(trial.record.repetition))
         if self.fault.after_lone:
-            load.stop_sending()
+            sends.stop_sending()
             trial.stay(REST_S)
-            load.send_one()
+            sends.send_one()
         asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
         detail = "its process was killed"
         if self.fault.power and broker.store is not None:
             cut_power(broker.store)
             gone_ns = mono_ns()
             detail = f"its process was killed, and its {broker.store.kind} shut down without flushing its journal"
-        load.stop_sending()
+        sends.stop_sending()
         return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns)
 
     def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Give the power back and start the broker on what its store has."""
         broker = masters(trial.cluster)[0]
-        assert isinstance(load, OpenLoopSession)
+        sends = able(load, CanStopSending)
         if slaves := [
             node for node in trial.cluster.nodes if node.broker_name == broker.broker_name and node.broker_id
         ]:
             # What it was sent it dispatches to its queues within milliseconds.
             trial.stay(SLAVE_S)
-            load.record_ends("held", on=slaves)
+            sends.record_ends("held", on=slaves)
         if self.fault.power and broker.store is not None:
             restore_power(broker.store)
         trial.cluster.restart_node(broker.name)
-        load.restore_topic()
+        sends.restore_topic()
         return Healed()
 
 

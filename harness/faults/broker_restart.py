@@ -9,9 +9,8 @@ from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
-from harness.load.ordered import OrderedSession
 from harness.model.faults import KillOwnersRestartBroker, RestartBroker
-from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import HasLocks, Injected, Injection, Injections, LoadSession, TrialContext, able
 
 
 class RestartBrokerBySignal(Injection[RestartBroker]):
@@ -21,17 +20,16 @@ class RestartBrokerBySignal(Injection[RestartBroker]):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Kill it, start it, ask for locks, and wait until every name server lists it."""
-        if not isinstance(load, OrderedSession):
-            raise ClientError("this load has no owners", advice="Use a fault that goes with the arm's load.")
+        owners = able(load, HasLocks)
         broker = masters(trial.cluster)[0]
         # A client that finds its broker gone may let its queues go.
-        held = load.held_on(broker.broker_name)
+        held = owners.held_on(broker.broker_name)
         if not held:
             raise ClientError(f"no owner has a queue of {broker.broker_name}, so that nobody could ask for its lock")
         before_ns, gone_ns = trial.cluster.kill_node(broker.name)
         healing_ns = mono_ns()
         trial.cluster.start_node(broker.name)
-        load.ask_for_locks(broker.broker_name, held)
+        owners.ask_for_locks(broker.broker_name, held)
         wait_registered(trial.cluster)
         return _restarted(broker, before_ns, gone_ns, healing_ns)
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from harness.clients.java import JavaClient
 from harness.clock import mono_ns
-from harness.errors import ClientError
 from harness.model.faults import KillOwners, ShutDownOwners
-from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import HasOwners, Injected, Injection, Injections, LoadSession, TrialContext, able
 
 
 def owners_of(load: LoadSession) -> JavaClient:
     """The process that holds the owners. Raises ClientError where the load has none."""
-    owners = load.owners()
-    if owners is None:
-        raise ClientError("this load has no owners", advice="Use a fault that goes with the arm's load.")
-    return owners
+    return able(load, HasOwners).owners()
 
 
 class KillOwnersBySignal(Injection[KillOwners]):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
-from harness.backends.cluster import Cluster, Node, ask, ask_name_server, create_topic, masters
+from harness.backends.cluster import Cluster, Node, ask, ask_name_server, masters
 from harness.backends.nodes import CLUSTER_NAME
 from harness.errors import ClientError
 from harness.model.faults import ForgottenTopic, MoreQueues, RestartNameServer, UnheardBroker
-from harness.model.loads import SteadyClients
-from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import HasQueueNumbers, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 from harness.wait import NotYet, wait_until
 
 BACK_S_MAX = 120.0
@@ -81,8 +80,8 @@ class ForgetTopicByRequest(Injection[ForgottenTopic]):
         with ask_name_server(server) as connection:
             told = connection.route(trial.record.topic) is not None
         trial.events.probe("told_by_others", told, of=server.name)
-        queues = _queues(trial)
-        create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
+        topic = able(load, HasQueueNumbers)
+        topic.resize(*topic.numbers)
         return Healed()
 
 
@@ -134,15 +133,10 @@ class MoreQueuesByRequest(Injection[MoreQueues]):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Change it; it is done when every name server has it."""
-        queues = 2 * _queues(trial)
-        create_topic(trial.cluster, trial.record.topic, read_queues=queues, write_queues=queues)
+        topic = able(load, HasQueueNumbers)
+        writes, reads = topic.numbers
+        topic.resize(2 * writes, 2 * reads)
         return Injected(target=trial.record.topic)
-
-
-def _queues(trial: TrialContext) -> int:
-    load = trial.arm.load
-    assert isinstance(load, SteadyClients)
-    return load.queues
 
 
 INJECTIONS: Injections = {

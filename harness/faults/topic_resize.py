@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from harness.errors import ClientError
-from harness.load.queue_numbers import QueueNumbersSession
 from harness.model.faults import ResizeTopic
-from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import HasQueueNumbers, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 
 
 class ResizeByAdmin(Injection[ResizeTopic]):
@@ -15,23 +13,17 @@ class ResizeByAdmin(Injection[ResizeTopic]):
 
     def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
         """Take the steps one after another, and stay after each of them as long as it says."""
-        session = _session(load)
+        topic = able(load, HasQueueNumbers)
         for writes, reads, stay_s in self.fault.steps:
-            session.resize(writes, reads)
+            topic.resize(writes, reads)
             trial.stay(stay_s)
         words = "; ".join(f"write {writes} read {reads}" for writes, reads, _ in self.fault.steps)
         return Injected(target=trial.record.topic, detail=words)
 
     def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
         """Give it the numbers that mend it."""
-        _session(load).resize(*self.fault.mended)
+        able(load, HasQueueNumbers).resize(*self.fault.mended)
         return Healed()
-
-
-def _session(load: LoadSession) -> QueueNumbersSession:
-    if not isinstance(load, QueueNumbersSession):
-        raise ClientError("this load has no topic to resize", advice="Use a fault that goes with the arm's load.")
-    return load
 
 
 INJECTIONS: Injections = {ResizeTopic: ResizeByAdmin}

@@ -31,10 +31,6 @@ class OneProcessSession:
             self._client.wait_started()
             self._client.open_history(self._trial.directory.history_path(PROCESS))
 
-    def owners(self) -> JavaClient | None:
-        """There are none whose process could end without the others'."""
-        return None
-
     def down(self) -> None:
         """End the process."""
         if self._started is not None:

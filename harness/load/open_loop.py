@@ -33,11 +33,6 @@ COMMITTED_S = 0.5
 """Longer than the default interval of the pool's commit (200 ms)."""
 
 
-def topic_of(incident: str, load: OpenLoopSends) -> str:
-    """The topic of a load: one for each set of masters that have it."""
-    return f"mqlab-{incident}" + ("" if load.topic_on == "all" else f"-{load.topic_on}")
-
-
 def masters_of(cluster: Cluster, load: OpenLoopSends) -> Sequence[Node]:
     """The masters that have the load's topic."""
     found = masters(cluster)
@@ -65,7 +60,7 @@ class WarmProducers:
         return self._instances[key]
 
     def _start(self, load: OpenLoopSends, instance: str) -> str:
-        topic, on = topic_of(self._incident, load), masters_of(self._cluster, load)
+        topic, on = load.topic_of(self._incident), masters_of(self._cluster, load)
         create_topic(self._cluster, topic, read_queues=load.queues, write_queues=load.queues, on=on)
         self.client.open_history(self._folder / f"warm-up-{instance}.jsonl")
         self.client.start_producer(
@@ -92,6 +87,11 @@ class WarmProducers:
         self.client.close_history()
         return instance
 
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self.client.pid
+
     def stop(self) -> None:
         """End the process."""
         self.client.stop()
@@ -100,7 +100,8 @@ class WarmProducers:
 class OpenLoopSession:
     """One trial's window of sends."""
 
-    def __init__(self, trial: TrialContext, load: OpenLoopSends, producers: WarmProducers) -> None:
+    def __init__(self, trial: TrialContext, load: OpenLoopSends) -> None:
+        producers = trial.shared.once(WarmProducers, lambda: WarmProducers(trial))
         self._trial = trial
         self._load = load
         self._instance = producers.instance_for(load)
@@ -157,10 +158,6 @@ class OpenLoopSession:
         self._read("before")
         if self._load.probes:
             self._probes = Probes(self._trial.events, self._broker, self._trial.record.topic, self._load.probes)
-
-    def owners(self) -> JavaClient | None:
-        """There are no consumers."""
-        return None
 
     def stop_sending(self) -> None:
         """Issue nothing more; what is under way may still end."""

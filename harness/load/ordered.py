@@ -230,7 +230,7 @@ class OrderedSession:
                     group=group, queue=f"{broker_name}:{queue}", asked_broker=broker_name, granted=granted
                 )
 
-    def owners(self) -> JavaClient | None:
+    def owners(self) -> JavaClient:
         """The process that the fault is about."""
         return self._clients["owner"]
 

@@ -35,11 +35,11 @@ class QueueNumbersSession(OneProcessSession):
         self._load = load
         self._groups = trial.record.groups
         self._on: list[Node] = masters(trial.cluster)[: int(trial.params["brokers"])]
-        self._numbers = (load.write_queues, load.read_queues)
+        self.numbers = (load.write_queues, load.read_queues)
 
     def up(self) -> None:
         """Create the topic, start the clients, and send into every write queue."""
-        self.resize(*self._numbers)
+        self.resize(*self.numbers)
         self._start_process()
         for member in MEMBERS:
             for group in self._groups:
@@ -54,7 +54,7 @@ class QueueNumbersSession(OneProcessSession):
                 start_member(self._trial, self._client, spec)
         producer = self._client
         producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
-        producer.wait_for_route("producer", self._topic, self._numbers[0] * len(self._on))
+        producer.wait_for_route("producer", self._topic, self.numbers[0] * len(self._on))
         rate_hz = self._load.rate_hz
         sends = SendSettings(
             topic=self._topic, run=self._trial.record.trial, keys=0, body_bytes=(self._load.body_bytes,)
@@ -73,7 +73,7 @@ class QueueNumbersSession(OneProcessSession):
 
     def resize(self, write_queues: int, read_queues: int) -> None:
         """Give the topic these numbers of queues, and wait until the name servers know them."""
-        self._numbers = (write_queues, read_queues)
+        self.numbers = (write_queues, read_queues)
         create_topic(self._trial.cluster, self._topic, write_queues=write_queues, read_queues=read_queues, on=self._on)
 
     def steady(self) -> None:
@@ -124,8 +124,8 @@ class QueueNumbersSession(OneProcessSession):
             self._trial.events.topic_shape(
                 topic=self._topic,
                 broker=broker.broker_name,
-                write_queues=self._numbers[0],
-                read_queues=self._numbers[1],
+                write_queues=self.numbers[0],
+                read_queues=self.numbers[1],
                 folders=sum(folder.is_dir() for folder in store.iterdir()) if store.is_dir() else 0,
                 moment=moment,
             )

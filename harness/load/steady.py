@@ -32,6 +32,7 @@ class SteadySession(OneProcessSession):
         super().__init__(trial)
         self._load = load
         self._group = trial.record.groups[0]
+        self.numbers = (load.queues, load.queues)
         self._watch: RouteWatch | None = None
 
     def up(self) -> None:
@@ -55,12 +56,15 @@ class SteadySession(OneProcessSession):
     def _create_topic(self) -> bool:
         """A broker that has 70,000 topics takes its time for one more."""
         try:
-            create_topic(
-                self._trial.cluster, self._topic, read_queues=self._load.queues, write_queues=self._load.queues
-            )
+            self.resize(*self.numbers)
         except ClientError as error:
             raise NotYet(str(error)) from error
         return True
+
+    def resize(self, write_queues: int, read_queues: int) -> None:
+        """Give the topic these numbers of queues on every broker, and wait until the name servers know them."""
+        self.numbers = (write_queues, read_queues)
+        create_topic(self._trial.cluster, self._topic, read_queues=read_queues, write_queues=write_queues)
 
     def _addresses(self, servers: tuple[int, ...]) -> str:
         all_of_them = [node.address for node in self._trial.cluster.nodes if node.kind == "namesrv"]

@@ -1,14 +1,48 @@
-"""What loads are asked to be; ``harness/load`` sends them."""
+"""What loads are asked to be, and what each costs; ``harness/load`` sends them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
+
+from harness.model.cells import Parameters
+from harness.model.cluster import Topology
+
+
+class LoadValue:
+    """What plan and runner ask of every load."""
+
+    processes: ClassVar[int] = 1
+    """Client processes of a trial."""
+    no_boots_meanwhile: ClassVar[bool] = False
+    """Its trials watch nodes for seconds, which a boot beside them would delay."""
+    seconds_count: ClassVar[bool] = False
+    """What comes some seconds late counts as late, as it does where a dozen other clusters start."""
+
+    def group_names(self) -> tuple[str, ...]:
+        """The consumer groups, by the last word of their names; empty where nobody consumes."""
+        return ()
+
+    def topic_of(self, incident: str) -> str:
+        """The topic of its trials; where there are groups, each trial has one of its own that starts so."""
+        return f"mqlab-{incident}"
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Messages a second that are sent in a cell."""
+        raise NotImplementedError
+
+    def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
+        """Sends and consumptions that a trial of so many seconds records."""
+        return self.messages_hz(topology, params) * (1 + len(self.group_names())) * seconds
+
+
+def _numbered(groups: int) -> tuple[str, ...]:
+    return tuple(f"g{index}" for index in range(groups))
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedGroups:
+class OrderedGroups(LoadValue):
     """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
 
     The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
@@ -19,6 +53,8 @@ class OrderedGroups:
     An owner's listener works ``owner_work_ms`` on each message and does not heed an interruption, as a call of a database
     does. ``owner_settings`` are bean properties of its DefaultMQPushConsumer.
     """
+
+    processes: ClassVar[int] = 2
 
     groups: int
     queues_per_broker: int = 8
@@ -34,9 +70,17 @@ class OrderedGroups:
     owner_settings: Mapping[str, int] = field(default_factory=dict)
     body_bytes: int = 128
 
+    def group_names(self) -> tuple[str, ...]:
+        """One for each owner and its successor."""
+        return _numbered(self.groups)
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Every queue has its rate."""
+        return self.queues_per_broker * topology.masters * self.rate_per_queue_hz
+
 
 @dataclass(frozen=True, kw_only=True)
-class OpenLoopSends:
+class OpenLoopSends(LoadValue):
     """Asynchronous sends on a fixed schedule: operation i is due at start + i / rate, whatever happened before.
 
     The rate comes from the cell's parameter ``rate_hz``. Synchronous sends need as many ``threads`` as sends may be
@@ -59,15 +103,25 @@ class OpenLoopSends:
     """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and, in a topic
     of their own, ``send`` and ``delivery`` (a send until a pull gets what it sent)."""
 
+    def topic_of(self, incident: str) -> str:
+        """One for each set of masters that have it."""
+        return super().topic_of(incident) + ("" if self.topic_on == "all" else f"-{self.topic_on}")
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """The cell says it."""
+        return float(params["rate_hz"])
+
 
 @dataclass(frozen=True, kw_only=True)
-class SteadyClients:
+class SteadyClients(LoadValue):
     """Normal synchronous sends and two consumers of one group, all the while.
 
     ``first_servers`` are the name servers, by index, that the producers and the first consumer are bound to, those of
     the second consumer are ``second_servers``; empty stands for all. Several producers share the rate; each has a route
     timer of its own, whose phase is drawn within its own part of the timer's period.
     """
+
+    no_boots_meanwhile: ClassVar[bool] = True
 
     rate_hz: float = 10.0
     producers: int = 1
@@ -80,14 +134,25 @@ class SteadyClients:
     poll_route_ms: int = 30_000
     """``pollNameServerInterval`` of the clients."""
 
+    def group_names(self) -> tuple[str, ...]:
+        """Both consumers are members of it."""
+        return _numbered(self.groups)
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Of all producers together."""
+        return self.rate_hz
+
 
 @dataclass(frozen=True, kw_only=True)
-class FailingMessages:
+class FailingMessages(LoadValue):
     """``messages`` sends, of which every ``fail_every``-th fails at each consumption of it; 0 lets none fail.
 
     ``attempts_max`` is the consumer's maxReconsumeTimes, -1 its default; ``until`` ends the hold: at the first dead
     letters of all that fail, or when the phase's time is over.
     """
+
+    no_boots_meanwhile: ClassVar[bool] = True
+    seconds_count: ClassVar[bool] = True
 
     messages: int = 60
     rate_hz: float = 20.0
@@ -99,9 +164,21 @@ class FailingMessages:
     queues: int = 4
     body_bytes: int = 128
 
+    def group_names(self) -> tuple[str, ...]:
+        """One consumer's."""
+        return _numbered(self.groups)
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """While it sends, which is a moment."""
+        return self.rate_hz
+
+    def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
+        """Each message is consumed at most sixteen times by default."""
+        return 20.0 * self.messages
+
 
 @dataclass(frozen=True, kw_only=True)
-class QueueNumbers:
+class QueueNumbers(LoadValue):
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.
 
     The topic lies on as many brokers as the cell's parameter ``brokers`` says. ``rate_per_queue_hz`` is that of a topic on
@@ -119,9 +196,17 @@ class QueueNumbers:
         """Messages a second, on however many brokers."""
         return self.rate_per_queue_hz * self.write_queues
 
+    def group_names(self) -> tuple[str, ...]:
+        """One for every two members."""
+        return _numbered(self.groups)
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """The same on any number of brokers."""
+        return self.rate_hz
+
 
 @dataclass(frozen=True, kw_only=True)
-class KeyedSends:
+class KeyedSends(LoadValue):
     """Sends of several kinds side by side, each into a topic of its own that one group of two members consumes in order.
 
     ``hash`` takes a queue of those that the route has by the key's hash, ``strict`` does so with a route that a broker's
@@ -136,6 +221,18 @@ class KeyedSends:
     where it was before."""
     rate_hz: float = 48.5
     body_bytes: int = 128
+
+    def group_names(self) -> tuple[str, ...]:
+        """One for each kind, in a topic of its own."""
+        return self.kinds
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Of all kinds together."""
+        return self.rate_hz * len(self.kinds)
+
+    def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
+        """Each message is consumed by the group of its kind."""
+        return 2 * self.messages_hz(topology, params) * seconds
 
 
 Load = OrderedGroups | QueueNumbers | KeyedSends | OpenLoopSends | SteadyClients | FailingMessages

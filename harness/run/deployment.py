@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import time
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, masters
-from harness.errors import DiskFullError, Interrupted, LabError
+from harness.errors import DiskFullError, Interrupted, LabError, NodeStartError
 from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe
-from harness.load.failing import FailingSession
-from harness.load.keyed import KeyedSession
-from harness.load.open_loop import OpenLoopSession, WarmProducers, topic_of
-from harness.load.ordered import OrderedSession
-from harness.load.queue_numbers import QueueNumbersSession
-from harness.load.steady import SteadySession
-from harness.model.loads import (
-    FailingMessages,
-    KeyedSends,
-    Load,
-    OpenLoopSends,
-    OrderedGroups,
-    QueueNumbers,
-    SteadyClients,
-)
+from harness.load.sessions import session_of
 from harness.model.scenario import Arm, ArmRole
 from harness.plan.core_budget import Room
 from harness.plan.schedule import PlannedDeployment, PlannedTrial
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
+from harness.run.costs import TrialCosts
 from harness.run.trial_phases import run_phases
 from harness.rundir.manifest import DeploymentRecord, NodeRecord, TrialRecord, TrialStatus
 from harness.rundir.writing import RunWriter
-from harness.trial import LoadSession, TrialContext
+from harness.trial import SharedClients, TrialContext
 
 NOISY_REPEATS_MAX = 2
 
@@ -55,24 +43,25 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
     observer = context.observer
     name = _unused_name(context.run, planned.id)
     observer.phase(name, "boot")
-    directory = context.run.make_deployment(_deployment_record(name, planned))
+    record = _deployment_record(name, planned, context.user_conf)
+    directory = context.run.make_deployment(record)
     try:
         with context.boots:
+            started = time.monotonic()
             cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
+            boot_s = time.monotonic() - started
     except (Interrupted, DiskFullError):
         raise
     except LabError as error:
         observer.say(f"{name} did not come up: {error}")
         for trial in planned.trials:
-            record = dataclasses.replace(
-                _trial_record(context, planned, trial, name), status="failed", error=str(error)
-            )
-            context.run.make_trial(record)
+            failed = _trial_record(context, planned, trial, name)
+            context.run.make_trial(dataclasses.replace(failed, status="failed", error=str(error)))
             observer.ended(trial.id, "failed", str(error))
         return None
-    directory.write(_with_nodes(_deployment_record(name, planned), cluster))
+    directory.write(_with_nodes(record, cluster))
     observer.phase(name, "ready")
-    return Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster)
+    return Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster, boot_s=boot_s)
 
 
 def _unused_name(run: RunWriter, name: str) -> str:
@@ -95,7 +84,7 @@ def _cluster_spec(context: RunContext, name: str, planned: PlannedDeployment) ->
     )
 
 
-def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecord:
+def _deployment_record(name: str, planned: PlannedDeployment, user_conf: Mapping[str, str]) -> DeploymentRecord:
     settings = planned.settings
     return DeploymentRecord(
         deployment=name,
@@ -109,6 +98,7 @@ def _deployment_record(name: str, planned: PlannedDeployment) -> DeploymentRecor
             "conf": dict(settings.conf),
             "properties": dict(settings.properties),
             "environment": dict(settings.environment),
+            "user_conf": dict(user_conf),
         },
         store=settings.store,
         jvm=settings.jvm,
@@ -128,10 +118,7 @@ def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
 def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
     client_release = context.client_releases.get(planned.release, planned.release)
     load = trial.arm.load
-    groups = _groups(load)
-    topic = f"mqlab-{planned.scenario.name}"
-    if isinstance(load, OpenLoopSends):
-        topic = topic_of(planned.scenario.name, load)
+    groups, topic = load.group_names(), load.topic_of(planned.scenario.name)
     cell = f"-c{trial.arm.cells.index(trial.params)}" if len(trial.arm.cells) > 1 else ""
     prefix = f"{trial.arm.name}{cell}-r{trial.repetition}"
     return TrialRecord(
@@ -153,12 +140,6 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
     )
 
 
-def _groups(load: Load) -> tuple[str, ...]:
-    if isinstance(load, OrderedGroups | QueueNumbers | SteadyClients | FailingMessages):
-        return tuple(f"g{index}" for index in range(load.groups))
-    return load.kinds if isinstance(load, KeyedSends) else ()
-
-
 def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
     """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
     if arm.role in (ArmRole.FIX, ArmRole.BETTER):
@@ -175,9 +156,12 @@ class Deployment:
     planned: PlannedDeployment
     name: str
     cluster: Cluster
-    producers: WarmProducers | None = None
+    shared: SharedClients = field(default_factory=SharedClients)
     live_now: Mapping[str, str] = field(default_factory=dict)
     is_up: bool = True
+    boot_s: float = 0.0
+    dead: str = ""
+    """Why no trial can run in it any more; empty while they can."""
 
     def run_trials(self, room: Room | None = None) -> None:
         """Run all of them, one after another or side by side (as there is room) as the scenario wants; end the cluster."""
@@ -216,9 +200,16 @@ class Deployment:
             _trial_record(context, self.planned, trial, self.name), trial=trial_id, attempt=attempt, status="running"
         )
         directory = context.run.make_trial(record)
+        if self.dead:
+            directory.write(dataclasses.replace(record, status="failed", error=self.dead))
+            context.observer.ended(trial_id, "failed", self.dead)
+            return None
         status: TrialStatus = "failed"
         note = ""
         worst: float | None = None
+        at_once = 1 if self.planned.scenario.exclusive else len(self.planned.trials)
+        costs = TrialCosts(self.cluster, self.shared, boot_s=self.boot_s, at_once=at_once)
+        took: Mapping[str, float] = {}
         try:
             with directory.open_events() as events:
                 ready = TrialContext(
@@ -234,15 +225,18 @@ class Deployment:
                     cancel=context.cancel,
                     boots=context.client_boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
+                    shared=self.shared,
                 )
+                self._set_live(record.live_conf)
                 worst = run_phases(
                     ready,
                     injection_of(trial.arm.fault, self.planned.way),
-                    lambda: self._session(ready, trial),
+                    lambda: session_of(ready),
                     observer=context.observer,
                     probe=self.probe,
+                    costs=costs,
                 )
-            status = "complete"
+            status, took = "complete", costs.took()
         except (Interrupted, KeyboardInterrupt):
             status, note = "interrupted", "stopped by the user"
             raise
@@ -251,35 +245,31 @@ class Deployment:
             raise
         except LabError as error:
             note = str(error)
-            self.cluster.check_running()
+            self._look_for_dead_nodes()
         except Exception as error:  # a defect of ours spoils this trial, not the run; its traceback is kept with it
             note = f"{type(error).__name__}: {error}"
             (directory.path / "traceback.txt").write_text(traceback.format_exc())
         finally:
-            directory.write(dataclasses.replace(record, status=status, error=note))
+            if trial.arm.fault.kills_broker:
+                # What the broker was told while it ran is gone with it.
+                self.live_now = {}
+            directory.write(dataclasses.replace(record, status=status, error=note, took=took))
             context.observer.ended(trial_id, status, note)
         return worst
 
-    def _session(self, trial: TrialContext, planned: PlannedTrial) -> LoadSession:
-        load = planned.arm.load
-        if isinstance(load, OrderedGroups):
-            return OrderedSession(trial, load)
-        if isinstance(load, QueueNumbers):
-            return QueueNumbersSession(trial, load)
-        if isinstance(load, KeyedSends):
-            return KeyedSession(trial, load)
-        if isinstance(load, SteadyClients):
-            return SteadySession(trial, load)
-        if isinstance(load, FailingMessages):
-            return FailingSession(trial, load)
-        assert isinstance(load, OpenLoopSends)
-        if planned.arm.fault.kills_broker:
-            # What the broker was told last may be gone with it.
-            self.live_now = {}
-        if self.producers is None:
-            self.producers = WarmProducers(trial)
-        self._set_live(trial.record.live_conf)
-        return OpenLoopSession(trial, load, self.producers)
+    def _look_for_dead_nodes(self) -> None:
+        """A node that is gone ends its deployment, whose other trials would only wait for it; the run goes on."""
+        try:
+            self.cluster.check_running()
+            gone = [node.name for node in self.cluster.nodes if self.cluster.pid(node.name) is None]
+            # Beside other trials it may be one of theirs that has a node down on purpose.
+            gone = gone if self.planned.scenario.exclusive else []
+            reason = f"{', '.join(gone)} was not started again" if gone else ""
+        except NodeStartError as error:
+            reason = str(error)
+        if reason and not self.dead:
+            self.dead = f"its deployment ended before: {reason}"
+            self.context.observer.say(f"{self.name} cannot go on: {reason}")
 
     def _set_live(self, settings: Mapping[str, str]) -> None:
         if settings and settings != self.live_now:
@@ -292,8 +282,6 @@ class Deployment:
         if not self.is_up:
             return
         self.is_up = False
-        if self.producers is not None:
-            self.producers.stop()
-            self.producers = None
+        self.shared.stop()
         self.cluster.down()
         self.context.observer.ended(self.name, "down", "")

@@ -9,11 +9,15 @@ from harness.clock import mono_ns
 from harness.errors import Interrupted
 from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.run.context import Observer
+from harness.run.costs import TrialCosts
 from harness.rundir.events import Phase
 from harness.trial import Held, Injection, LoadSession, TrialContext
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
 """In their order."""
+
+METERED: tuple[Phase, ...] = ("inject", "collect")
+"""Before these it is read what the processes have used."""
 
 
 def run_phases(
@@ -23,6 +27,7 @@ def run_phases(
     *,
     observer: Observer,
     probe: NoiseProbe,
+    costs: TrialCosts,
 ) -> float:
     """Run them all, and end what is on however the trial ends; returns the worst hiccup in milliseconds."""
     events = trial.events
@@ -33,6 +38,8 @@ def run_phases(
         observer.phase(trial.record.trial, phase)
         if trial.cancel.is_set():
             raise Interrupted("stopped by the user")
+        if phase in METERED:
+            costs.read(trial)
         events.anchor()
         with events.phase(phase):
             act()

@@ -73,7 +73,7 @@ MANIFEST_FIELDS = (
 )
 TRIAL_FIELDS = (
     "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
-    "live_conf status error attempt superseded_by way"
+    "live_conf status error attempt superseded_by way took"
 )
 DEPLOYMENT_FIELDS = (
     "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "

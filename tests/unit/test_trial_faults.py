@@ -16,6 +16,7 @@ from harness.host.hiccups import NoiseProbe
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import FAULTS, AppendStall, Fault, KillOwners, NoFault
 from harness.run.context import Observer
+from harness.run.costs import TrialCosts
 from harness.run.trial_phases import TrialFault, run_phases
 from harness.trial import Healed, Held, Injected, Injection, LoadSession, TrialContext
 
@@ -187,6 +188,7 @@ def _run(calls: list[str], fails_in: str = "") -> Events:
         lambda: cast(LoadSession, Load(calls, fails_in)),
         observer=cast(Observer, observer),
         probe=cast(NoiseProbe, probe),
+        costs=cast(TrialCosts, SimpleNamespace(read=lambda trial: None)),
     )
     return events
 

@@ -1,0 +1,37 @@
+"""Which session carries each load out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.load.failing import FailingSession
+from harness.load.keyed import KeyedSession
+from harness.load.open_loop import OpenLoopSession
+from harness.load.ordered import OrderedSession
+from harness.load.queue_numbers import QueueNumbersSession
+from harness.load.steady import SteadySession
+from harness.model.loads import (
+    FailingMessages,
+    KeyedSends,
+    Load,
+    OpenLoopSends,
+    OrderedGroups,
+    QueueNumbers,
+    SteadyClients,
+)
+from harness.trial import LoadSession, TrialContext
+
+SESSIONS: Mapping[type[Load], Callable[[TrialContext, Any], LoadSession]] = {
+    OrderedGroups: OrderedSession,
+    QueueNumbers: QueueNumbersSession,
+    KeyedSends: KeyedSession,
+    OpenLoopSends: OpenLoopSession,
+    SteadyClients: SteadySession,
+    FailingMessages: FailingSession,
+}
+
+
+def session_of(trial: TrialContext) -> LoadSession:
+    """The session of the trial's load."""
+    return SESSIONS[type(trial.arm.load)](trial, trial.arm.load)
