@@ -31,7 +31,9 @@ from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
 from harness.model.scenario import Scenario
-from harness.plan.schedule import EffortName, Plan, Wish, make_plan
+from harness.plan.cost import Costs
+from harness.plan.request import EffortName, Request
+from harness.plan.schedule import Plan, make_plan
 from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
 from harness.run.context import RunContext
@@ -69,13 +71,14 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--trials must be at least 1", advice="Leave it out for the scenario's own number.")
     prepare(java, releases, console)
     user_conf = read_user_conf(options, releases, console)
-    wish = Wish(
+    request = Request(
         scenarios=chosen, releases=releases, effort=effort, trials=options.trials, seed=options.seed, arms=arms,
         user_conf=user_conf, ways=ways, abilities=Abilities.of_this_host(),
     )  # fmt: skip
-    plan = make_plan(wish, facts.host_of_plan())
+    host = facts.host_of_plan()
+    plan = make_plan(request, host, Costs.of(DEFAULT_RUNS, host.cores))
     plan = dataclasses.replace(plan, notes=(*plan.notes, *way_notes))
-    _print_plan(plan, wish, console)
+    _print_plan(plan, request, console)
     if options.plan:
         return EXIT_OK
     run_id = new_run_id()
@@ -83,7 +86,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     require_space(path, plan.disk_bytes)
     backend = choose_backend(options.backend, options.image, releases, java, console.print)
     archive_spark(options, java, console)
-    manifest = _manifest(run_id, wish, plan, backend, options)
+    manifest = _manifest(run_id, request, plan, backend, options)
     with _open_run(options.resume, path, manifest) as run:
         if backend.docker is None:
             _archive_nodes(plan, java, console)
@@ -128,12 +131,12 @@ def _ways(
     return ways, tuple(f"appends were not stalled by {way}: {reason}" for way, reason in obstacles.items())
 
 
-def _print_plan(plan: Plan, wish: Wish, console: Console) -> None:
-    for scenario in wish.scenarios:
+def _print_plan(plan: Plan, request: Request, console: Console) -> None:
+    for scenario in request.scenarios:
         trials = [trial for deployment, trial in plan.trials() if deployment.scenario is scenario]
         cells = {(trial.arm.name, tuple(trial.params.items())) for trial in trials}
         console.print(
-            f"{scenario.name}: {len(trials)} trials of {len(cells)} cells on {', '.join(wish.releases)}, "
+            f"{scenario.name}: {len(trials)} trials of {len(cells)} cells on {', '.join(request.releases)}, "
             f"{scenario.schedule}",
             highlight=False,
         )
@@ -174,7 +177,7 @@ def _command_line(options: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
+def _manifest(run_id: str, request: Request, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
     commit = facts.own_commit()
     return Manifest(
         run=run_id,
@@ -182,19 +185,19 @@ def _manifest(run_id: str, wish: Wish, plan: Plan, backend: Backend, options: ar
         command=_command_line(options),
         commit=commit.id,
         dirty=commit.dirty,
-        seed=wish.seed,
-        incidents=tuple(scenario.name for scenario in wish.scenarios),
-        releases=tuple(wish.releases),
-        client_releases={release: release for release in wish.releases},
+        seed=request.seed,
+        incidents=tuple(scenario.name for scenario in request.scenarios),
+        releases=tuple(request.releases),
+        client_releases={release: release for release in request.releases},
         backend=backend.name,
         effort=plan.effort,
-        rules={claim.id: claim.rule_hash() for scenario in wish.scenarios for claim in scenario.claims},
+        rules={claim.id: claim.rule_hash() for scenario in request.scenarios for claim in scenario.claims},
         host=facts.manifest_facts(backend.java),
         trials=tuple(trial.id for _, trial in plan.trials()),
         notes=(
             *plan.notes,
             *backend.notes(),
-            *(f"broker setting of the user: {key}={value}" for key, value in wish.user_conf.items()),
+            *(f"broker setting of the user: {key}={value}" for key, value in request.user_conf.items()),
         ),
     )
 

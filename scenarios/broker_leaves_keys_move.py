@@ -210,7 +210,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=2000.0,
-    trial_s=190.0,
     cluster_per_trial=True,
     shown=("queues_of_key_count", "key_out_of_order_count", "unsent_share", "overlap_ms"),
 )

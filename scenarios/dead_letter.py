@@ -413,7 +413,6 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(fail_every=0),
             broker=SCALED,
-            trial_s=75.0,
         ),
         Arm(
             name="incident",
@@ -421,7 +420,6 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=FailingMessages(),
             broker=SCALED,
-            trial_s=150.0,
         ),
         Arm(
             name="incident-unscaled",
@@ -441,7 +439,6 @@ SCENARIO = Scenario(
             fault=TopicMoments(),
             is_apart=True,
             load=FailingMessages(fail_every=0),
-            trial_s=110.0,
         ),
         Arm(
             name="fix-bounded-attempts",
@@ -468,5 +465,4 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=290.0,
 )

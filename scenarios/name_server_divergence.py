@@ -34,7 +34,6 @@ LAST = ("namesrv-3",)
 OTHERS = ("namesrv-1", "namesrv-2")
 BRIEF = Phases(steady_s=8.0, hold_s_min=90.0, hold_s_max=90.0, recover_s=90.0)
 """Three periods of a client's route timer, for what does not wait for a name server to drop a broker."""
-BRIEF_TRIAL_S = 200.0
 
 LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
 NO_RETRY = dataclasses.replace(LOAD, retries=0)
@@ -373,7 +372,6 @@ SCENARIO = Scenario(
             fault=NoFault(),
             load=LOAD,
             phases=BRIEF,
-            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-forgotten-topic",
@@ -388,7 +386,6 @@ SCENARIO = Scenario(
             fault=RestartNameServer(),
             load=LOAD,
             phases=BRIEF,
-            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-server-paused",
@@ -414,7 +411,6 @@ SCENARIO = Scenario(
             fault=MoreQueues(),
             load=SteadyClients(producers=10, rate_hz=40.0, first_servers=(0,), second_servers=(2,)),
             phases=BRIEF,
-            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-broker-killed",
@@ -422,7 +418,6 @@ SCENARIO = Scenario(
             fault=BrokerAway(),
             load=NO_RETRY,
             phases=BRIEF,
-            trial_s=BRIEF_TRIAL_S,
         ),
         Arm(
             name="incident-broker-paused",
@@ -436,7 +431,6 @@ SCENARIO = Scenario(
             fault=BrokerAway(),
             load=LOAD,
             phases=BRIEF,
-            trial_s=BRIEF_TRIAL_S,
         ),
     ),
     phases=Phases(steady_s=8.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=90.0),
@@ -446,7 +440,6 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=270.0,
     cluster_per_trial=True,
     shown=("route_stays_s", "late_messages", "duplicate_messages"),
 )

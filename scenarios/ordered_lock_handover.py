@@ -67,7 +67,6 @@ SCENARIO = Scenario(
             fault=NoFault(),
             # Two renewals, of which the first comes a period after the start: the least that shows a period of 20 s.
             load=_load(broadcasting=6, owner_age_s_min=42.0),
-            trial_s=95.0,
         ),
         Arm(
             name="incident", what="kill -9 of the owners; every setting at its default.", fault=KillOwners(), load=LOAD
@@ -95,7 +94,6 @@ SCENARIO = Scenario(
             trials=1,
             is_apart=True,
             phases=LATE,
-            trial_s=300.0,
             stands_in_for="incident-cut-off-owner",
         ),
         Arm(
@@ -107,7 +105,6 @@ SCENARIO = Scenario(
             trials=1,
             is_apart=True,
             phases=LATE,
-            trial_s=300.0,
         ),
         Arm(
             name="incident-stalled-owner",
@@ -115,14 +112,12 @@ SCENARIO = Scenario(
             fault=PauseOwners(),
             load=AGED,
             cells=({"pause_s": 12.0},),
-            trial_s=85.0,
         ),
         Arm(
             name="incident-slow-shutdown",
             what="The owners call shutdown() while their listeners are busy for ten seconds a message.",
             fault=ShutDownOwners(),
             load=SLOW,
-            trial_s=85.0,
         ),
         Arm(
             name="better-await-termination",
@@ -136,14 +131,12 @@ SCENARIO = Scenario(
             ),
             trials=1,
             releases=("4.9.7", "5.3.3"),
-            trial_s=110.0,
         ),
         Arm(
             name="fix-graceful-shutdown",
             what="The article's first fix: the owners call shutdown().",
             fault=ShutDownOwners(),
             load=_load(rate_per_queue_hz=RATE_WITHOUT_WAIT_HZ),
-            trial_s=75.0,
         ),
         Arm(
             name="fix-short-lock",
@@ -151,7 +144,6 @@ SCENARIO = Scenario(
             fault=KillOwners(),
             load=_load(owner_properties=SHORT, successor_properties=SHORT, owner_age_s_min=25.0),
             broker=BrokerSettings(properties={LOCK_LIFE: "15000"}),
-            trial_s=95.0,
         ),
     ),
     phases=PHASES,
@@ -170,7 +162,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    trial_s=140.0,
     shown=("lock_requests_count", "handover_part_s", "handover_gap_s", "duplicate_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are judged."""

@@ -194,7 +194,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    trial_s=70.0,
     shown=("taken_while_paused", "overlap_ms", "out_of_order_count", "duplicate_count"),
 )
 """A stop lasts seconds; what is counted is whether a queue was taken and for how many milliseconds two consumed it."""

@@ -72,7 +72,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    trial_s=185.0,
     cluster_per_trial=True,
     shown=(
         "granted_after_restart",

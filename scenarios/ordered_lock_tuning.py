@@ -82,7 +82,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=500.0,
-    trial_s=150.0,
     shown=("handover_s", "handover_part_s", "lock_requests_per_s", "lock_log_bytes_per_s", "overlap_ms"),
 )
 """A lock of 3 s is renewed twice a second: a machine that stands still for half a second must not count as its fault."""

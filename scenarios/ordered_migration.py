@@ -41,7 +41,6 @@ SCENARIO = Scenario(
             what="Two instances, and nobody is moved.",
             fault=NoFault(),
             load=_load("before"),
-            trial_s=80.0,
         ),
         Arm(
             name="incident",
@@ -54,7 +53,6 @@ SCENARIO = Scenario(
             what="The article's first fix: it is shut down first.",
             fault=ShutDownOwners(),
             load=_load("after"),
-            trial_s=80.0,
         ),
     ),
     phases=Phases(steady_s=8.0, hold_s_min=12.0, hold_s_max=110.0, recover_s=5.0),
@@ -64,7 +62,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    trial_s=140.0,
     shown=("handover_s", "handover_part_s", "message_delay_max_s", "delayed_in_10s_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are shown."""

@@ -300,7 +300,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=2000.0,
-    trial_s=150.0,
     shown=("stranded_count", "refused_sends_count", "member_share", "lost_count"),
 )
 """What is counted here waits for half a minute and more; a hiccup of two seconds moves nothing."""

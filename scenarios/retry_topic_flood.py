@@ -444,7 +444,6 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=_small(0.97),
             topology=WITHOUT_SLAVES,
-            trial_s=145.0,
         ),
         Arm(
             name="incident",
@@ -454,7 +453,6 @@ SCENARIO = Scenario(
             broker=_small(0.97),
             cells=({"name_bytes": 31}, {"name_bytes": ARTICLE_NAME_BYTES}, {"name_bytes": 95}),
             topology=WITHOUT_SLAVES,
-            trial_s=170.0,
         ),
         Arm(
             name="incident-full-size",
@@ -463,7 +461,6 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=FULL,
             cells=({"name_bytes": LONG_NAME_BYTES},),
-            trial_s=340.0,
         ),
         Arm(
             name="fix-raise-limit",
@@ -478,7 +475,6 @@ SCENARIO = Scenario(
             fault=CrossFrameLimit(frame_bytes=SMALL_BYTES, fix="delete-offline"),
             load=LOAD,
             broker=_small(0.97),
-            trial_s=220.0,
         ),
         Arm(
             name="better-compressed",
@@ -487,7 +483,6 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=_small(1.5, compressedRegister="true"),
             topology=WITHOUT_SLAVES,
-            trial_s=145.0,
             releases=RELEASES_4X,
         ),
         Arm(
@@ -497,7 +492,6 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=_small(1.5, enableSplitRegistration="true"),
             topology=WITHOUT_SLAVES,
-            trial_s=145.0,
             releases=("5.3.3",),
         ),
     ),
@@ -509,6 +503,5 @@ SCENARIO = Scenario(
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
-    trial_s=330.0,
     cluster_per_trial=True,
 )

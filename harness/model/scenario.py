@@ -56,8 +56,6 @@ class Arm:
     live_conf: Mapping[str, str] = field(default_factory=dict)
     cells: tuple[Parameters, ...] = ({},)
     releases: tuple[str, ...] = ()
-    trial_s: float = 0.0
-    """How long a trial of it takes on an idle machine where that differs from the scenario's others; 0: it does not."""
     trials: int = 0
     """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
     never came in five trials may still come in half of all."""
@@ -110,8 +108,6 @@ class Scenario:
     hiccup_ms_max: float
     """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
-    trial_s: float = 0.0
-    """How long a trial takes on an idle machine where its phases end by conditions; 0: the hand-over's time."""
     shown: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False

@@ -1,4 +1,4 @@
-"""Room on the cores for trials that mostly wait: who comes first is served first, and takes what it needs on average."""
+"""The cores that trials share which mostly wait: who comes first is served first, and takes what it needs on average."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ POLL_S = 0.5
 """How soon one that waits sees that the run is cancelled."""
 
 
-class Room:
+class CoreBudget:
     """So many cores. One that needs more than there are is served when nobody else has any. Safe for threads."""
 
     def __init__(self, cores: float, cancel: threading.Event) -> None:

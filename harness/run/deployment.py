@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, masters
@@ -16,8 +15,8 @@ from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe
 from harness.load.sessions import session_of
 from harness.model.scenario import Arm, ArmRole
-from harness.plan.core_budget import Room
-from harness.plan.schedule import PlannedDeployment, PlannedTrial
+from harness.plan.core_budget import CoreBudget
+from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
 from harness.run.costs import TrialCosts
@@ -29,13 +28,6 @@ from harness.trial import SharedClients, TrialContext
 NOISY_REPEATS_MAX = 2
 
 DEPLOYMENT_S_MAX = 3600.0
-
-
-def all_of(futures: Sequence[Future[object]]) -> None:
-    """Wait for all of them, also when one has failed; then raise its error."""
-    wait(futures)
-    for future in futures:
-        future.result()
 
 
 def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> Deployment | None:
@@ -163,20 +155,22 @@ class Deployment:
     dead: str = ""
     """Why no trial can run in it any more; empty while they can."""
 
-    def run_trials(self, room: Room | None = None) -> None:
-        """Run all of them, one after another or side by side (as there is room) as the scenario wants; end the cluster."""
+    def run_trials(self, budget: CoreBudget) -> None:
+        """Run all of them, one after another or side by side (as there are cores) as the scenario wants; end the cluster."""
         try:
             if self.planned.scenario.exclusive:
                 for trial in self.planned.trials:
                     self.run_until_quiet(trial)
             else:
                 with ThreadPoolExecutor(len(self.planned.trials), thread_name_prefix="trial") as pool:
-                    all_of([pool.submit(self._run_in, room, trial) for trial in self.planned.trials])
+                    started = [pool.submit(self._run_within, budget, trial) for trial in self.planned.trials]
+                for one in started:
+                    one.result()
         finally:
             self.close()
 
-    def _run_in(self, room: Room | None, trial: PlannedTrial) -> None:
-        with room.taken(self.planned.cores_of(trial)) if room else contextlib.nullcontext():
+    def _run_within(self, budget: CoreBudget, trial: PlannedTrial) -> None:
+        with budget.taken(self.planned.cores_of(trial)):
             self.run(trial)
 
     def run_until_quiet(self, trial: PlannedTrial) -> None:

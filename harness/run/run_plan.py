@@ -7,18 +7,19 @@ failed and the run goes on; a full disk or the user's Ctrl-C ends the run with t
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from harness.errors import Interrupted
 from harness.host.hiccups import NoiseProbe
-from harness.plan.core_budget import Room
-from harness.plan.schedule import TRIALS_AHEAD, Plan, PlannedDeployment, Relay
+from harness.plan.core_budget import CoreBudget
+from harness.plan.deployments import PlannedDeployment
+from harness.plan.schedule import TRIALS_AHEAD, Plan, Schedule
 from harness.run.context import RunContext
-from harness.run.deployment import DEPLOYMENT_S_MAX, Deployment, all_of, boot
+from harness.run.deployment import DEPLOYMENT_S_MAX, boot
 
-RELAY_POLL_S = 0.5
-"""The leases of a deployment end then at the latest."""
+POLL_S = 0.5
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -30,9 +31,7 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     """
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + DEPLOYMENT_S_MAX)
     try:
-        _run_relay(context, probe, plan.relay)
-        for wave in plan.waves:
-            _run_wave(context, probe, _without_complete(context, wave.deployments))
+        _run_schedule(context, probe, plan.schedule)
     except (Interrupted, KeyboardInterrupt):
         context.run.set_status("interrupted")
         raise
@@ -53,42 +52,94 @@ def _without_complete(context: RunContext, planned: Sequence[PlannedDeployment])
     return [deployment for deployment in left if deployment.trials]
 
 
-def _run_relay(context: RunContext, probe: NoiseProbe, relay: Relay) -> None:
-    """Boot one deployment after another while their trials find room; an error lets those end that are up."""
-    left = _without_complete(context, relay.deployments)
-    room = Room(relay.cores, context.cancel)
+class _Gate:
+    """Where deployments wait that nothing may boot beside: it opens when all have booted, and shuts when all have ended."""
+
+    def __init__(self, cancel: threading.Event) -> None:
+        self._cancel = cancel
+        self._booting = 0
+        self._is_open = self._is_abandoned = False
+        self._changed = threading.Condition()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing may boot."""
+        return self._is_open
+
+    def boots(self, more: int) -> None:
+        """So many more (less: have booted) boot."""
+        with self._changed:
+            self._booting += more
+            self._changed.notify_all()
+
+    def open_when_booted(self, timeout_s: float) -> None:
+        """Open if nothing boots within so many seconds."""
+        with self._changed:
+            self._is_open = self._changed.wait_for(lambda: self._booting == 0, timeout_s)
+            self._changed.notify_all()
+
+    def shut(self) -> None:
+        """Let others boot again."""
+        self._is_open = False
+
+    def abandon(self) -> None:
+        """Nobody who waits is to run any more."""
+        with self._changed:
+            self._is_abandoned = True
+            self._changed.notify_all()
+
+    def passes(self) -> bool:
+        """Wait until it opens; False when it never will. A cancelled run lets everybody in, to see that it is."""
+        with self._changed:
+            while not (self._is_open or self._is_abandoned or self._cancel.is_set()):
+                self._changed.wait(POLL_S)
+            return not self._is_abandoned
+
+
+def _run_schedule(context: RunContext, probe: NoiseProbe, schedule: Schedule) -> None:
+    """Boot one deployment after another as the schedule lets them; an error lets those end that are at work."""
+    left = _without_complete(context, schedule.deployments)
+    budget, gate = CoreBudget(schedule.cores, context.cancel), _Gate(context.cancel)
     are_up: dict[Future[None], PlannedDeployment] = {}
     with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
-        while left or are_up:
-            planned = relay.next_of(left, list(are_up.values()))
-            if planned is not None and room.expects_few(TRIALS_AHEAD, RELAY_POLL_S):
-                left.remove(planned)
-                room.expect(len(planned.trials))
-                are_up[pool.submit(_run_deployment, context, probe, planned, room)] = planned
-            for future in wait(are_up, timeout=0 if planned else None, return_when=FIRST_COMPLETED).done:
-                del are_up[future]
-                future.result()
-
-
-def _run_deployment(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment, room: Room) -> None:
-    deployment = boot(context, probe, planned)
-    if deployment is None:
-        room.expect(-len(planned.trials))
-    else:
-        deployment.run_trials(room)
-
-
-def _run_wave(context: RunContext, probe: NoiseProbe, planned: Sequence[PlannedDeployment]) -> None:
-    """Boot all clusters, then run all trials: a broker that boots beside a load registers late, and delays its clients."""
-    booted: list[Deployment] = []
-
-    def boot_one(one: PlannedDeployment) -> None:
-        if (deployment := boot(context, probe, one)) is not None:
-            booted.append(deployment)
-
-    with ThreadPoolExecutor(max(1, len(planned)), thread_name_prefix="deployment") as pool:
         try:
-            all_of([pool.submit(boot_one, one) for one in planned])
-            all_of([pool.submit(deployment.run_trials) for deployment in booted])
-        finally:
-            all_of([pool.submit(deployment.close) for deployment in booted])
+            while left or are_up:
+                up = list(are_up.values())
+                planned = None if gate.is_open else schedule.next_of(left, up)
+                waits_at_gate = not gate.is_open and any(one.needs.no_boots_meanwhile for one in up)
+                if planned is not None and budget.expects_few(TRIALS_AHEAD, POLL_S):
+                    left.remove(planned)
+                    gate.boots(1)
+                    if not planned.needs.no_boots_meanwhile:
+                        budget.expect(len(planned.trials))
+                    are_up[pool.submit(_run_deployment, context, probe, planned, budget, gate)] = planned
+                elif planned is None and waits_at_gate:
+                    gate.open_when_booted(POLL_S)
+                ready = 0 if planned or waits_at_gate else None
+                for future in wait(are_up, timeout=ready, return_when=FIRST_COMPLETED).done:
+                    del are_up[future]
+                    future.result()
+                if not are_up:
+                    gate.shut()
+        except BaseException:
+            gate.abandon()
+            raise
+
+
+def _run_deployment(
+    context: RunContext, probe: NoiseProbe, planned: PlannedDeployment, budget: CoreBudget, gate: _Gate
+) -> None:
+    try:
+        deployment = boot(context, probe, planned)
+    finally:
+        gate.boots(-1)
+    waits = planned.needs.no_boots_meanwhile
+    if deployment is None:
+        budget.expect(0 if waits else -len(planned.trials))
+        return
+    try:
+        if not waits or gate.passes():
+            budget.expect(len(planned.trials) if waits and not planned.scenario.exclusive else 0)
+            deployment.run_trials(budget)
+    finally:
+        deployment.close()

@@ -14,7 +14,8 @@ import scenarios
 from harness.backends.local import start_local
 from harness.host.facts import Host
 from harness.leases.leases import Leases
-from harness.plan.schedule import Wish, make_plan
+from harness.plan.request import Request
+from harness.plan.schedule import make_plan
 from harness.releases.java import find_java
 from harness.run.context import RunContext
 from harness.run.run_plan import run_plan
@@ -59,7 +60,9 @@ def main(phase: str, folder: Path, way: str) -> None:
     scenario = scenarios.find("append-stall")
     arm = dataclasses.replace(scenario.arm("incident"), cells=({"stall_ms": STALL_MS, "rate_hz": 200},))
     short = dataclasses.replace(scenario, arms=(arm,))
-    plan = make_plan(Wish(scenarios=[short], releases=["4.6.0"], trials=1, ways=[way]), Host(cores=2, memory_mb=8000))
+    plan = make_plan(
+        Request(scenarios=[short], releases=["4.6.0"], trials=1, ways=[way]), Host(cores=2, memory_mb=8000)
+    )
     manifest = Manifest(
         run=f"killed-in-{phase}",
         created=datetime.now(UTC).isoformat(timespec="seconds"),

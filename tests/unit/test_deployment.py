@@ -15,7 +15,8 @@ from harness.errors import ClientError, NodeStartError
 from harness.faults.none import NothingHappens
 from harness.host.facts import Host
 from harness.model.faults import NoFault
-from harness.plan.schedule import Plan, Wish, make_plan
+from harness.plan.request import Request
+from harness.plan.schedule import Plan, make_plan
 from harness.run import deployment, run_plan
 from harness.run.context import RunContext
 from harness.rundir.manifest import HostRecord, Manifest
@@ -78,7 +79,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
 def plan() -> Plan:
     stall = scenarios.find("append-stall")
     return make_plan(
-        Wish(scenarios=[stall], releases=["4.6.0", "5.3.3"], arms=["baseline"], trials=3),
+        Request(scenarios=[stall], releases=["4.6.0", "5.3.3"], arms=["baseline"], trials=3),
         Host(cores=2, memory_mb=9_000),
     )
 

@@ -9,7 +9,8 @@ import scenarios
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
 from harness.model.scenario import Scenario
-from harness.plan.schedule import Plan, Relay, Wish, make_plan
+from harness.plan.request import Request
+from harness.plan.schedule import Plan, Schedule, make_plan
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 NOBODY = Abilities(
@@ -24,7 +25,7 @@ NUMBERS = scenarios.find("queue-number-mismatch")
 
 
 def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
-    plan = make_plan(Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
+    plan = make_plan(Request(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
     counts = Counter((d.release, t.arm.name, tuple(t.params.items())) for d, t in plan.trials())
     assert {count for (_, arm, _), count in counts.items() if arm in STALL.judged_arms()} == {STALL.effort.trials}
     assert {count for (_, arm, _), count in counts.items() if arm not in STALL.judged_arms()} == {
@@ -40,76 +41,76 @@ def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
     assert own > two.effort.trials > shown
     assert "fix-two-masters" in two.judged_arms()
     assert "baseline" not in two.judged_arms()
-    full = Wish(scenarios=[two], releases=["4.6.0"])
+    full = Request(scenarios=[two], releases=["4.6.0"])
     quick = two.quick_effort.trials
-    for wish, usual, incident, not_judged in (
+    for request, usual, incident, not_judged in (
         (full, two.effort.trials, own, shown),
         (dataclasses.replace(full, effort="quick"), quick, quick, quick),
         (dataclasses.replace(full, trials=2), 2, 2, 2),
     ):
-        counts = Counter(t.arm.name for _, t in make_plan(wish, TWO_CORES).trials())
+        counts = Counter(t.arm.name for _, t in make_plan(request, TWO_CORES).trials())
         assert (counts["fix-two-masters"], counts["incident"], counts["baseline"]) == (usual, incident, not_judged)
 
 
 def test_trials_are_spread_over_the_deployments() -> None:
-    plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
+    plan = make_plan(Request(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
     incident = [d.id for d, t in plan.trials() if t.arm.name == "incident"]
     assert len(set(incident)) == HANDOVER.effort.deployments == 2
 
 
-def test_what_measures_milliseconds_has_a_wave_of_its_own() -> None:
-    plan = make_plan(Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"]), TWO_CORES)
-    for wave in plan.waves:
-        if any(deployment.scenario.exclusive for deployment in wave.deployments):
-            assert len(wave.deployments) == 1
+def test_what_measures_milliseconds_is_up_alone() -> None:
+    plan = make_plan(Request(scenarios=[STALL, HANDOVER], releases=["4.6.0"]), TWO_CORES)
+    batches = list(plan.schedule.batches())
+    assert any(deployment.scenario.exclusive for batch in batches for deployment in batch)
+    for batch in batches:
+        if any(deployment.scenario.exclusive for deployment in batch):
+            assert len(batch) == 1
 
 
 def test_two_repetitions_of_an_incident_on_a_release_are_never_up_at_once() -> None:
-    relay = make_plan(Wish(scenarios=[HANDOVER, RATIO], releases=["4.6.0", "5.3.3"]), TWO_CORES).relay
-    first = next(one for one in relay.deployments if one.scenario is HANDOVER and one.release == "4.6.0")
+    schedule = make_plan(Request(scenarios=[HANDOVER, RATIO], releases=["4.6.0", "5.3.3"]), TWO_CORES).schedule
+    first = next(one for one in schedule.pool() if one.scenario is HANDOVER and one.release == "4.6.0")
     assert first.index == 1
-    again = [one for one in relay.deployments if (one.scenario.name, one.release) == (HANDOVER.name, "4.6.0")]
+    again = [one for one in schedule.pool() if (one.scenario.name, one.release) == (HANDOVER.name, "4.6.0")]
     seconds = [one for one in again if one.index == 2]
     assert seconds
-    assert relay.next_of(seconds, [first]) is None
-    assert relay.next_of(seconds, [one for one in relay.deployments if one.release == "5.3.3"][:1]) is seconds[0]
+    assert schedule.next_of(seconds, [first]) is None
+    assert schedule.next_of(seconds, [one for one in schedule.pool() if one.release == "5.3.3"][:1]) is seconds[0]
 
 
-def test_clusters_of_a_relay_boot_beside_those_of_other_incidents_as_memory_allows() -> None:
-    wish = Wish(scenarios=[HANDOVER, KEYS], releases=["4.6.0"])
-    relay = make_plan(wish, TWO_CORES).relay
-    assert relay.at_once_max > 2
-    assert make_plan(wish, Host(cores=2, memory_mb=1000)).relay.at_once_max == 1
+def test_clusters_of_the_pool_boot_beside_those_of_other_incidents_as_memory_allows() -> None:
+    request = Request(scenarios=[HANDOVER, KEYS], releases=["4.6.0"])
+    assert make_plan(request, TWO_CORES).schedule.at_once_max > 2
+    assert make_plan(request, Host(cores=2, memory_mb=1000)).schedule.at_once_max == 1
 
 
-def test_a_relay_takes_as_long_as_its_trials_need_of_the_cores() -> None:
-    relay = make_plan(Wish(scenarios=[HANDOVER, RATIO], releases=["4.6.0", "4.9.7", "5.3.3"]), TWO_CORES).relay
-    needed_s = sum(one.cores_of(trial) * one.seconds_of(trial) for one in relay.deployments for trial in one.trials)
-    assert needed_s / 2 < relay.seconds < 1.3 * needed_s / 2
-    twice = Relay(deployments=relay.deployments, host=Host(cores=4, memory_mb=40_000))
-    assert 0.4 * relay.seconds < twice.seconds < 0.8 * relay.seconds
+def test_a_pool_takes_as_long_as_its_trials_need_of_the_cores() -> None:
+    plan = make_plan(Request(scenarios=[HANDOVER, RATIO], releases=["4.6.0", "4.9.7", "5.3.3"]), TWO_CORES)
+    pool = plan.schedule
+    needed_s = sum(one.cores_of(trial) * trial.cost.seconds for one, trial in plan.trials())
+    assert needed_s / 2 < pool.seconds < 1.3 * needed_s / 2
+    twice = Schedule(deployments=pool.deployments, host=Host(cores=4, memory_mb=40_000))
+    assert 0.4 * pool.seconds < twice.seconds < 0.8 * pool.seconds
 
 
 def test_where_nodes_are_watched_for_seconds_none_boots_beside_them() -> None:
     names = scenarios.find("name-server-divergence")
-    plan = make_plan(Wish(scenarios=[HANDOVER, names], releases=["4.6.0"]), TWO_CORES)
-    assert {one.scenario.name for one in plan.relay.deployments} == {HANDOVER.name}
-    assert {one.scenario.name for wave in plan.waves for one in wave.deployments} == {names.name}
-    assert list(plan.deployments()) == [
-        *plan.relay.deployments,
-        *(one for wave in plan.waves for one in wave.deployments),
-    ]
+    plan = make_plan(Request(scenarios=[HANDOVER, names], releases=["4.6.0"]), TWO_CORES)
+    batches = list(plan.schedule.batches())
+    assert {one.scenario.name for one in plan.schedule.pool()} == {HANDOVER.name}
+    assert {one.scenario.name for batch in batches for one in batch} == {names.name}
+    assert list(plan.deployments()) == [*plan.schedule.pool(), *(one for batch in batches for one in batch)]
 
 
 def test_order_and_queues_fit_into_forty_minutes() -> None:
     family = (HANDOVER, RATIO, KEYS, NUMBERS, scenarios.find("ordered-migration"))
-    plan = make_plan(Wish(scenarios=family, releases=["4.6.0", "4.9.7", "5.3.3"]), Host(cores=2, memory_mb=23_500))
+    plan = make_plan(Request(scenarios=family, releases=["4.6.0", "4.9.7", "5.3.3"]), Host(cores=2, memory_mb=23_500))
     assert plan.seconds <= 40 * 60
 
 
 def test_an_arm_stands_in_where_the_other_cannot_be_run_or_when_asked_for() -> None:
-    def names(**wish: object) -> set[str]:
-        plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"], **wish), TWO_CORES)  # type: ignore[arg-type]
+    def names(**request: object) -> set[str]:
+        plan = make_plan(Request(scenarios=[HANDOVER], releases=["4.6.0"], **request), TWO_CORES)  # type: ignore[arg-type]
         return {trial.arm.name for _, trial in plan.trials()}
 
     silent, cut_off = "incident-silent-owner", "incident-cut-off-owner"
@@ -119,13 +120,13 @@ def test_an_arm_stands_in_where_the_other_cannot_be_run_or_when_asked_for() -> N
 
 
 def test_a_trial_whose_fault_is_the_clusters_has_a_cluster_of_its_own() -> None:
-    plan = make_plan(Wish(scenarios=[KEYS], releases=["4.6.0"]), TWO_CORES)
+    plan = make_plan(Request(scenarios=[KEYS], releases=["4.6.0"]), TWO_CORES)
     assert all(len(deployment.trials) == 1 for deployment in plan.deployments())
     assert len(list(plan.trials())) == len(KEYS.arms)
 
 
 def test_a_topic_on_three_brokers_costs_what_it_costs_on_one() -> None:
-    plan = make_plan(Wish(scenarios=[NUMBERS], releases=["4.6.0"], trials=1), TWO_CORES)
+    plan = make_plan(Request(scenarios=[NUMBERS], releases=["4.6.0"], trials=1), TWO_CORES)
     (deployment,) = plan.deployments()
     by_brokers = [
         dataclasses.replace(deployment, trials=tuple(t for t in deployment.trials if t.params["brokers"] == brokers))
@@ -138,7 +139,9 @@ def test_a_topic_on_three_brokers_costs_what_it_costs_on_one() -> None:
 
 def test_the_order_of_trials_is_drawn_from_the_seed() -> None:
     def order(seed: int) -> list[str]:
-        return [t.id for _, t in make_plan(Wish(scenarios=[STALL], releases=["4.6.0"], seed=seed), TWO_CORES).trials()]
+        return [
+            t.id for _, t in make_plan(Request(scenarios=[STALL], releases=["4.6.0"], seed=seed), TWO_CORES).trials()
+        ]
 
     assert order(1) == order(1)
     assert order(1) != order(2)
@@ -146,37 +149,37 @@ def test_the_order_of_trials_is_drawn_from_the_seed() -> None:
 
 
 def test_arms_with_equal_settings_share_a_cluster() -> None:
-    plan = make_plan(Wish(scenarios=[HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
+    plan = make_plan(Request(scenarios=[HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
     arms = {d.id: {t.arm.name for t in d.trials} for d in plan.deployments()}
     assert {"baseline", "incident", "fix-graceful-shutdown"} in arms.values()
     assert {"fix-short-lock"} in arms.values()
 
 
 def test_a_quick_run_says_that_it_is_reduced_and_takes_less_time() -> None:
-    wish = Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick")
-    plan = make_plan(wish, TWO_CORES)
+    request = Request(scenarios=[STALL, HANDOVER], releases=["4.6.0", "5.3.3"], effort="quick")
+    plan = make_plan(request, TWO_CORES)
     assert "reduced number of trials" in plan.notes[0]
     assert plan.seconds < 6 * 60
-    assert plan.seconds < make_plan(dataclasses.replace(wish, effort="full"), TWO_CORES).seconds / 2
+    assert plan.seconds < make_plan(dataclasses.replace(request, effort="full"), TWO_CORES).seconds / 2
 
 
 def test_only_brokers_whose_trials_stall_carry_the_rules() -> None:
-    plan = make_plan(Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
+    plan = make_plan(Request(scenarios=[STALL, HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
     for deployment in plan.deployments():
         assert deployment.can_stall == (deployment.scenario is STALL)
 
 
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
 def test_trial_names_are_unique_and_can_be_folders(scenario: Scenario) -> None:
-    names = [t.id for _, t in make_plan(Wish(scenarios=[scenario], releases=["4.6.0"]), TWO_CORES).trials()]
+    names = [t.id for _, t in make_plan(Request(scenarios=[scenario], releases=["4.6.0"]), TWO_CORES).trials()]
     assert len(set(names)) == len(names)
     assert not any("/" in name or len(name) > 200 for name in names)
 
 
 def test_each_way_of_injection_has_deployments_of_its_own_with_the_cells_that_it_keeps() -> None:
-    wish = Wish(scenarios=[STALL], releases=["4.6.0", "5.3.3"], ways=["byteman", "freeze"])
-    plan = make_plan(wish, TWO_CORES)
-    one_way = make_plan(dataclasses.replace(wish, ways=["byteman"]), TWO_CORES)
+    request = Request(scenarios=[STALL], releases=["4.6.0", "5.3.3"], ways=["byteman", "freeze"])
+    plan = make_plan(request, TWO_CORES)
+    one_way = make_plan(dataclasses.replace(request, ways=["byteman"]), TWO_CORES)
     by_way = {
         way: sorted(
             (d.release, t.arm.name, tuple(t.params.items()), t.repetition)
@@ -202,8 +205,8 @@ def test_each_way_of_injection_has_deployments_of_its_own_with_the_cells_that_it
 
 
 def test_only_brokers_that_are_frozen_get_a_store_and_a_jvm_for_it() -> None:
-    wish = Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"], ways=["byteman", "freeze"])
-    deployments = list(make_plan(wish, TWO_CORES).deployments())
+    request = Request(scenarios=[STALL, HANDOVER], releases=["4.6.0"], ways=["byteman", "freeze"])
+    deployments = list(make_plan(request, TWO_CORES).deployments())
     for deployment in deployments:
         frozen = deployment.way == "freeze"
         assert (deployment.settings.store == "loop-ext4") == frozen
@@ -216,7 +219,7 @@ def test_only_brokers_that_are_frozen_get_a_store_and_a_jvm_for_it() -> None:
 def test_an_arm_whose_fault_the_host_cannot_make_is_left_out_with_the_reason() -> None:
     names = scenarios.find("name-server-divergence")
     plans = {
-        host: make_plan(Wish(scenarios=[names], releases=["4.6.0"], abilities=host), TWO_CORES)
+        host: make_plan(Request(scenarios=[names], releases=["4.6.0"], abilities=host), TWO_CORES)
         for host in (None, NOBODY)
     }
     arms = {host: {trial.arm.name for _, trial in plan.trials()} for host, plan in plans.items()}
@@ -228,7 +231,7 @@ def test_an_arm_whose_fault_the_host_cannot_make_is_left_out_with_the_reason() -
 
 def test_brokers_of_a_large_table_are_compiled_by_both_compilers() -> None:
     flood = scenarios.find("retry-topic-flood")
-    plan = make_plan(Wish(scenarios=[flood], releases=["4.6.0"]), TWO_CORES)
+    plan = make_plan(Request(scenarios=[flood], releases=["4.6.0"]), TWO_CORES)
     quick_only = {
         trial.arm.name: "-XX:TieredStopAtLevel=1" in deployment.settings.jvm for deployment, trial in plan.trials()
     }
@@ -247,30 +250,31 @@ def test_an_arm_may_have_a_topology_of_its_own() -> None:
 
 
 def test_timers_are_coarse_where_nodes_share_the_cores_and_nothing_is_judged_by_milliseconds() -> None:
-    plan = make_plan(Wish(scenarios=[STALL, HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
+    plan = make_plan(Request(scenarios=[STALL, HANDOVER], releases=["4.6.0"], effort="quick"), TWO_CORES)
     slack = {one.scenario.name: one.settings.timer_slack_ms for one in plan.deployments()}
     assert slack == {STALL.name: 0.0, HANDOVER.name: 10.0}
 
 
-def test_a_growing_table_of_70000_topics_does_not_share_its_wave_with_another() -> None:
-    arms = [[trial.arm.name for one in wave.deployments for trial in one.trials] for wave in _family(23_500).waves]
+def test_a_growing_table_of_70000_topics_is_not_up_with_another() -> None:
+    batches = _family(23_500).schedule.batches()
+    arms = [[trial.arm.name for one in batch for trial in one.trials] for batch in batches]
     assert sorted(found.count("incident-full-size") for found in arms)[-3:] == [1, 1, 1]
 
 
-def test_retries_that_count_as_late_after_seconds_share_their_wave_with_each_other_alone() -> None:
-    incidents = [{one.scenario.name for one in wave.deployments} for wave in _family(23_500).waves]
+def test_retries_that_count_as_late_after_seconds_are_up_with_each_other_alone() -> None:
+    incidents = [{one.scenario.name for one in batch} for batch in _family(23_500).schedule.batches()]
     assert [found for found in incidents if "dead-letter" in found] == [{"dead-letter"}]
 
 
 def _family(memory_mb: int) -> Plan:
     names = ("retry-topic-flood", "name-server-divergence", "dead-letter")
-    wish = Wish(scenarios=[scenarios.find(name) for name in names], releases=["4.6.0", "4.9.7", "5.3.3"])
-    return make_plan(wish, Host(cores=2, memory_mb=memory_mb))
+    request = Request(scenarios=[scenarios.find(name) for name in names], releases=["4.6.0", "4.9.7", "5.3.3"])
+    return make_plan(request, Host(cores=2, memory_mb=memory_mb))
 
 
 def test_brokers_of_5x_beside_others_compare_their_timer_wheel_rarely_unless_the_user_said_how_often() -> None:
-    def intervals(**wish: object) -> set[str | None]:
-        plan = make_plan(Wish(effort="quick", **wish), TWO_CORES)  # type: ignore[arg-type]
+    def intervals(**request: object) -> set[str | None]:
+        plan = make_plan(Request(effort="quick", **request), TWO_CORES)  # type: ignore[arg-type]
         return {one.settings.conf.get("timerFlushIntervalMs") for one in plan.deployments()}
 
     assert intervals(scenarios=[HANDOVER], releases=["5.3.3"]) == {"60000"}

@@ -3,55 +3,55 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from harness.plan.core_budget import Room, fits
+from harness.plan.core_budget import CoreBudget, fits
 
 
 def test_what_fits_is_served_and_what_does_not_waits_for_it() -> None:
-    room = Room(1.0, threading.Event())
+    budget = CoreBudget(1.0, threading.Event())
     order: list[str] = []
     first_is_in, let_first_go = threading.Event(), threading.Event()
 
     def first() -> None:
-        with room.taken(0.7):
+        with budget.taken(0.7):
             first_is_in.set()
             let_first_go.wait(30)
             order.append("first ends")
 
     def other(name: str, cores: float) -> None:
-        with room.taken(cores):
+        with budget.taken(cores):
             order.append(name)
 
-    room.expect(4)
+    budget.expect(4)
     with ThreadPoolExecutor(4) as pool:
         pool.submit(first)
         assert first_is_in.wait(30)
         other("small", 0.3)
         large = pool.submit(other, "large", 0.8)
         # The small one that comes after it must not keep it waiting for ever.
-        assert room.expects_few(2, 30)
+        assert budget.expects_few(2, 30)
         assert not large.done()
         let_first_go.set()
         large.result(30)
         other("small", 0.1)
     assert order == ["small", "first ends", "large", "small"]
-    assert room.expects_few(0, 0)
+    assert budget.expects_few(0, 0)
 
 
 def test_one_that_is_larger_than_all_is_served_alone() -> None:
     assert fits([], 3.0, of=2.0)
     assert not fits([0.1], 3.0, of=2.0)
     assert fits([1.5], 0.5, of=2.0)
-    with Room(2.0, threading.Event()).taken(3.0):
+    with CoreBudget(2.0, threading.Event()).taken(3.0):
         pass
 
 
 def test_a_cancelled_run_lets_everybody_in() -> None:
     cancel = threading.Event()
-    room = Room(1.0, cancel)
-    with room.taken(1.0), ThreadPoolExecutor(1) as pool:
+    budget = CoreBudget(1.0, cancel)
+    with budget.taken(1.0), ThreadPoolExecutor(1) as pool:
 
         def late() -> bool:
-            with room.taken(1.0):
+            with budget.taken(1.0):
                 return cancel.is_set()
 
         waits = pool.submit(late)
@@ -60,8 +60,8 @@ def test_a_cancelled_run_lets_everybody_in() -> None:
 
 
 def test_those_that_will_not_come_are_not_waited_for() -> None:
-    room = Room(1.0, threading.Event())
-    room.expect(3)
-    assert not room.expects_few(2, 0)
-    room.expect(-3)
-    assert room.expects_few(0, 0)
+    budget = CoreBudget(1.0, threading.Event())
+    budget.expect(3)
+    assert not budget.expects_few(2, 0)
+    budget.expect(-3)
+    assert budget.expects_few(0, 0)

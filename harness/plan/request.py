@@ -1,0 +1,102 @@
+"""What the user asked for, and which arms of an incident that comes to."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.faults.injections import DEFAULT_WAY, injections_of, obstacle
+from harness.host.abilities import Abilities
+from harness.model.scenario import Arm, Effort, Scenario
+
+EffortName = Literal["quick", "full"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What the user asked for."""
+
+    scenarios: Sequence[Scenario]
+    releases: Sequence[str]
+    effort: EffortName = "full"
+    trials: int | None = None
+    seed: int = 1
+    arms: Sequence[str] = ()
+    user_conf: Mapping[str, str] = field(default_factory=dict)
+    ways: Sequence[str] = (DEFAULT_WAY,)
+    """Ways of injection, for the incidents whose faults can be made in more than one."""
+    abilities: Abilities | None = None
+    """What the host can; arms whose fault it cannot make are left out, with a note. None leaves nothing out."""
+
+    def effort_of(self, scenario: Scenario) -> Effort:
+        """How much of the incident is run."""
+        return scenario.quick_effort if self.effort == "quick" else scenario.effort
+
+    def ways_of(self, scenario: Scenario) -> tuple[str, ...]:
+        """Those of the ways that the incident offers; one empty one where there is no choice."""
+        return tuple(way for way in self.ways if way in injections_of(scenario)) or ("",)
+
+    def trials_of(self, scenario: Scenario) -> dict[str, int]:
+        """Trials of each cell, by arm."""
+        effort = self.effort_of(scenario)
+        usual = self.trials or effort.trials
+        if self.effort == "quick" or self.trials is not None:
+            return {arm.name: usual for arm in scenario.arms}
+        judged, shown = scenario.judged_arms(), effort.shown_trials or usual
+        return {arm.name: arm.trials or (usual if arm.name in judged else shown) for arm in scenario.arms}
+
+    def arms_of(self, scenario: Scenario, release: str, other_way: str) -> list[Arm]:
+        """The arms that are run on a release, with the cells and the load that this effort and this way leave them."""
+        left_out = self.left_out(scenario)
+        arms = [
+            arm
+            for arm in scenario.arms
+            if (not self.arms or arm.name in self.arms)
+            and (not arm.releases or release in arm.releases)
+            and arm.name not in left_out
+            and (not arm.stands_in_for or arm.stands_in_for in left_out or arm.name in self.arms)
+        ]
+        if other_way:
+            arms = [dataclasses.replace(arm, cells=scenario.way_cells.get(arm.name, arm.cells)) for arm in arms]
+        if self.effort == "full":
+            return arms
+        return [
+            dataclasses.replace(
+                arm,
+                cells=scenario.quick_cells.get(arm.name, arm.cells),
+                # The fields are the scenario's own; a name that its load does not have raises TypeError.
+                load=dataclasses.replace(arm.load, **scenario.quick_effort.load),  # type: ignore[arg-type]
+            )
+            for arm in arms
+        ]
+
+    def left_out(self, scenario: Scenario) -> dict[str, str]:
+        """The arms whose fault this host can make in no way, each with the reason."""
+        if self.abilities is None:
+            return {}
+        reasons = {arm.name: obstacle(arm.fault, self.abilities) for arm in scenario.arms}
+        return {arm: reason for arm, reason in reasons.items() if reason is not None}
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the report has to know about what was not run."""
+        left_out = tuple(
+            f"{scenario.name}: {arm} is left out: {reason}"
+            for scenario in self.scenarios
+            for arm, reason in self.left_out(scenario).items()
+        )
+        if self.effort == "full":
+            return left_out
+        kept = [
+            f"{scenario.name}: {self.trials or scenario.quick_effort.trials} trials a cell in "
+            f"{scenario.quick_effort.deployments} deployment(s) instead of {scenario.effort.trials} in "
+            f"{scenario.effort.deployments}, and fewer cells"
+            + "".join(f", {name} {value:g}" for name, value in scenario.quick_effort.load.items())
+            for scenario in self.scenarios
+        ]
+        return (
+            f"A quick run with a reduced number of trials ({'; '.join(kept)}). "
+            "The full one is mqlab verify without --quick.",
+            *left_out,
+        )
