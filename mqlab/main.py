@@ -101,6 +101,9 @@ def _add_verify(add: Adder) -> None:
     command.add_argument(
         "--resume", type=Path, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
     )
+    command.add_argument(
+        "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
+    )
     command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
     add_backend_options(command)
     add_settings(command)

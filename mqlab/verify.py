@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import shlex
 import threading
 import time
 from collections import Counter
@@ -41,11 +40,12 @@ from harness.run.display import Display, duration
 from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
-from harness.rundir.manifest import Manifest, read_manifest
+from harness.rundir.manifest import Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.judging import archive_spark, judge
 from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, chosen_releases, read_user_conf
+from mqlab.resume import command_line, restore_options, rules_of
 
 ARCHIVE_NODES_MIN = 20
 """Fewer nodes of a release save no more than the archives cost."""
@@ -54,11 +54,12 @@ ARCHIVE_NODES_MIN = 20
 def verify(options: argparse.Namespace, console: Console) -> int:
     """Run incidents and judge their claims; returns the exit code of the verdicts."""
     started = time.monotonic()
+    if options.anyway and not options.resume:
+        raise UsageError("--anyway says how to resume", advice="Give it together with --resume RUN_DIR.")
+    resumed = restore_options(options) if options.resume else ""
     java = find_java()
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
-    if options.resume:
-        _restore_options(options)
     effort: EffortName = "quick" if options.quick or not (options.incidents or options.all) else "full"
     unnamed = scenarios.ALL if options.all else scenarios.QUICK
     chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(unnamed)
@@ -88,6 +89,8 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     archive_spark(options, java, console)
     manifest = _manifest(run_id, request, plan, backend, options)
     with _open_run(options.resume, path, manifest) as run:
+        if resumed:
+            run.add_note(resumed)
         if backend.docker is None:
             _archive_nodes(plan, java, console)
         _run(run, plan, backend, user_conf, console)
@@ -148,41 +151,12 @@ def _print_plan(plan: Plan, request: Request, console: Console) -> None:
     )
 
 
-_WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
-
-
-_REMEMBERED = (*_WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set")
-"""Options that decide what a run is; a resumed run takes them from its manifest."""
-
-
-def _restore_options(options: argparse.Namespace) -> None:
-    """A resumed run is what it was when it started; saying something else now would mix two runs."""
-    manifest = read_manifest(options.resume)
-    remembered = options.parse(shlex.split(manifest.command)[1:])
-    for name in _REMEMBERED:
-        setattr(options, name, getattr(remembered, name))
-
-
-def _command_line(options: argparse.Namespace) -> str:
-    """The command that repeats this run, of the options that decide what it is."""
-    words = ["mqlab", "verify", *options.incidents]
-    for name in ("all", "quick"):
-        words += [f"--{name}"] if getattr(options, name) else []
-    for name in _WITH_VALUE:
-        value = getattr(options, name)
-        words += [f"--{name}", str(value)] if value not in (None, "") else []
-    words += ["--broker-conf", str(options.broker_conf.absolute())] if options.broker_conf else []
-    for value in options.set:
-        words += ["--set", value]
-    return shlex.join(words)
-
-
 def _manifest(run_id: str, request: Request, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
     commit = facts.own_commit()
     return Manifest(
         run=run_id,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        command=_command_line(options),
+        command=command_line(options),
         commit=commit.id,
         dirty=commit.dirty,
         seed=request.seed,
@@ -191,7 +165,7 @@ def _manifest(run_id: str, request: Request, plan: Plan, backend: Backend, optio
         client_releases={release: release for release in request.releases},
         backend=backend.name,
         effort=plan.effort,
-        rules={claim.id: claim.rule_hash() for scenario in request.scenarios for claim in scenario.claims},
+        rules=rules_of(request.scenarios),
         host=facts.manifest_facts(backend.java),
         trials=tuple(trial.id for _, trial in plan.trials()),
         notes=(

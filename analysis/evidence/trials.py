@@ -139,7 +139,7 @@ def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]
 def wait_limit_ms(trial: TrialRecord, run: RunDirectory) -> float:
     """How old a request in the send queue may become: what the broker was told last, else the default."""
     deployment = run.deployment(trial.deployment)
-    told = trial.live_conf.get(SEND_WAIT) or (deployment.conf.get(SEND_WAIT) if deployment else None)
+    told = trial.live_conf.get(SEND_WAIT) or (deployment.started_conf.get(SEND_WAIT) if deployment else None)
     return float(told) if told else SEND_WAIT_MS
 
 

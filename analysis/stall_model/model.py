@@ -9,7 +9,7 @@ osPageCacheBusyTimeOutMills, and n threads take requests, of which the stalled a
 - once it is older, the first look empties the queue: PCBUSY_CLEAN_QUEUE takes R * (min(W, P) + T/2);
 - and everything that comes until the end is rejected: REJECTREQUEST takes R * (S - P).
 
-None is less than zero. No number is fitted: R, W and P are what was set, n is the release's own default, and S is what the
+None is less than zero. No number is fitted: R, W, P and n are what was set, else the release's own defaults, and S is what the
 rule in the broker measured of that stall. The form leaves out what happens in the milliseconds in which a lock is taken
 and given back, the way of a request through the network, and everything that stops the broker as a whole.
 """
@@ -184,9 +184,9 @@ def _rows(
 
 
 def _setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
-    """What the broker was told last, else what it was started with, else its default."""
+    """What the broker was told last, else what it was started with (the scenario's wins over the user's), else its default."""
     deployment = run.deployment(trial.deployment)
-    told = trial.live_conf.get(name) or (deployment.conf.get(name) if deployment else None)
+    told = trial.live_conf.get(name) or (deployment.started_conf.get(name) if deployment else None)
     return float(told) if told else default
 
 

@@ -10,7 +10,7 @@ from analysis.verdicts.evidence import EVIDENCE_LINES_MAX, unit_of
 from analysis.verdicts.observations import Observation, Source, canonical, matches
 from harness.model.findings import MeasureSummary
 from harness.model.scenario import Arm
-from harness.rundir.manifest import DeploymentRecord, TrialRecord
+from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
 
 
 def sources(on: ClaimEvidence, decisive: str) -> list[Source]:
@@ -102,6 +102,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
         f"{measure} was not judged: {on.evidence.failed[measure]}"
         for measure in sorted({quantity.measure for quantity in on.claim.quantities()} & set(on.evidence.failed))
     )
+    said.extend(note for note in run.manifest.notes if note.startswith(RESUMED))
     if run.manifest.effort == "quick":
         said.append("a reduced number of trials (quick effort)")
     host = run.manifest.host
@@ -119,6 +120,8 @@ def _settings_words(deployment: DeploymentRecord) -> str:
     scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
     words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
+    own = [f"{key}={value}" for key, value in sorted(deployment.user_conf.items()) if key not in conf]
+    words += [f"the user's settings {', '.join(own)}"] if own else []
     words += [f"its store on a file system of its own ({deployment.store})"] if deployment.store != "folder" else []
     words += [f"JVM options {' '.join(deployment.jvm)}"] if deployment.jvm else []
     words += [f"timers up to {deployment.timer_slack_ms:g} ms late"] if deployment.timer_slack_ms else []

@@ -13,6 +13,9 @@ from harness.rundir.decode import read_document
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
+RESUMED = "resumed by other code: "
+"""A note that begins so says why trials of the run may not be of one experiment; every finding repeats it."""
+
 TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
 
 FREEZE = "freeze"
@@ -125,6 +128,16 @@ class DeploymentRecord:
     def conf(self) -> Mapping[str, str]:
         """What its brokers read from their broker.conf."""
         return self.settings.get("conf", {})
+
+    @property
+    def user_conf(self) -> Mapping[str, str]:
+        """The user's own broker settings."""
+        return self.settings.get("user_conf", {})
+
+    @property
+    def started_conf(self) -> Mapping[str, str]:
+        """Both; the scenario's win over the user's."""
+        return {**self.user_conf, **self.conf}
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from analysis.stall_model.document import score_document
-from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict
+from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict, score
+from analysis.verdicts.observations import Observation
 from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
+from harness.rundir.manifest import Manifest
+from harness.rundir.reading import RunDirectory
 
 
 def _stall(stall_ms: float, *, wait_ms: float = 200, busy_ms: float = 1000, threads: int = 1) -> Stall:
@@ -72,3 +77,32 @@ def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
     assert "1 of 2 cells" in document
     assert document.count("**outside**") == 1
     assert "- t1: a safepoint" in document
+
+
+def test_the_settings_of_the_user_are_the_models() -> None:
+    def predicted(user: dict[str, str], scenario: dict[str, str]) -> float:
+        trial = TrialRecord(
+            trial="t", incident="append-stall", arm="incident", params={"stall_ms": 450, "rate_hz": 500},
+            release="5.3.3", client="", backend="local", injection="byteman", deployment="d", repetition=1, seed=1, topic="T",
+            groups=(), live_conf={}, status="complete", error="", superseded_by="",
+        )  # fmt: skip
+        deployment = DeploymentRecord(
+            deployment="d", incident="append-stall", release="5.3.3", index=1, topology={}, logging="lab", log_zone="UTC",
+            settings={"conf": scenario, "user_conf": user},
+        )  # fmt: skip
+        manifest = Manifest(
+            run="r", created="", command="", commit="c", dirty=False, seed=1, incidents=("append-stall",), releases=("5.3.3",), backend="local",
+            effort="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
+        )  # fmt: skip
+        run = RunDirectory(path=Path("/r"), manifest=manifest, trials=(trial,), deployments=(deployment,))
+        seen = Observation(
+            measure="append_in_lock_ms", incident="append-stall", arm="incident", release="5.3.3", trial="t",
+            params=trial.params, unit="u", block="d", value=450.0, source=None, extra={},
+        )  # fmt: skip
+        return next(row.predicted for row in score(run, [seen], []).rows if row.keyword == TIMEOUT_CLEAN_QUEUE)
+
+    assert predicted({}, {}) == 122.5 - 3
+    assert predicted({"sendMessageThreadPoolNums": "2"}, {}) == 122.5 - 1
+    assert predicted({"waitTimeMillsInSendQueue": "400"}, {}) == 122.5 - 3 - 100
+    # The scenario's own win, as they do in the broker.conf.
+    assert predicted({"sendMessageThreadPoolNums": "2"}, {"sendMessageThreadPoolNums": "1"}) == 122.5

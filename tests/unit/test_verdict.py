@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Effort, Phases, Scenario
 from harness.model.verdicts import Reason, VerdictKind
-from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, TrialRecord
+from harness.rundir.manifest import RESUMED, DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
@@ -445,3 +446,27 @@ def test_summaries_cover_every_arm_and_cell_of_the_measure() -> None:
 )
 def test_a_unit_is_as_the_catalogue_has_it(measure: str, unit: str) -> None:
     assert unit_of(measure) == unit
+
+
+def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_run() -> None:
+    trials = [_trial("t1")]
+    run = _run(trials)
+    own = {"flushDiskType": "SYNC_FLUSH", "mappedFileSizeCommitLog": "1g"}
+    note = f"{RESUMED}started with commit a and not commit b"
+    run = dataclasses.replace(
+        run,
+        manifest=dataclasses.replace(run.manifest, notes=("a note", note)),
+        deployments=tuple(
+            dataclasses.replace(one, settings={**one.settings, "user_conf": own}) for one in run.deployments
+        ),
+    )
+    claim = _claim(_part())
+    evidence = Evidence.of(
+        run=run, validity=[TrialValidity(trial="t1", doubts=())], observations=[_seen(trials[0], 3.0, unit="u")]
+    )
+    said = finding(claim, _scenario(claim), "4.6.0", evidence).validity
+    assert note in said
+    assert "a note" not in said
+    # What the scenario sets wins over it, and is not the user's any more.
+    assert any("the user's settings flushDiskType=SYNC_FLUSH" in words for words in said)
+    assert not any("mappedFileSizeCommitLog=1g" in words for words in said)

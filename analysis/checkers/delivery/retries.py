@@ -110,7 +110,7 @@ def _others(consumed: DataFrame) -> DataFrame:
 def _expected(run: RunDirectory) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for deployment in run.deployments:
-        levels = levels_s(deployment.conf.get("messageDelayLevel") or DELAY_LEVELS)
+        levels = levels_s(deployment.started_conf.get("messageDelayLevel") or DELAY_LEVELS)
         for level in range(FIRST_RETRY_LEVEL, len(levels) + 1):
             rows.append(
                 {

@@ -1,0 +1,79 @@
+"""``mqlab verify --resume``: a run goes on as what it was when it started, or says why it cannot."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import scenarios
+from harness.errors import ConfigurationError, UsageError
+from harness.host.facts import own_commit
+from harness.model.scenario import Scenario
+from harness.rundir.manifest import RESUMED, Manifest, read_manifest
+
+WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
+
+_REMEMBERED = (*WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set")
+"""Options that decide what a run is; a resumed run takes them from its manifest."""
+
+
+def restore_options(options: argparse.Namespace) -> str:
+    """Set the options to those that the run was started with; returns a note for its manifest, mostly an empty one.
+
+    Raises:
+        UsageError: it is the run of a load, which has nothing left to do.
+        ConfigurationError: it was started by another commit or under other rules, and ``--anyway`` was not given.
+    """
+    manifest = read_manifest(options.resume)
+    if manifest.incidents == ("load",):
+        raise UsageError(
+            f"{options.resume} holds a load, which cannot be gone on with",
+            advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {options.resume}.",
+        )
+    note = _difference(manifest)
+    if note and not options.anyway:
+        raise ConfigurationError(
+            f"{options.resume} was {note}: to go on would mix two experiments",
+            advice="Go on with the code that started it, start a new run, or add --anyway, which its findings will say.",
+        )
+    remembered = options.parse(shlex.split(manifest.command)[1:])
+    for name in _REMEMBERED:
+        setattr(options, name, getattr(remembered, name))
+    return f"{RESUMED}{note}" if note else ""
+
+
+def _difference(manifest: Manifest) -> str:
+    """By what the code is another than that of the run's start; empty where it is the same."""
+    now, parts = own_commit(), []
+    if (now.id, now.dirty) != (manifest.commit, manifest.dirty):
+        parts.append(f"{_named(manifest.commit, manifest.dirty)} and not {_named(now.id, now.dirty)}")
+    rules = rules_of([scenarios.find(name) for name in manifest.incidents])
+    changed = sorted(claim for claim in {*rules, *manifest.rules} if rules.get(claim) != manifest.rules.get(claim))
+    if changed:
+        parts.append(f"other rules of {', '.join(changed)}")
+    return "started with " + " and ".join(parts) if parts else ""
+
+
+def _named(commit: str, dirty: bool) -> str:
+    return f"commit {commit[:12]}" + (" with changes" if dirty else "")
+
+
+def rules_of(chosen: Sequence[Scenario]) -> dict[str, str]:
+    """The hash of each claim's rule."""
+    return {claim.id: claim.rule_hash() for scenario in chosen for claim in scenario.claims}
+
+
+def command_line(options: argparse.Namespace) -> str:
+    """The command that repeats this run, of the options that decide what it is."""
+    words = ["mqlab", "verify", *options.incidents]
+    for name in ("all", "quick"):
+        words += [f"--{name}"] if getattr(options, name) else []
+    for name in WITH_VALUE:
+        value = getattr(options, name)
+        words += [f"--{name}", str(value)] if value not in (None, "") else []
+    words += ["--broker-conf", str(Path(options.broker_conf).absolute())] if options.broker_conf else []
+    for value in options.set:
+        words += ["--set", value]
+    return shlex.join(words)

@@ -1,0 +1,96 @@
+"""What a run can be gone on with, and what its findings then say."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import mqlab.resume
+import scenarios
+from harness.errors import EXIT_USAGE, ConfigurationError
+from harness.host.facts import Commit
+from harness.rundir.manifest import RESUMED, HostRecord, Manifest
+from harness.rundir.writing import RunWriter
+from mqlab.main import _parser, main
+from mqlab.resume import restore_options, rules_of
+
+STALL = scenarios.find("append-stall")
+MANIFEST = Manifest(
+    run="r",
+    created="",
+    command="mqlab verify append-stall --release 4.6.0 --trials 3 --set broker.flushDiskType=SYNC_FLUSH",
+    commit="a" * 40,
+    dirty=False,
+    seed=1,
+    incidents=(STALL.name,),
+    releases=("4.6.0",),
+    client_releases={},
+    backend="local",
+    effort="full",
+    rules=rules_of([STALL]),
+    host=HostRecord(),
+)
+
+
+@pytest.fixture(autouse=True)
+def _commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(mqlab.resume, "own_commit", lambda: Commit(id="a" * 40, dirty=False))
+
+
+def _options(folder: Path, manifest: Manifest, *further: str) -> argparse.Namespace:
+    RunWriter.create(folder / "run", manifest).close()
+    options = _parser().parse_args(["verify", "--resume", str(folder / "run"), *further])
+    options.parse = _parser().parse_args
+    return options
+
+
+def test_a_run_of_this_code_goes_on_with_its_own_options(tmp_path: Path) -> None:
+    options = _options(tmp_path, MANIFEST)
+    assert restore_options(options) == ""
+    assert (options.incidents, options.release, options.trials) == (["append-stall"], "4.6.0", 3)
+    assert options.set == ["broker.flushDiskType=SYNC_FLUSH"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"commit": "b" * 40}, f"commit {'b' * 12} and not commit {'a' * 12}"),
+        ({"dirty": True}, f"commit {'a' * 12} with changes and not commit {'a' * 12}"),
+        ({"rules": {**MANIFEST.rules, STALL.claims[0].id: "0"}}, f"other rules of {STALL.claims[0].id}"),
+        ({"rules": {}}, "other rules of"),
+    ],
+)
+def test_a_run_of_other_code_goes_on_only_when_told_to_and_says_so(
+    tmp_path: Path, changed: dict[str, object], said: str
+) -> None:
+    manifest = dataclasses.replace(MANIFEST, **changed)  # type: ignore[arg-type]
+    options = _options(tmp_path, manifest)
+    with pytest.raises(ConfigurationError, match="would mix two experiments") as raised:
+        restore_options(options)
+    assert said in str(raised.value)
+    assert raised.value.exit_code == EXIT_USAGE
+    assert "--anyway" in raised.value.advice
+    options.anyway = True
+    note = restore_options(options)
+    assert note.startswith(RESUMED)
+    assert said in note
+    assert options.trials == 3
+
+
+def test_a_load_is_not_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    manifest = dataclasses.replace(MANIFEST, incidents=("load",), command="mqlab load --release 4.6.0")
+    RunWriter.create(tmp_path / "run", manifest).close()
+    for further in ([], ["--anyway"]):
+        assert main(["verify", "--resume", str(tmp_path / "run"), *further]) == EXIT_USAGE
+        said = capsys.readouterr().err
+        assert "holds a load" in said
+        assert "Traceback" not in said
+
+
+def test_anyway_is_about_a_resumed_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "append-stall", "--anyway"]) == EXIT_USAGE
+    assert "--resume" in capsys.readouterr().err
