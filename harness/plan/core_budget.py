@@ -55,4 +55,4 @@ class CoreBudget:
 
 def fits(taken: Sequence[float], cores: float, of: float) -> bool:
     """Whether so many cores are free beside those taken; anything fits where nobody has any."""
-    return not taken or sum(taken) + cores <= of
+    return not taken or sum(taken) + cores <= of + 1e-9

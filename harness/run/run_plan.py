@@ -129,10 +129,9 @@ def _run_schedule(context: RunContext, probe: NoiseProbe, schedule: Schedule) ->
 def _run_deployment(
     context: RunContext, probe: NoiseProbe, planned: PlannedDeployment, budget: CoreBudget, gate: _Gate
 ) -> None:
-    try:
-        deployment = boot(context, probe, planned)
-    finally:
-        gate.boots(-1)
+    deployment = boot(context, probe, planned)
+    # Not when that raises: the run ends, and nobody is to begin meanwhile.
+    gate.boots(-1)
     waits = planned.needs.no_boots_meanwhile
     if deployment is None:
         budget.expect(0 if waits else -len(planned.trials))

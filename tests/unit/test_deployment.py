@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import scenarios
 from harness.backends.cluster import ClusterSpec, Node
-from harness.errors import ClientError, NodeStartError
+from harness.errors import ClientError, DiskFullError, NodeStartError
 from harness.faults.none import NothingHappens
 from harness.host.facts import Host
 from harness.model.faults import NoFault
@@ -129,3 +130,88 @@ def test_a_trial_says_what_it_took_and_its_deployment_what_the_user_set(context:
     assert all(not one.took for one in context.run.trials().values() if one.status == "failed")
     records = [context.run.deployment(one.deployment).read() for one in complete]
     assert {one.settings["user_conf"]["flushDiskType"] for one in records} == {"SYNC_FLUSH"}
+
+
+def _plan(*names: str, memory_mb: int = 20_000) -> Plan:
+    chosen = [scenarios.find(name) for name in names]
+    request = Request(scenarios=chosen, releases=["4.6.0", "5.3.3"], effort="quick", trials=1)
+    return make_plan(request, Host(cores=2, memory_mb=memory_mb))
+
+
+def _recorded(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch, *, fails_to_boot: str = "", error: Exception | None = None
+) -> tuple[RunContext, list[tuple[str, str]]]:
+    """The context with what happens written down: a deployment's boot, start and end of each trial, and down."""
+    happened: list[tuple[str, str]] = []
+
+    class Cluster(FakeCluster):
+        def down(self) -> None:
+            happened.append(("down", self.spec.name))
+
+    class Session(FakeSession):
+        def up(self) -> None:
+            happened.append(("up", self.cluster.spec.name))
+
+    def start(spec: ClusterSpec, folder: Path, until_s: float) -> Cluster:
+        happened.append(("boot", spec.name))
+        if spec.name == fails_to_boot and error is not None:
+            raise error
+        return Cluster(spec, folder, ends=0)
+
+    monkeypatch.setattr(deployment, "session_of", Session)
+    return dataclasses.replace(context, start_cluster=start), happened  # type: ignore[arg-type]
+
+
+def test_nothing_boots_beside_trials_that_must_not_be_disturbed(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("ordered-migration", "name-server-divergence", "append-stall", memory_mb=9_000)
+    context, happened = _recorded(context, monkeypatch)
+    run_plan.run_plan(context, plan)
+    needs = {one.id: one.needs for one in plan.deployments()}
+    assert {name for what, name in happened if what == "boot"} == set(needs)
+    assert {record.status for record in context.run.trials().values()} == {"complete"}
+    up: set[str] = set()
+    at_work: set[str] = set()
+    together = 0
+    for what, name in happened:
+        if what == "boot":
+            assert not any(needs[other].no_boots_meanwhile for other in at_work)
+            assert not any(needs[other].alone or needs[name].alone for other in up)
+            up.add(name)
+        elif what == "up":
+            at_work.add(name)
+            together = max(together, len(up))
+        else:
+            up.discard(name)
+            at_work.discard(name)
+    assert together == plan.schedule.at_once_max > 1
+
+
+def test_a_cluster_that_does_not_come_up_keeps_none_of_its_batch_waiting(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("name-server-divergence")
+    (first, *_) = plan.deployments()
+    context, _ = _recorded(
+        context, monkeypatch, fails_to_boot=first.id, error=NodeStartError("namesrv-1 did not come up")
+    )
+    run_plan.run_plan(context, plan)
+    records = context.run.trials().values()
+    assert {record.status for record in records if record.deployment == first.id} == {"failed"}
+    assert {record.status for record in records if record.deployment != first.id} == {"complete"}
+
+
+def test_a_full_disk_ends_the_run_and_every_cluster_without_further_trials(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("name-server-divergence")
+    batch = next(plan.schedule.batches())
+    assert len(batch) > 1
+    context, happened = _recorded(context, monkeypatch, fails_to_boot=batch[-1].id, error=DiskFullError("full"))
+    with pytest.raises(DiskFullError):
+        run_plan.run_plan(context, plan)
+    assert context.run.manifest.status == "failed"
+    booted = {name for what, name in happened if what == "boot"} - {batch[-1].id}
+    assert {name for what, name in happened if what == "down"} == booted == {one.id for one in batch[:-1]}
+    assert not [name for what, name in happened if what == "up"]

@@ -8,7 +8,7 @@ from analysis.stall_model.document import score_document
 from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict, score
 from analysis.verdicts.observations import Observation
 from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
-from harness.rundir.manifest import Manifest
+from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
 
 
@@ -91,7 +91,8 @@ def test_the_settings_of_the_user_are_the_models() -> None:
             settings={"conf": scenario, "user_conf": user},
         )  # fmt: skip
         manifest = Manifest(
-            run="r", created="", command="", commit="c", dirty=False, seed=1, incidents=("append-stall",), releases=("5.3.3",), backend="local",
+            run="r", created="", command="", commit="c", dirty=False, seed=1,
+            incidents=("append-stall",), releases=("5.3.3",), backend="local",
             effort="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
         )  # fmt: skip
         run = RunDirectory(path=Path("/r"), manifest=manifest, trials=(trial,), deployments=(deployment,))
