@@ -181,14 +181,14 @@ class CanStopSending(Protocol):
         """Create the topic again where it was forgotten; one that is there stays."""
 
 
-Capability = TypeVar("Capability", HasOwners, HasLocks, HasQueueNumbers, CanStopSending)
+Capability = TypeVar("Capability")
 
 
 def able(load: LoadSession, to: type[Capability]) -> Capability:
     """The load, which has to offer what the fault asks for. Raises ClientError when it does not."""
     if not isinstance(load, to):
         what = re.sub(r"(?<!^)(?=[A-Z])", " ", to.__name__).lower()
-        raise ClientError(f"this load is none that {what}", advice="Use a fault that goes with the arm's load.")
+        raise ClientError(f"the fault needs a load that {what}", advice="Use a fault that goes with the arm's load.")
     return load
 
 
