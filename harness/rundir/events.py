@@ -192,7 +192,7 @@ class EventLog(RecordLog):
 
     def phase_event(self, phase: Phase, event: Literal["begin", "end"], *, at_ns: int | None = None) -> None:
         """Stamp one end of a phase."""
-        self.write("phase", {"phase": phase, "event": event, "at_ns": _now(at_ns)})
+        self._event("phase", phase=phase, event=event, at_ns=_now(at_ns))
 
     def fault(
         self,
@@ -210,31 +210,24 @@ class EventLog(RecordLog):
 
         ``exercised`` is False when it turned out that the fault did not bite, for the reason in ``detail``.
         """
-        values: dict[str, JsonValue] = {"fault": fault, "state": state, "at_ns": _now(at_ns), "target": target}
         lengths = {"asked_ms": asked_ms, "achieved_ms": achieved_ms}
-        self.write("fault", {**values, **lengths, "detail": detail, "exercised": exercised})
+        names = {"fault": fault, "state": state, "target": target, "detail": detail}
+        self._event("fault", at_ns=_now(at_ns), **names, **lengths, exercised=exercised)
 
     def append(self, *, node: str, entry_ns: int, delay_end_ns: int, exit_ns: int) -> None:
         """The stamps of one stalled append, taken in the broker."""
-        self.write("append", {"node": node, "entry_ns": entry_ns, "delay_end_ns": delay_end_ns, "exit_ns": exit_ns})
+        self._event("append", node=node, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
 
     def hiccup(self, *, from_ns: int, at_ns: int, late_ms_max: float, samples: int) -> None:
         """The worst oversleep of the probe in one window."""
-        values = {"from_ns": from_ns, "at_ns": at_ns, "late_ms_max": late_ms_max, "samples": samples}
-        self.write("hiccup", values)
+        self._event("hiccup", from_ns=from_ns, at_ns=at_ns, late_ms_max=late_ms_max, samples=samples)
 
     def lock_probe(
         self, *, group: str, queue: str, asked_broker: str, granted: bool, as_group: str = "", at_ns: int | None = None
     ) -> None:
         """A lock request of ours for a ``queue`` ("broker-a:3") of ``group``'s owner, in its name or ``as_group``'s."""
-        values: dict[str, JsonValue] = {
-            "group": group,
-            "as_group": as_group or group,
-            "queue": queue,
-            "asked_broker": asked_broker,
-            "granted": granted,
-        }
-        self.write("lock_probe", {"at_ns": _now(at_ns), **values})
+        groups = {"group": group, "as_group": as_group or group}
+        self._event("lock_probe", at_ns=_now(at_ns), **groups, queue=queue, asked_broker=asked_broker, granted=granted)
 
     def probe(
         self,
@@ -248,20 +241,18 @@ class EventLog(RecordLog):
     ) -> None:
         """Something that was asked of the cluster and answered with a number; ``of`` names what was asked about."""
         given = json.dumps({name: str(one) for name, one in (params or {}).items()}, sort_keys=True)
-        values: dict[str, JsonValue] = {"measure": measure, "value": float(value), "of": of, "params": given}
-        self.write("probe", {"at_ns": _now(at_ns), **values, "detail": detail})
+        self._event("probe", at_ns=_now(at_ns), measure=measure, value=float(value), of=of, params=given, detail=detail)
 
     def route(self, *, node: str, topic: str, registered: str, routed: str, at_ns: int | None = None) -> None:
         """What a name server lists, when it is not what it listed before.
 
         ``registered`` are the brokers ("broker-a:0,broker-a:1,broker-b:0"), ``routed`` those with queues of the topic.
         """
-        values: dict[str, JsonValue] = {"node": node, "topic": topic, "registered": registered, "routed": routed}
-        self.write("route", {"at_ns": _now(at_ns), **values})
+        self._event("route", at_ns=_now(at_ns), node=node, topic=topic, registered=registered, routed=routed)
 
     def drain(self, *, complete: bool, remaining: int, at_ns: int | None = None) -> None:
         """Whether everything was consumed at the end, and how many messages were not."""
-        self.write("drain", {"at_ns": _now(at_ns), "complete": complete, "remaining": remaining})
+        self._event("drain", at_ns=_now(at_ns), complete=complete, remaining=remaining)
 
     def store_max(
         self,
@@ -276,33 +267,34 @@ class EventLog(RecordLog):
         moment: Moment = "end",
     ) -> None:
         """The broker's own counts of one queue, and of one group in it, at the end of the hold or of the trial."""
-        values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "queue": queue, "min_offset": min_offset}
-        of_group: dict[str, JsonValue] = {"group": group, "consumer_offset": consumer_offset, "moment": moment}
-        self.write("store_max", {**values, "max_offset": max_offset, **of_group})
+        names = {"topic": topic, "broker": broker, "moment": moment, "group": group}
+        offsets = {"min_offset": min_offset, "max_offset": max_offset, "consumer_offset": consumer_offset}
+        self._event("store_max", **names, queue=queue, **offsets)
 
     def topic_shape(
         self, *, topic: str, broker: str, write_queues: int, read_queues: int, folders: int, moment: Moment
     ) -> None:
         """A topic's numbers of queues on one broker, and how many of its queues have a folder in the store."""
-        values: dict[str, JsonValue] = {"topic": topic, "broker": broker, "folders": folders, "moment": moment}
-        self.write("topic_shape", {**values, "write_queues": write_queues, "read_queues": read_queues})
+        queues = {"folders": folders, "write_queues": write_queues, "read_queues": read_queues}
+        self._event("topic_shape", topic=topic, broker=broker, moment=moment, **queues)
 
     def reading(
         self, name: str, value: float, *, target: str, moment: Literal["before", "after"] = "after", detail: str = ""
     ) -> None:
         """A number that was read off a node, or off its release's code, before the fault or after it."""
-        values: dict[str, JsonValue] = {"name": name, "value": value, "target": target, "moment": moment}
-        self.write("reading", {"at_ns": _now(None), **values, "detail": detail})
+        self._event("reading", at_ns=_now(None), name=name, value=value, target=target, moment=moment, detail=detail)
 
     def request(self, kind: str, *, started_ns: int, finished_ns: int, code: int) -> None:
         """One request of another kind than the load's, and its answer's code; -1 when there was none."""
-        values: dict[str, JsonValue] = {"kind": kind, "started_ns": started_ns, "finished_ns": finished_ns}
-        self.write("request", {**values, "code": code})
+        self.write("request", {"kind": kind, "started_ns": started_ns, "finished_ns": finished_ns, "code": code})
 
     def anchor(self, anchor: Anchor | None = None, *, process: str = "harness") -> None:
         """Tie the wall clock to the monotonic one, now."""
         taken = anchor or take_anchor()
-        self.write("anchor", {"process": process, "mono_ns": taken.mono_ns, "wall_us": taken.wall_us})
+        self._event("anchor", process=process, mono_ns=taken.mono_ns, wall_us=taken.wall_us)
+
+    def _event(self, kind: str, **values: JsonValue) -> None:
+        self.write(kind, values)
 
 
 def _now(at_ns: int | None) -> int:
