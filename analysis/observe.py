@@ -85,7 +85,7 @@ _SIDE_BY_SIDE = 2
 class Observed:
     """Observations of the trials that count, and for each measure of a checker that failed, its error.
 
-    ``rows`` are those of all trials by checker, as ``schema.OBSERVATIONS`` has them.
+    ``rows`` are those of all trials by checker, with the columns of ``tables.OBSERVATIONS``.
     """
 
     observations: tuple[Observation, ...]
@@ -124,7 +124,7 @@ def showing_everything(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
 
 
 def _wanted(run: RunDirectory, scenarios: Sequence[Scenario]) -> frozenset[str]:
-    """The measures that something is judged by or that are shown: planning a job that nobody asks for takes seconds."""
+    """The measures that judge something or are shown. Planning a job that nobody asks for takes seconds."""
     arms: dict[str, set[str]] = defaultdict(set)
     for trial in run.trials:
         arms[trial.incident].add(trial.arm)

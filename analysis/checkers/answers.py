@@ -1,4 +1,4 @@
-"""Answers that the cluster gave when it was asked: the harness's own probes, each an observation as it stands."""
+"""Answers that the cluster gave to the harness's own probes; each is an observation as it stands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.model.measures import ANSWER, measures_of
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """One observation a probe; what it was asked about is what is independent."""
+    """One observation for each probe whose name the catalogue has."""
     asked = inputs.records.events.where((F.col("type") == "probe") & F.col("measure").isin(*measures_of("answers")))
     columns = {
         "unit": F.concat_ws("/", *ANSWER.key),

@@ -20,7 +20,7 @@ from harness.rundir.reading import RunDirectory
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The evidence as tables; ``trials`` has ``schema.TRIALS``'s columns and is small."""
+    """The evidence as tables; ``trials`` has the columns of ``tables.TRIALS`` and is small."""
 
     spark: SparkSession
     run: RunDirectory
@@ -34,7 +34,7 @@ class Checker(Protocol):
     """One property. What ``observe`` may give stands in ``harness.model.measures``."""
 
     def observe(self, inputs: Inputs) -> DataFrame:
-        """Observations with the columns of ``schema.OBSERVATIONS``; lazy, the caller runs it."""
+        """Observations with the columns of ``tables.OBSERVATIONS``. The table is lazy: the caller runs it."""
         ...
 
 
@@ -42,14 +42,15 @@ class Checker(Protocol):
 class Value:
     """The value of a measure in the catalogue, as columns of a table. A null value is no observation.
 
-    ``file``, ``line`` and ``operation`` say where it can be looked up; ``params`` are the measure's own parameters.
+    ``file``, ``line`` and ``operation`` say where it can be looked up; by default the first two are the table's columns
+    ``file`` and ``n``. ``params`` are the measure's own parameters.
     """
 
     measure: str
     value: Column
-    file: Column
-    line: Column
     operation: Column
+    file: Column | None = None
+    line: Column | None = None
     params: Mapping[str, Column] = field(default_factory=dict)
     censored: Column | None = None
 
@@ -74,8 +75,8 @@ def _struct(value: Value) -> Column:
         (F.to_json(F.struct(*given)) if given else F.lit("{}")).alias("params"),
         value.value.cast("double").alias("value"),
         (F.lit(False) if value.censored is None else F.coalesce(value.censored, F.lit(False))).alias("censored"),
-        value.file.alias("file"),
-        value.line.cast("long").alias("line"),
+        (F.col("file") if value.file is None else value.file).alias("file"),
+        (F.col("n") if value.line is None else value.line).cast("long").alias("line"),
         value.operation.alias("operation"),
     )
 

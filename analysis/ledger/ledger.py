@@ -238,7 +238,7 @@ def ordered(
 
 
 def _plain(value: object) -> object:
-    """JSON's own kinds; numbers to six significant digits, since more are noise in a diff."""
+    """JSON's own kinds. Numbers have six significant digits, since more are noise in a diff."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

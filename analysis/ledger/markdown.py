@@ -25,12 +25,11 @@ PAGES = "ledger"
 
 
 def ledger_table(ledger: Ledger, *, every: bool = False, pages: str = "") -> str:
-    """Claim, what the article says (shortened), verdict of each release in words, the truth; one row a claim.
+    """One row a claim: what the article says (shortened), the verdict of each release, and the summarising sentence.
 
-    Of several backends and ways of injection the row is that of the defaults (local processes, appends stalled in the
-    JVM), with the newest release's sentence, and what the others gave is in a column of its own; with ``every`` each has
-    a row instead, with all sentences. A verdict that differs from the committed expectation says so. ``pages`` is the
-    folder of the claims' pages, to which their names link.
+    A row is about the defaults: local processes, appends stalled in the JVM, the newest release's sentence. What other backends
+    and ways of injection gave stands in a column of its own; with ``every`` each of them has its own row with all sentences. A
+    verdict that differs from the committed expectation says so. Claims link to their pages in the folder ``pages``.
     """
     releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
     if not releases:
@@ -60,7 +59,7 @@ def _defaults_first(entries: Entries) -> tuple[bool, bool]:
 
 
 def _compared(main: Entries, name: str, other: Entries) -> str:
-    """``compose, freeze: the same on 4.6.0, 5.3.3``, or the verdicts that are others than in the row."""
+    """``compose, freeze: the same on 4.6.0, 5.3.3``, or the verdicts that differ from the row's."""
     same = [release for release in other if release in main and other[release].verdict is main[release].verdict]
     words = [f"the same on {', '.join(same)}"] if same else []
     words += [f"{release} {entry.verdict}" for release, entry in other.items() if release not in same]

@@ -1,9 +1,8 @@
 """The ledger: one entry for each claim, release, backend and way of injection, with its verdict, numbers and evidence.
 
-A run has its own ledger.json; the committed record ``scenarios/ledger.json`` collects the newest full run of every
-entry. ``LEDGER.md``, its page a claim and the README's table are made from it. The format is schema 1 of the design's
-contract; beyond it an entry may have keys that a reader can leave alone: ``claims`` (texts), ``censored`` and
-``operation``.
+A run has its own ledger.json. The committed record ``scenarios/ledger.json`` collects the newest full run of every entry;
+``LEDGER.md``, its page for each claim and the README's table are made from it. An entry may have keys that a reader can
+leave alone: ``claims`` (texts), ``censored`` and ``operation``.
 """
 
 from __future__ import annotations

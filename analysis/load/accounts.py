@@ -39,7 +39,7 @@ def bodies(records: Records, trial: TrialRecord) -> Property:
 
 
 def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Property:
-    """The broker's own account: what it holds is what it acknowledged, and at most what may have reached it besides."""
+    """The brokers hold what they acknowledged, and at most what else may have reached them."""
     name = "store agrees"
     queue = ("topic", "broker", "queue")
     store = (
@@ -86,7 +86,7 @@ def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Prope
 
 
 def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property:
-    """Where keys have a queue of their own: each stayed in one."""
+    """Where sends go by key, each key stayed in one queue."""
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):
         return Property(name=name, holds="holds", words="not promised: sends went where the client chose", count=0)
@@ -122,7 +122,7 @@ def locust_counts(run: RunDirectory) -> tuple[int | None, int | None]:
 
 
 def locust_failures(records: Records) -> int:
-    """What Locust counts as a failure: not accepted, except a one-way send, of which nobody says anything."""
+    """Sends that Locust counts as failures: those not accepted, except one-way sends, which have no answer."""
     return int(_not_accepted(records.sends).count())
 
 

@@ -44,7 +44,7 @@ def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Proper
 
 
 def _arrived(records: Records) -> Property:
-    """By the sequence numbers that bodies carry, whatever the client told of queues and offsets."""
+    """Judged by the sequence numbers in bodies, whatever the client told of queues and offsets."""
     accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
     missing = accepted.join(records.consumptions.where("outcome = 'ok'").select("seq"), "seq", "left_anti")
     row = counted_rows(missing)
@@ -52,7 +52,7 @@ def _arrived(records: Records) -> Property:
 
 
 def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Property:
-    """Where the client did not tell where a message went: what the stores hold was consumed, or it was not."""
+    """Where the client did not tell queue and offset: loss by sequence numbers, beside what the stores hold."""
     stored = (
         inputs.records.events.where("type = 'store_max'")
         .groupBy("topic", "broker", "queue")
@@ -70,7 +70,7 @@ def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Pr
 
 
 def _stored_once(records: Records, trial: TrialRecord) -> Property:
-    """A message that lies at two places was sent again, by its client or by whoever asked it to."""
+    """A message that lies in two places was sent again, by its client or its caller."""
     place = F.struct("broker", "queue", "offset")
     again = (
         records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
@@ -86,7 +86,7 @@ def _stored_once(records: Records, trial: TrialRecord) -> Property:
 
 
 def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property:
-    """A checker's values summed over all queues; without a queue that it could judge, nothing is known."""
+    """A checker's values summed over all queues; undecided where it could judge none."""
     row = (
         checker.observe(inputs)
         .agg(

@@ -18,10 +18,11 @@ _QUANTILES = (0.5, 0.99, 0.999)
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Numbers of a load. Latencies are of sends that were accepted, lateness is of every start; both from the intended
-    time. A closed loop has no intended times, and no lateness. ``asked_per_s`` is None where the rate was to change.
-    ``unknown_arrived`` are the unknown sends that were consumed all the same, ``unplaced`` the accepted ones of which the
-    client did not tell queue and offset.
+    """Numbers of a load.
+
+    Latencies are of accepted sends, lateness is of every start; both count from the intended time. A closed loop has no intended
+    times and no lateness. ``asked_per_s`` is None where the rate was to change. ``unknown_arrived`` counts unknown sends that
+    were consumed all the same, ``unplaced`` accepted ones whose queue and offset the client did not tell.
     """
 
     sends: int

@@ -1,7 +1,7 @@
 """A load judged: what was promised, what arrived, and how well the generator kept its own schedule.
 
-The same checkers as for incidents, without claims: a load's run directory is one trial, and what is true of it is told
-as it is. Nothing here is an estimate, so nothing has an interval.
+The same checkers judge it as for incidents, without claims. A load's run directory is one trial, so nothing here is an
+estimate and nothing has an interval.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ from harness.rundir.reading import RunDirectory, read_run_directory
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedLoad:
-    """Everything that is said of a load. ``locust`` are Locust's own counts of requests and failures, ``notes`` what a
-    reader has to know of it: weaknesses of its client, what went wrong.
+    """Everything that is said of a load.
+
+    ``locust_requests`` and ``locust_failures`` are Locust's own counts. ``notes`` are what a reader has to know: weaknesses of
+    the client, what went wrong.
     """
 
     client: str

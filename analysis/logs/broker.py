@@ -10,30 +10,22 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.logs.lines import PLACE, address, contains_any
+
 _DONE = ("]to name server ", "Registering current broker to name server completed")
 _FAILED = ("registerBroker Exception", "Failed to register current broker to name server")
 
 
 def wanted() -> Column:
     """Registrations, done and failed."""
-    text = F.col("text")
-    any_of = F.lit(False)
-    for words in (*_DONE, *_FAILED):
-        any_of = any_of | text.contains(words)
-    return (F.col("kind") == "broker") & any_of & ~text.contains("unregisterBroker")
+    return (F.col("kind") == "broker") & contains_any(*_DONE, *_FAILED) & ~contains_any("unregisterBroker")
 
 
 def parse(lines: DataFrame) -> DataFrame:
     """One row for each attempt: ``registered``, whether in the words of 4.x, and the address of the name server."""
-    text = F.col("text")
-    failed = text.contains(_FAILED[0]) | text.contains(_FAILED[1])
     return lines.where(wanted()).select(
-        "deployment",
-        "node",
-        "file",
-        "line",
-        "wall_us",
-        (~failed).alias("registered"),
-        text.contains(_DONE[0]).alias("worded_4x"),
-        F.regexp_extract("text", r"(\d+\.\d+\.\d+\.\d+:\d+)", 1).alias("name_server"),
+        *PLACE,
+        (~contains_any(*_FAILED)).alias("registered"),
+        contains_any(_DONE[0]).alias("worded_4x"),
+        address().alias("name_server"),
     )

@@ -9,14 +9,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.logs.lines import contains_any
+
 _NOT_LOCKED = "the message queue not locked, so consume later"
 _EXPIRED = "the message queue lock expired, so consume later"
 
 
 def wanted() -> Column:
     """Lines of a consumer that waits for a lock."""
-    text = F.col("text")
-    return (F.col("kind") == "client") & (text.contains(_NOT_LOCKED) | text.contains(_EXPIRED))
+    return (F.col("kind") == "client") & contains_any(_NOT_LOCKED, _EXPIRED)
 
 
 def parse(lines: DataFrame) -> DataFrame:

@@ -10,6 +10,8 @@ when it goes on from such a line: an exception and its frames.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +45,20 @@ _PIECES = StructType(
         StructField("lines_before", LongType()),
     ]
 )
+
+
+PLACE = ("deployment", "node", "file", "line", "wall_us")
+"""Where and when a line of a node was written."""
+
+
+def contains_any(*words: str) -> Column:
+    """Whether a line has one of the wordings."""
+    return functools.reduce(operator.or_, (F.col("text").contains(word) for word in words))
+
+
+def address() -> Column:
+    """The first address, such as 127.0.0.1:10911, that a line names; empty without one."""
+    return F.regexp_extract("text", r"(\d+\.\d+\.\d+\.\d+:\d+)", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.logs.lines import PLACE
+
 WAITING, EXPIRED, FIRST, UNLOCKED = "waiting", "expired", "first", "unlocked"
 UNLOCK_REFUSED, UNLOCK_NOTHING, FAILED = "unlock refused", "unlock of nothing", "failed"
 
@@ -60,12 +62,8 @@ def parse(lines: DataFrame) -> DataFrame:
         F.regexp_extract(text, r"locked clientId=([^,\s]+)", 1),
     )
     return lines.where(wanted()).select(
-        "deployment",
-        "node",
-        "file",
+        *PLACE,
         "name",
-        "line",
-        "wall_us",
         "resolution_us",
         happened.alias("happened"),
         _first_of(

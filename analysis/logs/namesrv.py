@@ -9,26 +9,21 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-_CAME = ("new broker registered",)
+from analysis.logs.lines import PLACE, address, contains_any
+
+_CAME = "new broker registered"
 _WENT = ("broker channel expired", "unregisterBroker, remove from brokerLiveTable", "the broker's channel destroyed")
 
 
 def wanted() -> Column:
     """Registration and removal of brokers."""
-    any_of = F.lit(False)
-    for words in (*_CAME, *_WENT):
-        any_of = any_of | F.col("text").contains(words)
-    return (F.col("kind") == "namesrv") & any_of
+    return (F.col("kind") == "namesrv") & contains_any(_CAME, *_WENT)
 
 
 def parse(lines: DataFrame) -> DataFrame:
     """One row a line: whether a broker ``came`` (else it went), and its address."""
     return lines.where(wanted()).select(
-        "deployment",
-        "node",
-        "file",
-        "line",
-        "wall_us",
-        F.col("text").contains(_CAME[0]).alias("came"),
-        F.regexp_extract("text", r"(\d+\.\d+\.\d+\.\d+:\d+)", 1).alias("broker_address"),
+        *PLACE,
+        F.col("text").contains(_CAME).alias("came"),
+        address().alias("broker_address"),
     )

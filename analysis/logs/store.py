@@ -10,6 +10,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.logs.lines import PLACE
+
 _SLOW = " in lock cost time(ms)="
 _DISTRIBUTION = "[PAGECACHERT]"
 
@@ -23,12 +25,8 @@ def wanted() -> Column:
 def parse(lines: DataFrame) -> DataFrame:
     """One row for each append that was logged as slow, with ``in_lock_ms``."""
     return lines.where(F.col("text").contains(_SLOW)).select(
-        "deployment",
-        "node",
-        "file",
+        *PLACE,
         "name",
-        "line",
-        "wall_us",
         "resolution_us",
         F.regexp_extract("text", r"in lock cost time\(ms\)=(\d+)", 1).try_cast("double").alias("in_lock_ms"),
     )

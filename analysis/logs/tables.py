@@ -62,7 +62,7 @@ def load_logs(spark: SparkSession, run: RunDirectory) -> LogTables:
 def _with_unknown_wordings(
     counts: Sequence[FileCount], lock_lines: DataFrame, kept: DataFrame
 ) -> tuple[FileCount, ...]:
-    """A lock line whose wording no release is known for is unmatched as well: a new release may have changed it."""
+    """A lock line in a wording of no known release is unmatched as well: a new release may have changed it."""
     unknown = (
         lock_lines.where(F.col("happened").isNull())
         .select("file", "line")

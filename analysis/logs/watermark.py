@@ -8,6 +8,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.logs.lines import PLACE
+
 _SEND = "[WATERMARK] Send Queue Size: "
 _IDLE = "[WATERMARK] Send Queue Size: 0 SlowTimeMills: 0"
 
@@ -21,11 +23,7 @@ def wanted() -> Column:
 def parse(lines: DataFrame) -> DataFrame:
     """One row a second: the send queue's ``size`` and the age of its head in milliseconds."""
     return lines.where(wanted()).select(
-        "deployment",
-        "node",
-        "file",
-        "line",
-        "wall_us",
+        *PLACE,
         F.regexp_extract("text", r"Queue Size: (\d+)", 1).try_cast("long").alias("size"),
         F.regexp_extract("text", r"SlowTimeMills: (\d+)", 1).try_cast("long").alias("head_age_ms"),
     )

@@ -48,7 +48,7 @@ SHARE_OFF_MAX = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Stall:
-    """What the form is given: milliseconds, sends a second, and the number of send threads."""
+    """What the model is given: milliseconds, sends per second, and the number of send threads."""
 
     stall_ms: float
     rate_hz: float
@@ -77,7 +77,7 @@ class ScoredCount:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Every cell's rows, and the trials that were left out with the reason."""
+    """The rows of every cell, and the trials that were left out with the reason."""
 
     rows: tuple[ScoredCount, ...]
     left_out: tuple[str, ...]
@@ -98,7 +98,7 @@ class Score:
 
 
 def predict(stall: Stall) -> dict[str, float]:
-    """Requests by keyword."""
+    """Refused requests by keyword."""
     per_ms = stall.rate_hz / 1000
     is_busy = stall.stall_ms > stall.busy_ms
     counted_ms = min(stall.stall_ms, stall.busy_ms)
@@ -184,7 +184,7 @@ def _rows(
 
 
 def _setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
-    """What the broker was told last, else what it was started with (the scenario's wins over the user's), else its default."""
+    """The value that the broker was told last, else the one that it was started with, else its default."""
     deployment = run.deployment(trial.deployment)
     told = trial.live_conf.get(name) or (deployment.started_conf.get(name) if deployment else None)
     return float(told) if told else default

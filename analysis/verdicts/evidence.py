@@ -28,7 +28,7 @@ class Doubt:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialValidity:
-    """A trial counts when there is no doubt. ``notes`` say what of it could not be judged although it counts."""
+    """A trial counts when nothing excludes it. ``notes`` say what could not be judged in a trial that counts."""
 
     trial: str
     doubts: tuple[Doubt, ...] = ()
@@ -79,13 +79,13 @@ class Evidence:
         return known is not None and known.valid
 
     def ways(self, incident: str, release: str) -> tuple[str, ...]:
-        """The ways of injection that the trials of an incident were made in, in their order; one, empty, without any."""
+        """The ways of injection of an incident's trials, in their order; one empty way where there are none."""
         made = [trial.way for trial in self.run.trials if (trial.incident, trial.release) == (incident, release)]
         return tuple(dict.fromkeys(made)) or ("",)
 
 
 def without_evidence(found: Finding) -> Finding:
-    """The same finding when none of its lines could be read: never green, never red."""
+    """The same finding when none of its lines could be read: undecided."""
     if found.verdict is VerdictKind.UNDECIDED:
         return replace(found, evidence=())
     return replace(found, verdict=VerdictKind.UNDECIDED, reason=str(Reason.MISSING_EVIDENCE), evidence=())

@@ -99,7 +99,7 @@ def _abscissa(on: ClaimEvidence, item: Observation, quantity: Quantity) -> float
 
 
 def _seed(on: ClaimEvidence, name: str) -> int:
-    """Of the run's seed, and different for each part, so that parts do not share their luck."""
+    """The run's seed, different for each part, so that parts do not share their luck."""
     return (on.evidence.run.manifest.seed << 32) + zlib.crc32(f"{on.claim.id} {name} {on.release}".encode())
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.delivery.order import place_of
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -17,14 +18,14 @@ def observe(inputs: Inputs) -> DataFrame:
     drained = inputs.trials.where("drained").select("trial", "deployment")
     queues = inputs.consumption.queues.join(drained, "trial")
     count = F.col("consumptions") - F.col("different_offsets")
-    shown = (count > 0) & F.col("not_ahead_line").isNotNull()
+    file, line = place_of(count)
     return observations(
         queues,
         Value(
             measure="duplicate_count",
             value=count,
-            file=F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
-            line=F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
+            file=file,
+            line=line,
             operation=F.concat(
                 queue_words(),
                 F.lit(": "),

@@ -36,29 +36,23 @@ def observe(inputs: Inputs) -> DataFrame:
     return together(_queues(accepted), _computed(inputs, accepted), _order(inputs, sends), _unsent(sends))
 
 
+def _value(measure: str, value: Column, words: Column) -> Value:
+    return Value(measure=measure, value=value, params={"send": F.col("send")}, operation=words)
+
+
 def _queues(accepted: DataFrame) -> DataFrame:
     keys = accepted.groupBy("trial", "deployment", "send", "key").agg(
         F.countDistinct("broker", "queue").alias("queues"),
         F.count("*").alias("sends"),
         F.max("file").alias("file"),
-        F.max("n").alias("line"),
+        F.max("n").alias("n"),
     )
     words = F.concat(F.col("key"), F.lit(": "), F.col("sends"), F.lit(" sends in "), F.col("queues"), F.lit(" queues"))
-    return observations(
-        keys,
-        Value(
-            measure="queues_of_key_count",
-            value=F.col("queues"),
-            params={"send": F.col("send")},
-            file=F.col("file"),
-            line=F.col("line"),
-            operation=words,
-        ),
-    )
+    return observations(keys, _value("queues_of_key_count", F.col("queues"), words))
 
 
 def _computed(inputs: Inputs, accepted: DataFrame) -> DataFrame:
-    """Before the fault: whether a key lies where abs(hash % 24) of the sorted list says, and where index 20 is."""
+    """Before the fault: whether a key lies in the queue that abs(hash % 24) names, and where index 20 is."""
     hashes = frame_of(inputs.spark, [{"key": f"k{i}", "hash": java_hash(f"k{i}")} for i in range(_KEYS_MAX)], _HASHES)
     index = F.abs(F.col("hash") % (QUEUES_PER_BROKER * BROKERS))
     broker = F.ascii(F.substring_index("broker", "-", -1)) - ord("a")
@@ -73,27 +67,17 @@ def _computed(inputs: Inputs, accepted: DataFrame) -> DataFrame:
             F.max("queue").alias("queue"),
             F.max("broker_number").alias("broker_number"),
             F.max("file").alias("file"),
-            F.max("n").alias("line"),
+            F.max("n").alias("n"),
         )
     )
     words = F.concat(F.col("key"), F.lit(" has index "), F.col("index"))
 
-    def value(measure: str, value: Column) -> Value:
-        return Value(
-            measure=measure,
-            value=value,
-            params={"send": F.col("send")},
-            file=F.col("file"),
-            line=F.col("line"),
-            operation=words,
-        )
-
     example = F.col("index") == INDEX
     return observations(
         keys,
-        value("key_in_computed_queue", F.col("computed")),
-        value("queue_of_index_20", F.when(example, F.col("queue"))),
-        value("broker_of_index_20", F.when(example, F.col("broker_number"))),
+        _value("key_in_computed_queue", F.col("computed"), words),
+        _value("queue_of_index_20", F.when(example, F.col("queue")), words),
+        _value("broker_of_index_20", F.when(example, F.col("broker_number")), words),
     )
 
 
@@ -123,41 +107,23 @@ def _order(inputs: Inputs, sends: DataFrame) -> DataFrame:
         .agg(
             F.count(F.when(late, 1)).alias("late"),
             F.coalesce(F.min_by("file", F.when(late, F.col("n"))), F.max("file")).alias("file"),
-            F.coalesce(F.min(F.when(late, F.col("n"))), F.max("n")).alias("line"),
+            F.coalesce(F.min(F.when(late, F.col("n"))), F.max("n")).alias("n"),
         )
     )
-    return observations(
-        keys,
-        Value(
-            measure="key_out_of_order_count",
-            value=F.col("late"),
-            params={"send": F.col("send")},
-            file=F.col("file"),
-            line=F.col("line"),
-            operation=F.concat(F.col("key"), F.lit(": "), F.col("late"), F.lit(" messages after a later one")),
-        ),
-    )
+    words = F.concat(F.col("key"), F.lit(": "), F.col("late"), F.lit(" messages after a later one"))
+    return observations(keys, _value("key_out_of_order_count", F.col("late"), words))
 
 
 def _unsent(sends: DataFrame) -> DataFrame:
-    """Of each key's sends from the fault on, the share that was not accepted."""
+    """The share of a key's sends from the fault on that was not accepted."""
     keys = (
         sends.where("started_ns >= fault_ns")
         .groupBy("trial", "deployment", "send", "key")
         .agg(
             F.avg((F.col("outcome") != "ok").cast("double")).alias("share"),
             F.coalesce(F.min_by("file", F.when(F.col("outcome") != "ok", F.col("n"))), F.max("file")).alias("file"),
-            F.coalesce(F.min(F.when(F.col("outcome") != "ok", F.col("n"))), F.max("n")).alias("line"),
+            F.coalesce(F.min(F.when(F.col("outcome") != "ok", F.col("n"))), F.max("n")).alias("n"),
         )
     )
-    return observations(
-        keys,
-        Value(
-            measure="unsent_share",
-            value=F.col("share"),
-            params={"send": F.col("send")},
-            file=F.col("file"),
-            line=F.col("line"),
-            operation=F.concat(F.col("key"), F.lit(": share of its sends that was not accepted")),
-        ),
-    )
+    words = F.concat(F.col("key"), F.lit(": share of its sends that was not accepted"))
+    return observations(keys, _value("unsent_share", F.col("share"), words))

@@ -1,8 +1,8 @@
 """Keys: every key's messages lie in one queue, without which nothing orders them.
 
-Judged for loads that send by key, where their messages were sent to as clients tell it, and where consumers found them:
-some clients name no queue. A key that moved was sent while the route was another one: a selector counts the queues that
-it sees, and sees fewer once a broker is gone.
+Loads that send by key are judged by the queues that clients name for their sends and by those that consumers found the
+messages in, since some clients name no queue. A key moves when the route changes: a selector counts the queues that it
+sees, and it sees fewer once a broker is gone.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Loss: messages that the broker acknowledged and that a group never consumed.
 
-Judged only where it can be: the drain was complete, and the broker's own counts of the queue were read after it. Of the
-acknowledged sends (failed and unknown ones promise nothing) these are lost to a group:
+A queue is judged where the drain was complete and the broker's own counts were read after it. Failed and unknown sends
+promise nothing. Of the acknowledged ones two kinds are lost to a group:
 
-- the message lies in the store (its offset is not below the queue's smallest and below its largest), something at or
-  above its offset was consumed by the group or the group's offset at the broker is beyond it, and it itself was not;
-- the message lies at or above the largest offset that the store has: acknowledged and absent.
+- The message lies in the store (its offset is neither below the queue's smallest nor at its largest), and the group did not
+  consume it. The group did come that far: it consumed something at or above the offset, or its committed offset is beyond.
+- The message lies at or above the largest offset that the store has: it was acknowledged and is absent.
 
-An offset below the smallest has expired, and nothing can be said of it.
+An offset below the smallest has expired, so nothing can be said of it.
 """
 
 from __future__ import annotations

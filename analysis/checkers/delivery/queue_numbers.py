@@ -1,9 +1,9 @@
 """Numbers of write and read queues: where messages go, who is given which queue, and what nobody is given.
 
-All is counted up to the end of the hold, before the numbers are mended, except where ``moment`` says "end". A stranded
-message lies in a queue that no member is given: its number is not below the read queues of the topic at that moment,
-and the group has not committed it. A backlog in a queue that is consumed is none. At the end, when the numbers have been
-mended and nothing is sent any more, what counts is what is left in the queues that nobody read before.
+Counts end with the hold, before the numbers are mended, unless ``moment`` says "end". A stranded message lies in a queue
+that no member is given: the queue's number is not below the topic's read queues at that moment, and the group has not
+committed the message. A backlog in a queue that is consumed is not stranded. At the end the numbers are mended and nothing
+is sent any more; then what counts is what is left in the queues that nobody read before.
 """
 
 from __future__ import annotations
@@ -123,7 +123,10 @@ def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
 
 
 def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
-    """By group and moment. Mended numbers alone would leave no queue in which anything could be stranded at the end."""
+    """Stranded messages by group and moment.
+
+    At the end the mended numbers have no unread queue, so the queues that were unread in the hold are taken.
+    """
     left = F.col("max_offset") - F.coalesce("consumer_offset", "min_offset")
     beyond = F.col("queue") >= F.least("read_queues", F.coalesce("read_queues_held", "read_queues"))
     held = shapes.where("moment = 'held'").select(

@@ -66,8 +66,6 @@ def _attempts(consumed: DataFrame) -> DataFrame:
         Value(
             measure="consumption_count",
             value=F.col("attempts"),
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.concat(F.lit("message "), F.col("seq"), F.lit(": its last consumption")),
         ),
     )
@@ -84,24 +82,21 @@ def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
     # An ordered consumer retries by itself, from the topic's own queue, and not through a retry topic.
     through_topic = F.col("topic").startswith(RETRY_PREFIX)
     words = F.concat(F.lit("message "), F.col("seq"), F.lit(", retry "), F.col("retry"))
-    place = {"file": F.col("file"), "line": F.col("n"), "operation": words}
     late = F.when(through_topic, F.col("after_s") - F.col("delay_s"))
     return observations(
         table,
-        Value(measure="retry_late_s", value=late, params={"retry": F.col("retry")}, **place),
+        Value(measure="retry_late_s", value=late, params={"retry": F.col("retry")}, operation=words),
     )
 
 
 def _others(consumed: DataFrame) -> DataFrame:
-    """Messages that do not fail, in trials in which some do or none does."""
+    """Messages that do not fail, whether others of the trial fail or not."""
     succeeded = consumed.where("outcome = 'ok'")
     return observations(
         succeeded,
         Value(
             measure="other_delay_s",
             value=(F.col("started_ns") - F.col("intended_ns")) / _SECOND_NS,
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.concat(F.lit("message "), F.col("seq")),
         ),
     )

@@ -1,10 +1,12 @@
 """Stored: what became of sends in the broker's own store, for loads without consumers.
 
-``lost_count`` are messages that were acknowledged and lie at or above the largest offset that the queue has at the end:
-acknowledged and absent; ``lost_on_slave_count`` is the same by what a slave had while its master was down.
-``refused_for_good_count`` are sends that ended with a refusal; ``refused_stored_count`` is how
-many messages more the queues took than were acknowledged, up to that number, so that a refused send is never taken for a
-stored one on its word alone. Judged where the trial's drain was complete and the store was read before and after.
+- ``lost_count``: messages that were acknowledged and lie at or above the largest offset that the queue has at the end.
+- ``lost_on_slave_count``: the same by what a slave had while its master was down.
+- ``refused_for_good_count``: sends that ended with a refusal.
+- ``refused_stored_count``: how many messages more the queues took than were acknowledged, at most the refused ones. A
+  refused send is thus never taken for a stored one on its word alone.
+
+Trials are judged whose drain was complete and whose store was read before and after.
 """
 
 from __future__ import annotations

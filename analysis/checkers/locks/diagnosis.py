@@ -1,9 +1,9 @@
-"""Why a queue stands still, told from what is to be seen: a lock that is held, a listener at work, a process that stops.
+"""Why a queue stands still: a lock that is held, a listener at work, or a process that stops.
 
-For each queue of an owner at the fault, in this order: the owner's *listener* is at work when its last consumption takes
-5 s and more; the owner's *process* stood still when its own count of threads, which it writes every second, pauses for
-5 s and more and then goes on; a *lock* is held when the successor's requests for it were refused. What none of these
-explains stays unexplained. ``diagnosed_right`` compares with what was done to the owners.
+Each queue that an owner had at the fault is asked in this order. The owner's *listener* is at work when its last
+consumption takes 5 s and more. The owner's *process* stood still when its own count of threads, which it writes every
+second, pauses for 5 s and more and then goes on. A *lock* is held when the successor's requests for it were refused. A queue
+that none of these explains stays unexplained. ``diagnosed_right`` compares with what was done to the owners.
 """
 
 from __future__ import annotations

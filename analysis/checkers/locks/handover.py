@@ -1,7 +1,7 @@
 """Hand-over: how long the queues of a group's owner wait for the successor, and how late messages come meanwhile.
 
-Counted from the moment just before the owners are killed or shut down, for every queue that the owner had consumed from
-in the 5 s before. A queue that the successor does not reach by the end of the trial is censored there.
+Time counts from just before the owners are killed or shut down, for every queue that the owner consumed from in the 5 s
+before. A queue that the successor does not reach by the end of the trial is censored there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _delayed_in_ten_seconds(queues: DataFrame) -> DataFrame:
-    """Of the messages that were due in the 10 s after the fault, those of all of a group's queues that were 1 s late."""
+    """By group: messages that were due in the 10 s after the fault and came 1 s late or later."""
     groups = queues.groupBy("trial", "deployment", "group", "fault_line").agg(F.sum("late_in_10s").alias("late"))
     return observations(
         groups,

@@ -1,7 +1,7 @@
-"""What ordered locks cost a broker: requests a second, and what it logs while a member waits.
+"""What ordered locks cost a broker: requests per second, and bytes logged while a member waits.
 
-``phase`` is "steady" for the 15 s before the fault and "waiting" from the fault to the end of the hold. Requests are those
-of all members of a group to all brokers; lines are those of the lock manager about the group.
+``phase`` is "steady" for the 15 s before the fault and "waiting" from the fault to the end of the hold. All requests of a
+group's members to all brokers count, and all lines of the lock managers about the group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEADY_NS = 15_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """Both for each group of a trial whose owners end; a group without a request or a line has none."""
+    """Both measures by group and phase, where owners end. A group without a request or a line has none."""
     windows = _windows(inputs)
     return together(_requests(inputs, windows), _logged(inputs, windows))
 
@@ -47,7 +47,7 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
         .join(windows, "trial")
         .where("started_ns BETWEEN from_ns AND to_ns")
         .groupBy("trial", "deployment", "group", "phase", "from_ns", "to_ns")
-        .agg(F.count("*").alias("count"), F.min("file").alias("file"), F.min("n").alias("line"))
+        .agg(F.count("*").alias("count"), F.min("file").alias("file"), F.min("n").alias("n"))
     )
     return observations(
         counted,
@@ -55,8 +55,6 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
             measure="lock_requests_per_s",
             value=F.col("count") / _seconds(),
             params={"phase": F.col("phase")},
-            file=F.col("file"),
-            line=F.col("line"),
             operation=F.concat(F.col("group"), F.lit(": "), F.col("count"), F.lit(" lock requests")),
         ),
     )

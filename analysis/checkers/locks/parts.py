@@ -1,14 +1,18 @@
 """What a hand-over's delay is made of: six parts, each from two stamps of its own, and how much they leave unexplained.
 
-In their order: the *lock* that the owner left lives on (the fault to its expiry, or to its unlocking); the successor
-*asks again* (expiry to the start of the request that is granted); the *request* itself; the client *marks* its process
-queue as locked (from when the new process queue is seen to when its flag is); the *pull* is sent (flag to the first pull
-request); the *delivery* (pull to the first consumption). No part is what the others leave over: ``handover_gap_s`` is the
-difference between their sum and the delay (what lies between an answer and the process queue that is made of it, and how
-late a flag was seen), and the whole delay where a stamp is missing.
+- *lock*: the lock that the owner left lives on, from the fault to its expiry or unlocking.
+- *asking*: the successor asks again, from the expiry to the start of the request that is granted.
+- *request*: that request itself.
+- *marking*: the client marks its process queue as locked, from when the new process queue is seen to when its flag is.
+- *pull*: from the flag to the first pull request.
+- *delivery*: from the pull to the first consumption.
 
-When a lock expires is the one moment that nobody records: it is the end of the owner's last granted request and the
-broker's lockMaxLiveTime (org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, 60 s unless set by -D).
+No part is what the others leave over. ``handover_gap_s`` is the difference between their sum and the delay: the time
+between an answer and the process queue that is made of it, and how late a flag was seen. Where a stamp is missing it is the
+whole delay.
+
+Nobody records when a lock expires. It is computed: the end of the owner's last granted request and the broker's
+lockMaxLiveTime (org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager, 60 s unless set by -D).
 """
 
 from __future__ import annotations
@@ -128,7 +132,7 @@ def _flags(inputs: Inputs, trials: DataFrame, event: str) -> DataFrame:
 
 
 def _pulls(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """When the successor began to pull: the first request after each lock that its rebalance got is recorded."""
+    """When the successor began to pull: the history has the first pull after each lock that a rebalance got."""
     pulls = inputs.records.lock_requests.where((F.col("code") == PULL_MESSAGE) & (F.col("process") == SUCCESSOR))
     return _stamps(pulls.select("*", F.explode("asked").alias("lock_queue")), trials, "started_ns", "pulled_at_ns")
 

@@ -1,8 +1,8 @@
 """Owners that stood still: whether another member got one of their queues meanwhile.
 
-A queue is lost when its lock is granted to another member, which is when the owner's next renewal will be refused, or
-when another member consumes from it. A client may begin to consume long after it was granted the lock: one of 4.6.0 does
-so when its own lock timer has told it once more (``handover_part_s``, the part "marking").
+A queue is lost when another member is granted its lock, since the owner's next renewal is then refused, or when another
+member consumes from it. A client may begin to consume long after it was granted the lock: one of 4.6.0 waits until its own
+lock timer has told it once more (``handover_part_s``, the part "marking").
 """
 
 from __future__ import annotations
@@ -33,15 +33,13 @@ def observe(inputs: Inputs) -> DataFrame:
         F.coalesce(
             F.min_by(F.when(granted, F.col("granted_line")).otherwise(F.col("taken_line")), lost_ns),
             F.min("owned_line"),
-        ).alias("line"),
+        ).alias("n"),
     )
     return observations(
         owners,
         Value(
             measure="taken_while_paused",
             value=(F.col("taken") > 0).cast("int"),
-            file=F.col("file"),
-            line=F.col("line"),
             operation=F.concat(F.lit("group "), F.col("group"), F.lit(": "), F.col("taken"), F.lit(" queues taken")),
         ),
     )

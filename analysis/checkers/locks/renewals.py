@@ -41,8 +41,6 @@ def _renewals(inputs: Inputs) -> DataFrame:
         Value(
             measure="renewal_period_s",
             value=(F.col("started_ns") - F.col("before_ns")) / _SECOND_NS,
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.concat(F.lit("lock request of "), F.col("instance"), F.lit(" to "), F.col("address")),
         ),
     )

@@ -39,8 +39,7 @@ def of_one_queue() -> Column:
 
 
 def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """For each queue (``LOCKED_QUEUE``): the owner's last renewal before the fault and its unlocking after it, the
-    successor's requests.
+    """What was asked about each queue (``LOCKED_QUEUE``): the owner's last renewal and its unlocking, the successor's requests.
 
     A request without an answer was neither granted nor refused.
     """

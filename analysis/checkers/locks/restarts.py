@@ -1,7 +1,7 @@
 """A broker that was restarted: whom it grants locks, and how long the queues of owners stand still.
 
-``queue`` tells an owner's queues apart: "given away" is the one whose lock a stranger was granted after the restart,
-"restarted" any other one of that broker, and "other" those of brokers that stayed.
+``queue`` is "given away" for the queue whose lock an outsider was granted after the restart, "restarted" for another one of
+that broker, and "other" for those of brokers that stayed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """What strangers were granted; by queue the hand-over where owners were killed, and the longest delay of a message."""
+    """What outsiders were granted; by queue the longest delay of a message, and where owners were killed the hand-over."""
     trials = inputs.trials.where(F.col("fault").isin(OWNERS_STAY, OWNERS_KILLED))
     asked = (
         inputs.records.events.where("type = 'lock_probe'")

@@ -29,7 +29,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _changed_queues(inputs: Inputs) -> DataFrame:
-    """The queues that the owner had at the fault, with every request about them folded to its first or last."""
+    """The queues that the owner had at the fault, with the requests about them and both client ids."""
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
     requests = requests_of_queues(inputs, trials)
     queues = owned_queues(inputs, trials).join(requests, list(LOCKED_QUEUE), "left")
@@ -37,7 +37,7 @@ def _changed_queues(inputs: Inputs) -> DataFrame:
 
 
 def _client_ids(inputs: Inputs) -> DataFrame:
-    """The last client id that the group's instance in each process told; it has one only once it has started."""
+    """The last client id of the group's instance in each process; an instance has one only once it has started."""
 
     def last(process: str) -> Column:
         return F.max_by("client_id", F.when(F.col("process") == process, F.col("at_ns")))
@@ -49,7 +49,7 @@ def _client_ids(inputs: Inputs) -> DataFrame:
 
 
 def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
-    """How many lines each log file has about each queue: of the successor's waiting, and of the owner's unlocking."""
+    """Log lines about each queue, by file: that the successor waits, and that the owner unlocked it."""
     happened = F.col("happened")
     lines = inputs.logs.lock_lines.where(happened.isin(lock.WAITING, lock.UNLOCKED)).select(
         *_LOGGED_QUEUE,
@@ -88,7 +88,7 @@ def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
 
 
 def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
-    """One row a queue, with what lock.log says of its waiting, and any file of its unlocking."""
+    """One row for each queue: its take-over, the lines of lock.log about its waiting, those of any file about unlocking."""
     waiting = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") == _LOCK_LOG)).select(
         *LOCKED_QUEUE,
         F.col("lines").alias("waiting_lines"),
@@ -167,7 +167,7 @@ def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
-    """How many lines there are about each queue's first lock, and about its take-over from the owner by the successor."""
+    """Log lines about each queue's first lock, and about its take-over from the owner by the successor."""
     happened = F.col("happened")
     lines = inputs.logs.lock_lines.where(happened.isin(lock.FIRST, lock.EXPIRED)).select(
         *_LOGGED_QUEUE, "file", "line", "happened", "client", "holder"

@@ -1,7 +1,7 @@
-"""What is to be seen while a successor waits: how long the broker logs it, what its threads do, and what stops them.
+"""What can be seen while a successor waits: how long the broker logs it, what its threads do, and what stops them.
 
-The lines are those of the lock manager that a queue is locked by another client, in whatever file they are. Threads are
-the consuming threads of the successors' process, counted once a second; its stops are from its own log of collections
+The log lines are those of the lock manager that another client has the queue locked, in any file. The threads are the
+consuming threads of the successors' process, counted once a second. Stops come from that process's own log of collections
 and safepoints.
 """
 
@@ -25,7 +25,7 @@ from analysis.logs import lock
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """The share of each queue's wait between its first and last line; of the trial's threads and stops, a value each."""
+    """By queue the share of its wait between the first and the last line; by trial one value of each count and stop."""
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
     return together(_logged(inputs, trials), _parked(inputs, trials), _stopped(inputs, trials))
 
@@ -61,7 +61,7 @@ def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
 
 
 def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """While the hold lasts; a process that has no consuming threads yet says nothing."""
+    """Counts during the hold. A process without consuming threads says nothing yet."""
     counts = (
         inputs.records.threads.where(F.col("process") == SUCCESSOR)
         .where("parked + busy > 0")
@@ -73,8 +73,6 @@ def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
         Value(
             measure="parked_share",
             value=F.col("parked") / (F.col("parked") + F.col("busy")),
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.concat(F.col("parked"), F.lit(" consuming threads parked, "), F.col("busy"), F.lit(" not")),
         ),
     )

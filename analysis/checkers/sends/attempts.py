@@ -24,7 +24,6 @@ def observe(inputs: Inputs) -> DataFrame:
     trials = inputs.trials.where("NOT grouped AND sends > 0")
     attempts = inputs.records.attempts.groupBy("trial", "seq").agg(
         F.count("*").alias("attempts"),
-        F.min_by("address", "at_ns").alias("first_address"),
         F.collect_set("address").alias("addresses"),
     )
     sends = (
@@ -100,16 +99,12 @@ def _each(tried: DataFrame, met: DataFrame) -> DataFrame:
             measure="attempts",
             value=F.col("attempts"),
             params=params,
-            file=F.col("file"),
-            line=F.col("n"),
             operation=operation,
         ),
         Value(
             measure="ok_after_ms",
             value=F.when(F.col("outcome") == "ok", after_ms),
             params=params,
-            file=F.col("file"),
-            line=F.col("n"),
             operation=operation,
         ),
     )
@@ -129,8 +124,6 @@ def _failed(tried: DataFrame) -> DataFrame:
         Value(
             measure="failed_share",
             value=F.col("share"),
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.concat(F.lit("of "), F.col("sends"), F.lit(" sends around the fault")),
         ),
     )

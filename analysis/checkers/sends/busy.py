@@ -82,14 +82,14 @@ def keyword_of(remark: str) -> Column:
 
 
 def in_window() -> Column:
-    """Whether a send was due around the trial's stall; from the fault to the end of the hold when no append stalled."""
+    """Whether a send was due around the trial's stall, or in the hold when no append stalled."""
     from_ns = F.coalesce(F.col("append_entry_ns") - _BEFORE_NS, F.col("fault_ns"), F.col("hold_from_ns"))
     to_ns = F.coalesce(F.col("append_exit_ns") + _AFTER_NS, F.col("hold_to_ns"))
     return F.col("intended_ns").between(from_ns, to_ns)
 
 
 def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
-    """Every label in every trial that has sends; zero is a count, the other measures need a refusal."""
+    """Every keyword in every trial that has sends. Zero is a count; the other measures need a refusal."""
     labels = F.explode(F.array(*[F.lit(word) for word in (*BUSY_KEYWORDS, _PAGE_CACHE_LABEL, ANY_LABEL)]))
     after_ms = F.when(F.col("after_ms") >= 0, F.col("after_ms"))
     counted = (
@@ -120,8 +120,6 @@ def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
             measure="first_rejected_after_ms",
             value=F.col("first_after_ms"),
             params={"keyword": label},
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.lit("the first refusal after the stall began"),
         ),
         Value(
@@ -142,7 +140,7 @@ def _labels() -> Column:
 
 
 def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
-    """The largest number of refusals that came back within any one second, and the first one's excess."""
+    """The most refusals within any one second, and the excess of the first one."""
     one_second = Window.partitionBy("trial").orderBy("finished_ns").rangeBetween(-(_SECOND_NS - 1), 0)
     over_at = F.when(F.col("over_ms").isNotNull(), F.col("finished_ns"))
     crowded = (
@@ -186,8 +184,8 @@ def _rates(inputs: Inputs) -> DataFrame:
 def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
     """The size that a refusal names, less the requests that came while the refused one waited.
 
-    Those are what is behind it. The size read after its removal has half a request less than that on average (the
-    last one came up to a whole interval ago), read before it has half a request more.
+    Those requests stand behind it. The last of them came up to one interval ago. A size that is read after the removal therefore
+    has half a request less than them on average, one that is read before has half a request more.
     """
     behind = F.col("period_ms") * F.col("per_ms")
     by_trial = (
@@ -201,8 +199,6 @@ def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
         Value(
             measure="size_over_arrivals",
             value=F.col("excess"),
-            file=F.col("file"),
-            line=F.col("n"),
             operation=F.lit("the size that its refusals name, less the requests behind them, on average"),
         ),
     )
@@ -223,8 +219,6 @@ def _each(refused: DataFrame) -> DataFrame:
                 measure=measure,
                 value=F.col(column),
                 params=keyword,
-                file=F.col("file"),
-                line=F.col("n"),
                 operation=F.concat(F.lit("send "), F.col("seq"), F.lit(" refused")),
             )
             for measure, column in values.items()

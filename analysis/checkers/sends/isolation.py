@@ -1,6 +1,6 @@
 """Isolation: how long requests of other kinds waited while the send pool was jammed.
 
-One request at a time of each kind, so that the longest of a trial is the longest wait in that kind's own pool. Those
+There is one request of each kind at a time, so the longest of a trial is the longest wait in that kind's own pool. Requests
 count that were under way at any moment of the stalled append, or of the hold in a trial without one.
 """
 

@@ -16,7 +16,7 @@ LATE_S = 30.0
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """By trial the share of sends that failed in the hold; by producer the notice of a new queue; what consumers saw."""
+    """By trial the failed sends and what consumers saw; by producer the time until it uses a new queue."""
     of_routes = inputs.trials.where(F.col("incident").isin(*INCIDENTS))
     windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "end_ns")
     sends = inputs.records.sends.join(windows, "trial")
@@ -50,7 +50,7 @@ def _failed(sends: DataFrame) -> DataFrame:
 
 
 def _noticed(sends: DataFrame) -> DataFrame:
-    """Only where the topic gets more queues; one that a producer has not used by the end of the hold is censored."""
+    """Only where the topic gets more queues. A producer that has used none of them by the end of the hold is censored."""
     changed = sends.where("fault = 'more-queues' AND outcome = 'ok'")
     before = changed.where("started_ns < fault_ns").groupBy("trial").agg(F.max("queue").alias("queue_max"))
     new = F.when((F.col("started_ns") > F.col("fault_ns")) & (F.col("queue") > F.col("queue_max")), F.col("started_ns"))
@@ -80,7 +80,7 @@ def _noticed(sends: DataFrame) -> DataFrame:
 
 
 def _consumed(consumptions: DataFrame) -> DataFrame:
-    """Messages that were consumed more than once, or so late that their queue was nobody's; both sent after the fault."""
+    """Messages sent in the hold that were consumed more than once, or so late that nobody had their queue."""
     sent_in = F.col("intended_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))
     by_message = (
         consumptions.where(sent_in)

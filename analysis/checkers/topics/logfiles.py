@@ -1,6 +1,6 @@
 """Log files: which of the files that articles name exist on a broker, and which one has the lock manager's lines.
 
-True of a deployment, not of one trial: the observations carry no trial, and count for every arm whose trials ran there.
+This holds for a deployment, not for one trial: the observations carry no trial and count for every arm that ran there.
 Claims about files are judged where the release's own stock logging was on.
 """
 
@@ -62,7 +62,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _places(run: RunDirectory) -> list[dict[str, object]]:
-    """A file that is not there is shown by the deployment's own record, an empty one as well."""
+    """A file that is empty or not there is shown by the deployment's own record."""
     rows: list[dict[str, object]] = []
     for deployment in run.deployments:
         record = f"deployments/{deployment.deployment}/deployment.json"

@@ -1,7 +1,7 @@
-"""Readings: numbers that the harness read off a broker or its release's code, and what the append's rule counted.
+"""Readings: numbers that the harness read off a broker, its release's code or the rule inside the append.
 
-Each is a measure of its own name, with the moment (before the fault or after it) as its parameter. Page faults are read
-as totals of the threads that append; what is judged is how many came with each message that was acknowledged meanwhile.
+Each is a measure of its own name, with the moment (before the fault or after it) as its parameter. Page faults are read as
+totals of the appending threads; what is judged is how many came with each message that was acknowledged meanwhile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _plain(read: DataFrame) -> DataFrame:
 
 
 def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
-    """The growth of the faults over the acknowledged sends between the two readings."""
+    """Page faults between the two readings, and how many there were for each acknowledged send."""
     at_before, at_after = (
         F.when(F.col("moment") == "before", F.col("at_ns")),
         F.when(F.col("moment") == "after", F.col("at_ns")),

@@ -1,6 +1,6 @@
 """What logs say of a registration that is too long: the name server names the frame, the broker only that it failed.
 
-True of a deployment; incidents of this kind have one trial in each.
+This holds for a deployment; incidents of this kind have one trial in each.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
 
 
 def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
-    """Registrations that a broker calls done, by the wording of 4.x: while it was refused, and after it was mended."""
+    """Registrations that a broker calls done in the words of 4.x, while it was refused and after that was mended."""
     refused = inputs.logs.registrations_refused.groupBy("deployment").agg(F.min("wall_us").alias("refused_us"))
     wall = F.col("wall_minus_mono_us")
     windows = inputs.trials.select(

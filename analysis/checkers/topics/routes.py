@@ -62,7 +62,7 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _views(inputs: Inputs) -> DataFrame:
-    """Views with the time that each lasted within fault to end of the trial; the watch's first one is before the fault."""
+    """Views with the time that each lasted between the fault and the trial's end. The first is from before the fault."""
     windows = inputs.trials.select("trial", "deployment", "fault_ns", "hold_to_ns", "end_ns")
     by_server = Window.partitionBy("trial", "node").orderBy("at_ns")
     told = inputs.records.events.where("type = 'route'").select("trial", "node", "at_ns", "registered", "routed", "n")
@@ -76,7 +76,7 @@ def _views(inputs: Inputs) -> DataFrame:
 
 
 def _differing(inputs: Inputs, views: DataFrame) -> DataFrame:
-    """Per pair of name servers: how long both answered and did not say the same of the trial's topic and its brokers."""
+    """How long two name servers both answered and disagreed about the trial's topic or its brokers."""
     one = views.select("trial", "deployment", "node", "from_ns", "until_ns", "registered", "routed", "n")
     other = views.select(
         "trial",
