@@ -20,6 +20,8 @@ from typing import Any
 
 import pytest
 
+from tests.lib.samples import write_document
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
     "--headless",
@@ -167,9 +169,6 @@ def page_of(tmp_path: Path) -> Callable[[dict[str, Any]], Path]:
     from analysis.report.write import write_reports
 
     def render(document: dict[str, Any]) -> Path:
-        target = tmp_path / "run" / "analysis" / "report_data.json"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(json.dumps(document), encoding="utf-8")
-        return write_reports(tmp_path / "run").page
+        return write_reports(write_document(tmp_path / "run", document)).page
 
     return render

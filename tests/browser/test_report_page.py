@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.lib.samples import sample
+
 pytestmark = pytest.mark.browser
 
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 
 PageOf = Callable[[dict[str, Any]], Path]
 
@@ -22,7 +21,7 @@ HOSTILE = "</script><script>window.ran = 1</script><img src='http://127.0.0.1:9/
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return copy.deepcopy(SAMPLE)
+    return sample()
 
 
 def test_the_page_draws_its_plots_without_a_problem_and_asks_for_nothing(

@@ -11,26 +11,19 @@ from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
-from harness.releases.java import Java, find_java
+from harness.releases.java import Java
+from tests.lib.clusters import java, leases
 
 TEST_S_MAX = 900.0
+
+
+__all__ = ["java", "leases"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.cluster)
-
-
-@pytest.fixture(scope="session")
-def java() -> Java:
-    return find_java()
-
-
-@pytest.fixture(scope="session")
-def leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leases]:
-    with Leases.open(tmp_path_factory.mktemp("state")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session", params=["4.6.0", "5.3.3"])

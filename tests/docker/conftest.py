@@ -15,10 +15,14 @@ from harness.backends.docker.image import ensure_image
 from harness.backends.topologies import TOPOLOGIES
 from harness.errors import DockerError
 from harness.leases.leases import Leases
-from harness.releases.java import Java, find_java
+from harness.releases.java import Java
+from tests.lib.clusters import java, leases
 
 RELEASE = "4.6.0"
 TEST_S_MAX = 600.0
+
+
+__all__ = ["java", "leases"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,19 +40,8 @@ def engine() -> Engine:
 
 
 @pytest.fixture(scope="session")
-def java() -> Java:
-    return find_java()
-
-
-@pytest.fixture(scope="session")
 def docker(engine: Engine, java: Java) -> Docker:
     return Docker(engine=engine, compose=find_compose(), images={RELEASE: ensure_image(engine, RELEASE, java)})
-
-
-@pytest.fixture(scope="session")
-def leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leases]:
-    with Leases.open(tmp_path_factory.mktemp("state")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="session")

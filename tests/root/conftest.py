@@ -14,6 +14,9 @@ from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import tool
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings
+from tests.lib.clusters import java
+
+__all__ = ["java"]
 
 STORE_MB = 64
 

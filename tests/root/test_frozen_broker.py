@@ -20,16 +20,11 @@ from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall
-from harness.releases.java import Java, find_java
+from harness.releases.java import Java
 
 pytestmark = pytest.mark.cluster
 
 TOPIC, RATE_HZ, FREEZE_MS = "frozen", 200, 800
-
-
-@pytest.fixture(scope="module")
-def java() -> Java:
-    return find_java()
 
 
 @pytest.fixture(scope="module")

@@ -14,22 +14,18 @@ from analysis.ledger.markdown import BEGIN, END, ledger_table
 from analysis.ledger.update import rewrite_readme, update_ledger
 from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
-
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
+from tests.lib.samples import sample, write_document
 
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return copy.deepcopy(SAMPLE)
+    return sample()
 
 
 def make_run(folder: Path, document: dict[str, Any], **manifest: Any) -> Path:
     document = copy.deepcopy(document)
     document["manifest"].update(manifest)
-    target = folder / "analysis" / "report_data.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(document), encoding="utf-8")
-    return folder
+    return write_document(folder, document)
 
 
 def only(document: dict[str, Any], claim: str, release: str, **changes: Any) -> dict[str, Any]:

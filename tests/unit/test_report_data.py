@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ import pytest
 from analysis.verdicts.document import load_report_data
 from harness.errors import RunDirectoryError
 from harness.model.verdicts import VerdictKind
-
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
+from tests.lib.samples import sample
 
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return copy.deepcopy(SAMPLE)
+    return sample()
 
 
 def load(tmp_path: Path, document: object) -> Any:

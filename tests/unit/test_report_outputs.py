@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import json
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,31 +15,24 @@ from rich.console import Console
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table
 from analysis.report.write import exit_code, write_reports
-from analysis.verdicts.document import ReportData, load_report_data
+from analysis.verdicts.document import ReportData
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.files import replace_file
-
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
+from tests.lib.samples import loaded, sample
 
 Load = Callable[[dict[str, Any]], ReportData]
 
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return copy.deepcopy(SAMPLE)
+    return sample()
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    def loaded(document: dict[str, Any]) -> ReportData:
-        target = tmp_path / "analysis" / "report_data.json"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps(document), encoding="utf-8")
-        return load_report_data(tmp_path)
-
-    return loaded
+    return functools.partial(loaded, tmp_path)
 
 
 def finding_with(data: ReportData, **changes: Any) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -18,9 +18,9 @@ from analysis.report.claims import claim_views
 from analysis.report.heat_table import rejections
 from analysis.report.strips import strips
 from analysis.report.timeline import timeline
-from analysis.verdicts.document import ReportData, load_report_data
+from analysis.verdicts.document import ReportData
+from tests.lib.samples import loaded, sample
 
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 STALL, HANDOVER = "append-stall", "ordered-lock-handover"
 VOID = {"meta", "link", "img", "br", "hr", "input", "path", "circle"}
 
@@ -60,18 +60,12 @@ class Tree(HTMLParser):
 
 @pytest.fixture
 def document() -> dict[str, Any]:
-    return copy.deepcopy(SAMPLE)
+    return sample()
 
 
 @pytest.fixture
 def load(tmp_path: Path) -> Callable[[dict[str, Any]], ReportData]:
-    def loaded(document: dict[str, Any]) -> ReportData:
-        target = tmp_path / "analysis" / "report_data.json"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps(document), encoding="utf-8")
-        return load_report_data(tmp_path)
-
-    return loaded
+    return functools.partial(loaded, tmp_path)
 
 
 Load = Callable[[dict[str, Any]], ReportData]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from analysis.report.claims import claim_views
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines
 from analysis.report.ways import by_way
-from analysis.verdicts.document import ReportData, load_report_data
+from analysis.verdicts.document import ReportData
+from tests.lib.samples import loaded, sample
 
-SAMPLE = json.loads((Path(__file__).parents[1] / "data" / "report" / "report_data.json").read_text(encoding="utf-8"))
 STALL = "append-stall"
 
 
@@ -27,7 +26,7 @@ def both(tmp_path: Path) -> Callable[..., ReportData]:
     """The sample with every finding, trial and series of the stall once more, made by a freeze; some of it changed."""
 
     def made(**changes: Any) -> ReportData:
-        document = copy.deepcopy(SAMPLE)
+        document = sample()
         for kind in ("trials", "series", "distributions"):
             own = [item for item in document[kind] if item["incident"] == STALL]
             document[kind] += [{**copy.deepcopy(item), "way": "freeze"} for item in own]
@@ -40,9 +39,7 @@ def both(tmp_path: Path) -> Callable[..., ReportData]:
                 item.update(changes.get("finding", {}))
                 item["parts"][0].update(changes.get("part", {}))
         document["findings"] += frozen
-        (tmp_path / "analysis").mkdir()
-        (tmp_path / "analysis" / "report_data.json").write_text(json.dumps(document), encoding="utf-8")
-        return load_report_data(tmp_path)
+        return loaded(tmp_path, document)
 
     return made
 

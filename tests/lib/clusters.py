@@ -1,0 +1,22 @@
+"""What every folder with real clusters starts from. A conftest takes these fixtures by importing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from harness.leases.leases import Leases
+from harness.releases.java import Java, find_java
+
+
+@pytest.fixture(scope="session")
+def java() -> Java:
+    return find_java()
+
+
+@pytest.fixture(scope="session")
+def leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leases]:
+    """Leases of one state folder, whose processes end with the session at the latest."""
+    with Leases.open(tmp_path_factory.mktemp("state")) as opened:
+        yield opened
