@@ -13,7 +13,7 @@ from harness.errors import (
     EXIT_OK,
     EXIT_USAGE,
 )
-from harness.releases.compile import RECORDER_SOURCES, STALL_SOURCES, compiled_classes
+from harness.releases.compile import RECORDER_SOURCES, RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
@@ -96,6 +96,6 @@ def prepare(java: Java, releases: Sequence[str], console: Console) -> None:
     def say(text: str) -> None:
         console.print(text, highlight=False)
 
-    compiled_classes(STALL_SOURCES, ensure_jars(TOOLS, progress=say), java)
+    compiled_classes(RULE_SOURCES, ensure_jars(TOOLS, progress=say), java)
     for release in releases:
         compiled_classes(RECORDER_SOURCES, ensure_jars(release, progress=say), java)

@@ -17,7 +17,7 @@ from harness.backends.topics_ahead import write_topics_ahead
 from harness.host.ports import BROKER_PORTS, free_port, take_port
 from harness.leases.leases import Leases
 from harness.protocol.registration import Registrant
-from harness.releases.compile import STALL_SOURCES, compiled_classes
+from harness.releases.compile import RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, is_5x
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
@@ -240,13 +240,14 @@ class _StallAgent:
     def at(cls, port: int, java: Java) -> _StallAgent:
         tools = ensure_jars(TOOLS)
         byteman = next(path for path in tools if path.name.startswith("byteman"))
-        rules = STALL_SOURCES / "append_stall.btm"
-        classes = compiled_classes(STALL_SOURCES, tools, java)
+        rules = sorted(RULE_SOURCES.rglob("*.btm"))
+        scripts = ",".join(f"script:{path}" for path in rules)
+        classes = compiled_classes(RULE_SOURCES, tools, java)
         return cls(
             port=port,
-            options=(f"-javaagent:{byteman}=script:{rules}", f"-Dmqlab.stall.port={port}"),
+            options=(f"-javaagent:{byteman}={scripts}", f"-Dmqlab.stall.port={port}"),
             classes=(classes,),
-            reads=(byteman, rules, classes),
+            reads=(byteman, *rules, classes),
         )
 
 

@@ -14,15 +14,12 @@ from dataclasses import dataclass
 
 from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
-from harness.errors import ClientError, WaitTimeout
+from harness.errors import ClientError
+from harness.faults.rules import answer_of, rule_of, stamps_of
 from harness.model.faults import AppendStall
 from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
-from harness.wait import wait_until
 
-ANSWER_S_MAX = 45.0
 DELAYED_BEFORE_MS = 800.0
-FIRST_APPEND_S_MAX = 10.0
-"""Byteman installs a rule when it is triggered for the first time, and only then the stall can be armed."""
 
 
 class StallByByteman(Injection[AppendStall]):
@@ -58,25 +55,25 @@ def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
     Raises:
         ClientError: the broker has no rule, or no append came.
     """
-    with _rule_of(broker) as connection:
+    with rule_of(broker) as connection:
         connection.sendall(f"stall {stall_ms}\n".encode())
-        entry_ns, delay_end_ns, exit_ns = _stamps(connection, broker, 3)
+        entry_ns, delay_end_ns, exit_ns = stamps_of(connection, broker, 3)
     return entry_ns, delay_end_ns, exit_ns
 
 
 def stall_next_commit(broker: Node, stall_ms: float) -> tuple[int, int]:
     """Entry and end of the delay of the pool's next commit, in monotonic nanoseconds. Raises ClientError."""
-    with _rule_of(broker) as connection:
+    with rule_of(broker) as connection:
         connection.sendall(f"commit {stall_ms}\n".encode())
-        entry_ns, delay_end_ns = _stamps(connection, broker, 2)
+        entry_ns, delay_end_ns = stamps_of(connection, broker, 2)
     return entry_ns, delay_end_ns
 
 
 def delay_requests(broker: Node, delay_ms: float, *, for_ms: float) -> None:
     """Hold every send up for ``delay_ms`` in its send thread, before the store, for so long. Raises ClientError."""
-    with _rule_of(broker) as connection:
+    with rule_of(broker) as connection:
         connection.sendall(f"delay {delay_ms} {for_ms}\n".encode())
-        _answer(connection, broker, "delaying")
+        answer_of(connection, broker, "delaying")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,46 +114,16 @@ class AppendWatch:
             self._connection.sendall(f"{word}\n".encode())
         except OSError as error:
             raise ClientError(f"the appends of {self._broker.name} are not watched any more: {error}") from error
-        return _stamps(self._connection, self._broker, count)
+        return stamps_of(self._connection, self._broker, count)
 
 
 @contextlib.contextmanager
 def watch_appends(broker: Node) -> Iterator[AppendWatch]:
     """Let the broker's rule stamp appends without delaying them. Raises ClientError when it has no rule."""
-    with _rule_of(broker) as connection:
+    with rule_of(broker) as connection:
         connection.sendall(b"watch\n")
-        _answer(connection, broker, "watching")
+        answer_of(connection, broker, "watching")
         yield AppendWatch(broker, connection)
-
-
-@contextlib.contextmanager
-def _rule_of(broker: Node) -> Iterator[socket.socket]:
-    try:
-        with wait_until(
-            "the broker's first append", lambda: _connect(broker), timeout_s=FIRST_APPEND_S_MAX
-        ) as connection:
-            yield connection
-    except (OSError, WaitTimeout) as error:
-        raise ClientError(f"the rule of {broker.name} could not be armed: {error}") from error
-
-
-def _connect(broker: Node) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX)
-
-
-def _stamps(connection: socket.socket, broker: Node, count: int) -> list[int]:
-    words = _answer(connection, broker).split()
-    if len(words) != count or not all(word.isdigit() for word in words):
-        raise ClientError(f"no append of {broker.name} was stalled: {' '.join(words)}")
-    return [int(word) for word in words]
-
-
-def _answer(connection: socket.socket, broker: Node, expected: str = "") -> str:
-    with connection.makefile("r") as lines:
-        answer = lines.readline().strip()
-    if not answer or (expected and answer != expected):
-        raise ClientError(f"the rule of {broker.name} did not answer: {answer or 'the broker ended'}")
-    return answer
 
 
 INJECTIONS: Injections = {AppendStall: StallByByteman}

@@ -19,17 +19,18 @@ from harness.releases.jars import TOOLS, ensure_jars
 from harness.releases.java import Java
 
 RECORDER_SOURCES = PACKAGES / "harness" / "clients" / "recorder"
-STALL_SOURCES = PACKAGES / "harness" / "faults" / "byteman"
+RULE_SOURCES = PACKAGES / "harness" / "faults"
+"""Faults that are made inside a broker have rules for Byteman, and classes that these call, in a folder below this one."""
 COMPILE_S_MAX = 180
 
 
 def compiled_classes(sources: Path, classpath: Sequence[Path], java: Java, cache: Path | None = None) -> Path:
-    """A folder of classes made from every ``*.java`` of ``sources``; compiled once per content and classpath.
+    """A folder of classes made from every ``*.java`` in and below ``sources``; compiled once per content and classpath.
 
     Raises:
         ReleaseError: Janino refused the source against this classpath; the message has its complaint.
     """
-    files = sorted(sources.glob("*.java"))
+    files = sorted(sources.rglob("*.java"))
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.read_bytes())

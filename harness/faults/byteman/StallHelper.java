@@ -145,10 +145,20 @@ public class StallHelper {
                 delayNs = (long) (Double.parseDouble(words[1]) * 1e6);
                 delayUntilNs = System.nanoTime() + (long) (Double.parseDouble(words[2]) * 1e6);
                 say(socket, "delaying\n");
+            } else if (line != null && line.indexOf("Helper ") > 0) {
+                say(socket, askOther(line));
             }
         } finally {
             socket.close();
         }
+    }
+
+    /** The helper of another rule: "ThrowHelper 30\n" in, and out what its static String ask(String) makes of "30". */
+    private static String askOther(String line) throws Exception {
+        int end = line.indexOf(' ');
+        Class helper = Class.forName("mqlab." + line.substring(0, end));
+        Object[] asked = new Object[] {line.substring(end + 1)};
+        return (String) helper.getMethod("ask", new Class[] {String.class}).invoke(null, asked);
     }
 
     private static String stallNext(double millis) throws Exception {
