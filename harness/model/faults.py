@@ -287,6 +287,13 @@ class AppendWatch(Fault):
     needs_rules = True
 
 
+class AppendThrows(Fault):
+    """One append to the commit log of the first broker throws an exception inside the put lock, as a defect there would."""
+
+    proofs = (Proof.DONE,)
+    needs_rules = True
+
+
 class CommitStall(Fault):
     """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
 
