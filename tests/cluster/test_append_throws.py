@@ -14,12 +14,12 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.injections import injection_of
 from harness.model.faults import AppendThrows
-from harness.protocol.connection import Remoting, Sent
+from harness.protocol.broker import Broker, Sent
 
 TOPIC, SENDS_MAX = "throws", 100_000
 
 
-def _stored_until_one_throws(connection: Remoting) -> tuple[list[Sent], str]:
+def _stored_until_one_throws(connection: Broker) -> tuple[list[Sent], str]:
     """What was stored before the send that is refused, and the broker's words for it."""
     stored: list[Sent] = []
     for _ in range(SENDS_MAX):

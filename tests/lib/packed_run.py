@@ -1,0 +1,98 @@
+"""A recorded run in one small file: JSON lines as columns, then xz.
+
+A record's times are most of what is left of a run once xz has seen it, so those after the first are kept as differences
+within their record, and whole numbers as differences from the record before. Nothing is lost: what comes out is what
+went in, byte by byte; a file that is no JSON lines as the lab writes them is kept as text.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def pack_run(folder: Path, file: Path) -> None:
+    """Write all of ``folder`` into ``file``."""
+    files = {
+        str(path.relative_to(folder)): _packed(path.read_bytes().decode(), path.suffix)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    file.write_bytes(lzma.compress(json.dumps(files, ensure_ascii=False, separators=(",", ":")).encode(), preset=6))
+
+
+def unpack_run(file: Path, folder: Path) -> None:
+    """Make ``folder`` of what ``pack_run`` wrote."""
+    for name, content in json.loads(lzma.decompress(file.read_bytes())).items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((content if isinstance(content, str) else "".join(_lines(content))).encode())
+
+
+def _packed(text: str, suffix: str) -> object:
+    lines = text.split("\n")[:-1]
+    if not text.endswith("\n") or suffix != ".jsonl" or not all(_is_whole(line) for line in lines):
+        return text
+    shapes: list[list[str]] = []
+    columns: list[list[list[object]]] = []
+    order: list[int] = []
+    for number, line in enumerate(lines, start=1):
+        record = json.loads(line)
+        if record.get("n") == number:
+            record["n"] = None
+        keys = list(record)
+        if keys not in shapes:
+            shapes.append(keys)
+            columns.append([[] for _ in keys])
+        shape = shapes.index(keys)
+        order.append(shape)
+        times = [key for key in keys if key.endswith("_ns") and isinstance(record[key], int)]
+        for key in times[1:]:
+            record[key] -= record[times[0]]
+        for column, key in zip(columns[shape], keys, strict=True):
+            column.append(record[key])
+    return {
+        "shapes": shapes,
+        "order": order,
+        "columns": [[_differences(column) for column in of_shape] for of_shape in columns],
+    }
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        return json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")) == line
+    except ValueError:
+        return False
+
+
+def _differences(column: list[object]) -> dict[str, object]:
+    if all(type(value) is int for value in column):
+        numbers = [value for value in column if isinstance(value, int)]
+        return {"d": [after - before for before, after in zip([0, *numbers], numbers, strict=False)]}
+    return {"v": column}
+
+
+def _lines(packed: dict[str, Any]) -> Iterator[str]:
+    rows = [zip(*map(_values, of_shape), strict=True) for of_shape in packed["columns"]]
+    for number, shape in enumerate(packed["order"], start=1):
+        record = dict(zip(packed["shapes"][shape], next(rows[shape]), strict=True))
+        times = [key for key in record if key.endswith("_ns") and isinstance(record[key], int)]
+        for key in times[1:]:
+            record[key] += record[times[0]]
+        if record.get("n", 0) is None:
+            record["n"] = number
+        yield json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _values(column: dict[str, Any]) -> list[object]:
+    if "v" in column:
+        return list(column["v"])
+    total = 0
+    values: list[object] = []
+    for difference in column["d"]:
+        total += difference
+        values.append(total)
+    return values
