@@ -41,7 +41,9 @@ def test_the_copy_is_judged_as_it_was(tmp_path: Path) -> None:
         timeout=1700,
     )
     before = {_key(finding): finding for finding in json.loads((DATA / "findings.json").read_text())}
-    now = {_key(finding): finding for finding in json.loads((run / "analysis" / "findings.json").read_text())["findings"]}
+    now = {
+        _key(finding): finding for finding in json.loads((run / "analysis" / "findings.json").read_text())["findings"]
+    }
     assert set(now) == set(before)
     for key, old in before.items():
         new = now[key]
