@@ -26,7 +26,7 @@ from analysis.spark import SparkPlace, spark_session
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.loads import OrderedGroups
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.releases.java import find_java
 from harness.rundir.reading import read_run_directory
 from mqlab.main import main as mqlab
@@ -59,8 +59,8 @@ def scenario(messages: int) -> Scenario:
         arms=(Arm(name="baseline", what="No fault.", fault=NoFault(), load=load),),
         phases=Phases(steady_s=2.0, hold_s_min=hold_s, hold_s_max=hold_s, recover_s=1.0),
         claims=(),
-        effort=Effort(trials=10, deployments=1),
-        quick_effort=Effort(trials=1, deployments=1),
+        budget=TrialBudget(trials=10, deployments=1),
+        quick_budget=TrialBudget(trials=1, deployments=1),
         exclusive=True,
         hiccup_ms_max=60_000.0,
         shown=("overlap_ms", "out_of_order_count"),

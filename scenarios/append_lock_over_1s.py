@@ -19,7 +19,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
@@ -94,7 +94,7 @@ BUSY_01 = Claim(
         "that only in one millisecond of every ten seconds",
         "org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand",
     ),
-    truth="Requests refused a stall: {rejected before queueing} REJECTREQUEST, {cleaned for the page cache} "
+    summary="Requests refused a stall: {rejected before queueing} REJECTREQUEST, {cleaned for the page cache} "
     "PCBUSY_CLEAN_QUEUE, {cleaned for waiting} TIMEOUT_CLEAN_QUEUE, {refused in the store} PC_SYNCHRONIZED, and "
     "{refused by a full queue} from a full queue, which reads [OVERLOAD]: {the article's text of a full queue} of those "
     "stalls gave a client the article's text.",
@@ -147,7 +147,7 @@ BUSY_02 = Claim(
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy, "
         "org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand",
     ),
-    truth="One append of 1200 ms gave {REJECTREQUEST at 1200 ms} REJECTREQUEST, {PCBUSY at 1200 ms} PCBUSY_CLEAN_QUEUE, "
+    summary="One append of 1200 ms gave {REJECTREQUEST at 1200 ms} REJECTREQUEST, {PCBUSY at 1200 ms} PCBUSY_CLEAN_QUEUE, "
     "{PC_SYNCHRONIZED at 1200 ms} PC_SYNCHRONIZED and {OVERLOAD at 1200 ms} OVERLOAD; a queue of 50 places gave "
     "{full queue, 150 ms} OVERLOAD at 150 ms, and a pool of two buffers {small pool, no stall} REJECTREQUEST without a stall.",
 )
@@ -198,7 +198,7 @@ BUSY_13 = Claim(
             source="org.apache.rocketmq.broker.processor.SendMessageProcessor.rejectRequest",
         ),
     ),
-    truth="A busy page cache gave {page cache busy} REJECTREQUEST a stall and a pool of two buffers {pool short}; with "
+    summary="A busy page cache gave {page cache busy} REJECTREQUEST a stall and a pool of two buffers {pool short}; with "
     "neither there were {lock younger}. Of other conditions its code has {other conditions in the code}.",
 )
 
@@ -258,7 +258,7 @@ BUSY_16 = Claim(
         "an asynchronous send that the broker answers with an error ends with that error, and nothing was appended",
         "org.apache.rocketmq.client.impl.MQClientAPIImpl.sendMessageAsync: onExceptionImpl with needRetry=false",
     ),
-    truth="A stall of 1200 ms left {failed for good} messages unsent for good, of which {refused and stored all the same} "
+    summary="A stall of 1200 ms left {failed for good} messages unsent for good, of which {refused and stored all the same} "
     "were in the store after all; acknowledged and absent were {acknowledged and absent}.",
 )
 
@@ -287,7 +287,7 @@ BUSY_21 = Claim(
         "busy means that the lock's age is below 10000000 and above osPageCacheBusyTimeOutMills",
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",
     ),
-    truth="In the release's jar the lock counts as busy below an age of {upper end} ms.",
+    summary="In the release's jar the lock counts as busy below an age of {upper end} ms.",
 )
 
 SCENARIO = Scenario(
@@ -358,8 +358,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_01, BUSY_02, BUSY_13, BUSY_16, BUSY_21),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"better-longer-busy-timeout": (), "incident-busy-threads": ()},
     exclusive=True,
     hiccup_ms_max=40.0,

@@ -13,7 +13,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, AppendWatch
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -68,7 +68,7 @@ BUSY_07 = Claim(
         "an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
         "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage",
     ),
-    truth="{stalls found in store.log} of the appends of 1200 ms were in the stock store.log.",
+    summary="{stalls found in store.log} of the appends of 1200 ms were in the stock store.log.",
 )
 
 BUSY_08 = Claim(
@@ -93,7 +93,7 @@ BUSY_08 = Claim(
         "an append copies a message into mapped memory, or into a buffer of the pool",
         "org.apache.rocketmq.store.CommitLog.DefaultAppendMessageCallback.doAppend",
     ),
-    truth="Of the appends {appends below 1 ms} took less than 1 ms.",
+    summary="Of the appends {appends below 1 ms} took less than 1 ms.",
 )
 
 BUSY_20 = Claim(
@@ -159,7 +159,7 @@ BUSY_20 = Claim(
         "peek, compare the age, remove, answer with the queue's size, until the first one that is younger",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
     ),
-    truth="Of the stalls {answered with SYSTEM_BUSY} had all refusals with code 2 and {taken at their limit} had all at their "
+    summary="Of the stalls {answered with SYSTEM_BUSY} had all refusals with code 2 and {taken at their limit} had all at their "
     "limit; the size they named was {size beyond those behind} requests beyond those that came behind.",
 )
 
@@ -240,7 +240,7 @@ BUSY_09 = Claim(
         "the head of the send queue is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
     ),
-    truth="Stalls of 250 to 700 ms had {refused above 200 ms} requests a stall refused; "
+    summary="Stalls of 250 to 700 ms had {refused above 200 ms} requests a stall refused; "
     "stalls of 100 and 150 ms {refused below 200 ms}.",
 )
 
@@ -272,7 +272,7 @@ BUSY_10 = Claim(
         "the task is scheduled every 10 milliseconds",
         f"{FAST_FAILURE}.start: scheduleAtFixedRate(..., 1000, 10, TimeUnit.MILLISECONDS)",
     ),
-    truth="The first refused request was {first refusal past the limit} ms past its limit: the check runs every 10 ms.",
+    summary="The first refused request was {first refusal past the limit} ms past its limit: the check runs every 10 ms.",
 )
 
 BUSY_11 = Claim(
@@ -317,7 +317,7 @@ BUSY_11 = Claim(
         "everything in the queue that is older than the limit is refused, so the count follows the arrivals",
         f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
     ),
-    truth="A stall of 450 ms gave {within one second} refusals within a second, and {growth with the rate} more per send "
+    summary="A stall of 450 ms gave {within one second} refusals within a second, and {growth with the rate} more per send "
     "a second.",
 )
 
@@ -349,7 +349,7 @@ BUSY_12 = Claim(
         "a request is refused only when it has waited for the limit: a 450 ms stall leaves 50 ms of arrivals instead of 250",
         f"{FAST_FAILURE}.cleanExpiredRequest reads getWaitTimeMillsInSendQueue each time",
     ),
-    truth="At a stall of 450 ms, 400 ms left {refusals with 400 ms over 200 ms} of the refusals.",
+    summary="At a stall of 450 ms, 400 ms left {refusals with 400 ms over 200 ms} of the refusals.",
 )
 
 BUSY_14 = Claim(
@@ -412,7 +412,7 @@ BUSY_14 = Claim(
         "busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
         "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",
     ),
-    truth="A stall of 1200 ms had {refused at 1200 ms} requests refused for the page cache, the first {not before} ms "
+    summary="A stall of 1200 ms had {refused at 1200 ms} requests refused for the page cache, the first {not before} ms "
     "after the append began; stalls up to 700 ms {refused up to 700 ms}.",
 )
 
@@ -487,8 +487,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_07, BUSY_08, BUSY_09, BUSY_10, BUSY_11, BUSY_12, BUSY_14, BUSY_20),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells=FEWER,
     way_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},
     exclusive=True,

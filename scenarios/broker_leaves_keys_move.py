@@ -11,7 +11,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, NoFault
 from harness.model.loads import KeyedSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -92,7 +92,7 @@ ORDER_10 = Claim(
         "hashCode() % size, made positive, is an index from 0: 20 is the fifth queue of the third broker, whose id is 4",
         f"{SELECTOR}.select",
     ),
-    truth="{keys in the computed queue} of the keys lay where abs(hash % 24) says; index 20 was broker {broker of index 20} "
+    summary="{keys in the computed queue} of the keys lay where abs(hash % 24) says; index 20 was broker {broker of index 20} "
     "counted from 0 and its queue id {queue id of index 20}: the fifth queue, whose id is 4.",
 )
 
@@ -133,7 +133,7 @@ ORDER_12 = Claim(
         "the selector counts the queues that the route has, and a route lists only brokers that are registered",
         f"{SELECTOR}.select, {ROUTE}",
     ),
-    truth="Without a key {spread without a key} of the keys lay in several queues; by hash {in one queue by hash} lay in one, "
+    summary="Without a key {spread without a key} of the keys lay in several queues; by hash {in one queue by hash} lay in one, "
     "but only {in one queue by hash while a broker leaves} when a broker left and returned.",
 )
 
@@ -177,7 +177,7 @@ ORDER_13 = Claim(
         "with an order configuration the list of queues is made of it, whichever brokers are registered",
         ROUTE,
     ),
-    truth="{moved, ordinary} of the keys of ordinary ordered sends moved, {stayed, strict} of the strict ones stayed, at the "
+    summary="{moved, ordinary} of the keys of ordinary ordered sends moved, {stayed, strict} of the strict ones stayed, at the "
     "price of {not accepted, strict} of their sends.",
 )
 
@@ -205,12 +205,12 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=10.0, hold_s_min=KNOWN_S, hold_s_max=KNOWN_S, recover_s=KNOWN_S, drain_s_max=90.0),
     claims=(ORDER_10, ORDER_12, ORDER_13),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1, load={}),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1, load={}),
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=2000.0,
     cluster_per_trial=True,
-    shown=("queues_of_key_count", "key_out_of_order_count", "unsent_share", "overlap_ms"),
+    extra_measures=("queues_of_key_count", "key_out_of_order_count", "unsent_share", "overlap_ms"),
 )
 """Routes take half a minute to change; a hiccup of two seconds moves no key."""

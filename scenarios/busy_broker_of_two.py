@@ -12,7 +12,7 @@ from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
@@ -78,7 +78,7 @@ BUSY_03 = Claim(
         ),
     ),
     expected=on_4x_and_5x(NOT_REPEATED, REPEATED),
-    truth="Of {refused at least once} synchronous sends a stall that were refused with one of the four, "
+    summary="Of {refused at least once} synchronous sends a stall that were refused with one of the four, "
     "{went to the other broker} were tried on the other broker next; {failed for good} of all sends failed for good.",
 )
 
@@ -110,7 +110,7 @@ BUSY_17 = Claim(
         ),
     ),
     expected=on_4x_and_5x(NOT_REPEATED, REPEATED),
-    truth="Of the refused synchronous sends {succeeded} succeeded in the end, {succeeded within 100 ms} within 100 ms of the "
+    summary="Of the refused synchronous sends {succeeded} succeeded in the end, {succeeded within 100 ms} within 100 ms of the "
     "refusal.",
 )
 
@@ -147,7 +147,7 @@ BUSY_19 = Claim(
         "refusals follow the arrivals at the broker that is busy, and a second master takes half of them",
         "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequest",
     ),
-    truth="At the same total load two masters had {refused with two masters} of the refusals of one.",
+    summary="At the same total load two masters had {refused with two masters} of the refusals of one.",
 )
 
 BUSY_06 = Claim(
@@ -190,7 +190,7 @@ BUSY_06 = Claim(
         "a broker refuses for its own lock and its own queue only",
         "org.apache.rocketmq.broker.processor.SendMessageProcessor.rejectRequest",
     ),
-    truth="On a master that does not stall {refused after the move} sends a stall were refused, on two masters "
+    summary="On a master that does not stall {refused after the move} sends a stall were refused, on two masters "
     "{refused with two masters} of those on one; acknowledged and absent were {absent after the move} and "
     "{absent with two masters}.",
 )
@@ -256,11 +256,11 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.5, hold_s_max=0.5, recover_s=0.1),
     claims=(BUSY_03, BUSY_06, BUSY_17, BUSY_19),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"incident-async": (), "incident-oneway": ()},
     exclusive=True,
     hiccup_ms_max=40.0,
     ways=("byteman",),
-    shown=("attempts", "ok_after_ms"),
+    extra_measures=("attempts", "ok_after_ms"),
 )

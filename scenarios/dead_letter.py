@@ -15,7 +15,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
@@ -102,7 +102,7 @@ TOPICS_04 = Claim(
         "a heartbeat calls createTopicInSendMessageBackMethod for the retry topic of each of its groups",
         HEARTBEATS,
     ),
-    truth="One heartbeat made the retry topic in {after one heartbeat} of the cases, a group without a failure had one, too.",
+    summary="One heartbeat made the retry topic in {after one heartbeat} of the cases, a group without a failure had one, too.",
 )
 
 TOPICS_05 = Claim(
@@ -134,7 +134,7 @@ TOPICS_05 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="Giving a message back made the retry topic in {after a message was given back} of the cases.",
+    summary="Giving a message back made the retry topic in {after a message was given back} of the cases.",
 )
 
 TOPICS_06 = Claim(
@@ -175,7 +175,7 @@ TOPICS_06 = Claim(
         "the queues of a deleted topic are destroyed with what they hold, so that retries that were due are gone",
         ADMIN,
     ),
-    truth="The topic returned ({topic returns}); a retry that was due was kept in {retry that was due is kept}, one that was "
+    summary="The topic returned ({topic returns}); a retry that was due was kept in {retry that was due is kept}, one that was "
     "not due in {retry that was not due is kept}, and the next retry was reached in {next retry is reached} of the cases.",
 )
 
@@ -239,7 +239,7 @@ TOPICS_08 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="{consumed 17 times} of the messages were consumed 17 times, {all delays as set} of them with every delay as set, and "
+    summary="{consumed 17 times} of the messages were consumed 17 times, {all delays as set} of them with every delay as set, and "
     "{dead letters} became dead letters.",
 )
 
@@ -289,7 +289,7 @@ TOPICS_09 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="While messages were retried {while messages are retried} of the groups had a dead-letter topic, after the first dead "
+    summary="While messages were retried {while messages are retried} of the groups had a dead-letter topic, after the first dead "
     "letter {after the first dead letter}.",
 )
 
@@ -315,7 +315,7 @@ TOPICS_10 = Claim(
         "a heartbeat creates the topic, and nothing deletes it when the group's last connection closes",
         f"{HEARTBEATS}, org.apache.rocketmq.broker.client.ConsumerManager.doChannelCloseEvent",
     ),
-    truth="{temporary groups whose retry topic stays} of the temporary groups left a retry topic behind.",
+    summary="{temporary groups whose retry topic stays} of the temporary groups left a retry topic behind.",
 )
 
 TOPICS_11 = Claim(
@@ -346,7 +346,7 @@ TOPICS_11 = Claim(
         "a send to a retry topic that does not exist creates it, automatic creation of topics being off or on",
         CHECK,
     ),
-    truth="A send to a retry topic that did not exist made it in {after a send to the retry topic} of the cases, other "
+    summary="A send to a retry topic that did not exist made it in {after a send to the retry topic} of the cases, other "
     "requests in {after a pull, an offset or a query}.",
 )
 
@@ -371,7 +371,7 @@ TOPICS_12 = Claim(
         "a failed message is given back and removed from its process queue, whose offset moves on",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageConcurrentlyService.processConsumeResult",
     ),
-    truth="{others in time} of the messages that did not fail were consumed within 3 s.",
+    summary="{others in time} of the messages that did not fail were consumed within 3 s.",
 )
 
 TOPICS_16 = Claim(
@@ -397,7 +397,7 @@ TOPICS_16 = Claim(
         "fetchAllTopicList, examineConsumerConnectionInfo, deleteTopicInBroker and deleteTopicInNameServer do it",
         "org.apache.rocketmq.tools.admin.DefaultMQAdminExt",
     ),
-    truth="{offline ones deleted} of the retry topics of offline groups were deleted, the online group's was kept.",
+    summary="{offline ones deleted} of the retry topics of offline groups were deleted, the online group's was kept.",
 )
 
 SCENARIO = Scenario(
@@ -460,8 +460,8 @@ SCENARIO = Scenario(
         TOPICS_12,
         TOPICS_16,
     ),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",

@@ -24,7 +24,7 @@ from harness.model.faults import (
     UnheardBroker,
 )
 from harness.model.loads import SteadyClients
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -107,7 +107,7 @@ NAMES_01 = Claim(
         "only registrations of brokers write the tables; a name server has no client to any other",
         f"{ROUTES}.registerBroker, org.apache.rocketmq.namesrv.NamesrvController",
     ),
-    truth="The views differed for {views that differ} s, until the brokers told the topic anew.",
+    summary="The views differed for {views that differ} s, until the brokers told the topic anew.",
 )
 
 NAMES_02 = Claim(
@@ -145,7 +145,7 @@ NAMES_02 = Claim(
         "routes are fetched by a timer every pollNameServerInterval (30 s); nothing pushes them",
         f"{CLIENT}.startScheduledTask",
     ),
-    truth="A producer's first send to a new queue came {first send to a new queue} s after the change (median).",
+    summary="A producer's first send to a new queue came {first send to a new queue} s after the change (median).",
 )
 
 NAMES_03 = Claim(
@@ -200,7 +200,7 @@ NAMES_03 = Claim(
         "the parts overlap and leave gaps, and offsets stay with the broker",
         "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.rebalanceByTopic",
     ),
-    truth="While the views differed {messages that waited} messages waited for more than 30 s and {messages consumed twice} were "
+    summary="While the views differed {messages that waited} messages waited for more than 30 s and {messages consumed twice} were "
     "consumed twice; {lost in the end} were lost.",
 )
 
@@ -256,7 +256,7 @@ NAMES_04 = Claim(
         "retry",
         f"{PRODUCER}.sendDefaultImpl",
     ),
-    truth="With retries {failed with retries, broker dead} of the sends failed while a broker was dead and {failed with retries, "
+    summary="With retries {failed with retries, broker dead} of the sends failed while a broker was dead and {failed with retries, "
     "broker stands still} while it stood still (without retries {failed without retries, broker dead} while dead).",
 )
 
@@ -294,7 +294,7 @@ NAMES_05 = Claim(
         "each registration is a task of its own in the broker's outer executor",
         f"{OUTER_API}.registerBrokerAll",
     ),
-    truth="While one name server was silent for {silence of the one} s, the brokers were absent from the others for {absent from "
+    summary="While one name server was silent for {silence of the one} s, the brokers were absent from the others for {absent from "
     "the others} s.",
 )
 
@@ -356,7 +356,7 @@ NAMES_06 = Claim(
         "a route is read from the tables of the name server that is asked",
         f"{ROUTES}.pickupTopicRouteData",
     ),
-    truth="The views differed for {views that differ} s, and no name server was silent for longer than {silence} s.",
+    summary="The views differed for {views that differ} s, and no name server was silent for longer than {silence} s.",
 )
 
 SCENARIO = Scenario(
@@ -435,11 +435,11 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=8.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=90.0),
     claims=(NAMES_01, NAMES_02, NAMES_03, NAMES_04, NAMES_05, NAMES_06),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",
     cluster_per_trial=True,
-    shown=("route_stays_s", "late_messages", "duplicate_messages"),
+    extra_measures=("route_stays_s", "late_messages", "duplicate_messages"),
 )

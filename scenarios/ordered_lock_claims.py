@@ -72,7 +72,7 @@ ORDER_01 = Claim(
         "connection closes",
         f"{LOCK_MANAGER}.tryLockBatch",
     ),
-    truth="After kill -9 a queue stood still for {hand-over after a kill} s (median).",
+    summary="After kill -9 a queue stood still for {hand-over after a kill} s (median).",
 )
 
 ORDER_02 = Claim(
@@ -113,7 +113,7 @@ ORDER_02 = Claim(
         "the value is read by System.getProperty at class initialisation: a JVM system property, not the environment",
         f"{LOCK_MANAGER}.REBALANCE_LOCK_MAX_LIVE_TIME",
     ),
-    truth="Locks were {age at take-over, default} s old when taken over; as an environment variable the setting did nothing "
+    summary="Locks were {age at take-over, default} s old when taken over; as an environment variable the setting did nothing "
     "(hand-over {hand-over with the environment variable at 15 s} s), as a JVM property it works.",
 )
 
@@ -133,7 +133,7 @@ ORDER_03 = Claim(
         "lockMQPeriodically is scheduled at fixed rate with ProcessQueue.REBALANCE_LOCK_INTERVAL",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.start",
     ),
-    truth="Renewals came {default at least} s apart by default and {with 5000 at least} s with 5000.",
+    summary="Renewals came {default at least} s apart by default and {with 5000 at least} s with 5000.",
 )
 
 ORDER_04 = Claim(
@@ -174,7 +174,7 @@ ORDER_04 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="Of the owners, {queues with such a line in the stock lock.log} had every waiting queue named in lock.log.",
+    summary="Of the owners, {queues with such a line in the stock lock.log} had every waiting queue named in lock.log.",
 )
 
 ORDER_05 = Claim(
@@ -210,7 +210,7 @@ ORDER_05 = Claim(
         "the table is a field of each broker's own RebalanceLockManager",
         f"{LOCK_MANAGER}.mqLockTable",
     ),
-    truth="A stranger's request was granted by {granted by another broker} of the other brokers and by "
+    summary="A stranger's request was granted by {granted by another broker} of the other brokers and by "
     "{granted by its own broker} of the queue's own.",
 )
 
@@ -243,7 +243,7 @@ ORDER_06 = Claim(
         "shutdown() calls unlockAllMQ in clustering mode, then unregisters, which tells the group to rebalance",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.shutdown",
     ),
-    truth="After a graceful shutdown a queue moved in {hand-over after a graceful shutdown} s (median).",
+    summary="After a graceful shutdown a queue moved in {hand-over after a graceful shutdown} s (median).",
 )
 
 ORDER_07 = Claim(
@@ -277,7 +277,7 @@ ORDER_07 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="With lockInterval 5 s and lockMaxLiveTime 15 s a queue stood still for {hand-over with 5 s and 15 s} s (median).",
+    summary="With lockInterval 5 s and lockMaxLiveTime 15 s a queue stood still for {hand-over with 5 s and 15 s} s (median).",
 )
 
 
@@ -338,7 +338,7 @@ ORDER_09 = Claim(
         "is such a setting) and unlocks every queue at once, so that the successor starts while a listener is at work",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.shutdown",
     ),
-    truth="Owners without any overlap: {no overlap without a fault} without a fault, {no overlap after a kill} after a kill, "
+    summary="Owners without any overlap: {no overlap without a fault} without a fault, {no overlap after a kill} after a kill, "
     "{no overlap after a shutdown} after a shutdown, but {no overlap after a shutdown with listeners at work} when listeners "
     "were at work during it.",
 )
@@ -383,7 +383,7 @@ ORDER_11 = Claim(
         "the store's error logger writes to storeerror.log",
         "logback_broker.xml of the 4.x distribution; rmq.broker.logback.xml of rocketmq-broker-5.3.3.jar",
     ),
-    truth="{brokers with a storeerr.log} of the brokers had a storeerr.log (the file is storeerror.log); lock.log had "
+    summary="{brokers with a storeerr.log} of the brokers had a storeerr.log (the file is storeerror.log); lock.log had "
     "{lock manager's lines in lock.log} lines of the lock manager a broker.",
 )
 
@@ -435,7 +435,7 @@ ORDER_14 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="From the first to the last line {share of the wait between first and last line} of the wait had passed; "
+    summary="From the first to the last line {share of the wait between first and last line} of the wait had passed; "
     "{consuming threads parked} of the successors' threads were parked meanwhile.",
 )
 
@@ -474,7 +474,7 @@ ORDER_15 = Claim(
         "nothing of it",
         "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance",
     ),
-    truth="{consuming threads parked} of the successors' threads were parked, their JVM stopped for at most {longest stop of a "
+    summary="{consuming threads parked} of the successors' threads were parked, their JVM stopped for at most {longest stop of a "
     "successor's JVM} ms, and {messages that piled up in a queue} messages a queue piled up (median).",
 )
 
@@ -510,7 +510,7 @@ ORDER_16 = Claim(
         "client ids",
         f"{LOCK_MANAGER}.tryLockBatch",
     ),
-    truth="Owners all of whose queues had a line of the first lock: {queues with a line of their first lock}, of the "
+    summary="Owners all of whose queues had a line of the first lock: {queues with a line of their first lock}, of the "
     "take-over with both clients: {queues with a line of their take-over}.",
 )
 
@@ -550,7 +550,7 @@ ORDER_17 = Claim(
         "the table maps a group to its own map of queues",
         f"{LOCK_MANAGER}.mqLockTable",
     ),
-    truth="Of the requests for a queue that was held, {granted to the same group} were granted to the same group and "
+    summary="Of the requests for a queue that was held, {granted to the same group} were granted to the same group and "
     "{granted to another group} to another one.",
 )
 
@@ -627,7 +627,7 @@ ORDER_18 = Claim(
         "asks for the lock of each new queue at once, in broadcasting mode as well, where nothing renews it",
         "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.updateProcessQueueTableInRebalance",
     ),
-    truth="The first lock request came {first lock request after the start} s after the start, and was the lock timer's for "
+    summary="The first lock request came {first lock request after the start} s after the start, and was the lock timer's for "
     "{first lock request sent by the timer} of the members; the timer's rounds began {first round of the timer} s after the "
     "start. Members in broadcasting mode renewed "
     "{renewals in broadcasting mode} times; a renewed lock was granted to {renewed lock granted to a stranger} of strangers.",
@@ -675,7 +675,7 @@ ORDER_19 = Claim(
         "for and refused, the other causes ask for nothing",
         "org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService.ConsumeRequest.run",
     ),
-    truth="Owners all of whose queues were told right: {told right, lock held} with a lock held, {told right, slow listener} "
+    summary="Owners all of whose queues were told right: {told right, lock held} with a lock held, {told right, slow listener} "
     "with a slow listener, {told right, process stopped} with a process that stood still.",
 )
 

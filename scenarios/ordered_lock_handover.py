@@ -15,7 +15,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import CutOffOwners, KillOwners, NoFault, PauseOwners, ShutDownOwners, SilenceOwners
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.ordered_lock_claims import CLAIMS
 
 GROUPS = 21
@@ -148,8 +148,8 @@ SCENARIO = Scenario(
     ),
     phases=PHASES,
     claims=CLAIMS,
-    effort=Effort(trials=2, deployments=2),
-    quick_effort=Effort(trials=1, deployments=1, load=QUICK_LOAD),
+    budget=TrialBudget(trials=2, deployments=2),
+    quick_budget=TrialBudget(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={
         "incident-as-documented": (),
         "incident-late-replacement": (),
@@ -162,6 +162,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    shown=("lock_requests_count", "handover_part_s", "handover_gap_s", "duplicate_count", "lost_count"),
+    extra_measures=("lock_requests_count", "handover_part_s", "handover_gap_s", "duplicate_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are judged."""

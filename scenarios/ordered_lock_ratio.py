@@ -13,7 +13,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, PauseOwners
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_LIFE
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -120,7 +120,7 @@ ORDER_08 = Claim(
         "what it has although the lock has gone",
         "org.apache.rocketmq.client.impl.consumer.ProcessQueue.isLockExpired",
     ),
-    truth="In a stop of 9 s {lost in a short stop at three times} of the owners lost queues at three times the interval and "
+    summary="In a stop of 9 s {lost in a short stop at three times} of the owners lost queues at three times the interval and "
     "{lost in a short stop at twice} at twice; after a stop of 20 s only {owners without overlap after a long stop at three "
     "times} of them came back without consuming beside their successor.",
 )
@@ -184,8 +184,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=6.0, hold_s_min=SHORT_S, hold_s_max=LONG_S, recover_s=12.0),
     claims=(ORDER_08,),
-    effort=Effort(trials=2, deployments=2),
-    quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
+    budget=TrialBudget(trials=2, deployments=2),
+    quick_budget=TrialBudget(trials=1, deployments=1, load={"groups": 7}),
     quick_cells={
         "incident-other-ratios": (),
         "fix-three-times": (_cell(3, SHORT_S), _cell(3, LONG_S)),
@@ -194,6 +194,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    shown=("taken_while_paused", "overlap_ms", "out_of_order_count", "duplicate_count"),
+    extra_measures=("taken_while_paused", "overlap_ms", "out_of_order_count", "duplicate_count"),
 )
 """A stop lasts seconds; what is counted is whether a queue was taken and for how many milliseconds two consumed it."""

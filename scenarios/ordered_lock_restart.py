@@ -15,7 +15,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import KillOwnersRestartBroker, NoFault, RestartBroker
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_LIFE
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.ordered_lock_handover import QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ, SHORT
 
 GROUPS = 40
@@ -66,14 +66,14 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=6.0, hold_s_min=10.0, hold_s_max=95.0, recover_s=3.0),
     claims=(),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1, load={"groups": 7}),
     quick_cells={"fix-short-lock": ()},
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
     cluster_per_trial=True,
-    shown=(
+    extra_measures=(
         "granted_after_restart",
         "restart_handover_s",
         "restart_delay_max_s",

@@ -12,7 +12,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import KillOwners, NoFault
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_LIFE
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.ordered_lock_handover import QUEUES_PER_BROKER, RATE_PER_QUEUE_HZ
 
 GROUPS = 20
@@ -72,8 +72,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=6.0, hold_s_min=10.0, hold_s_max=110.0, recover_s=3.0),
     claims=(),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1, load={"groups": 7}),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1, load={"groups": 7}),
     quick_cells={
         "fix-life-15s": (_cell(5000, 1000, 12_000),),
         "better-life-5s": (_cell(1000, 1000, 4000),),
@@ -82,6 +82,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=500.0,
-    shown=("handover_s", "handover_part_s", "lock_requests_per_s", "lock_log_bytes_per_s", "overlap_ms"),
+    extra_measures=("handover_s", "handover_part_s", "lock_requests_per_s", "lock_log_bytes_per_s", "overlap_ms"),
 )
 """A lock of 3 s is renewed twice a second: a machine that stands still for half a second must not count as its fault."""

@@ -12,7 +12,7 @@ from typing import Literal
 from harness.model.cluster import Topology
 from harness.model.faults import KillOwners, NoFault, ShutDownOwners
 from harness.model.loads import OrderedGroups
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 
 QUEUES = 24
 RATE_HZ = 567.7
@@ -57,11 +57,11 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=8.0, hold_s_min=12.0, hold_s_max=110.0, recover_s=5.0),
     claims=(),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=1000.0,
-    shown=("handover_s", "handover_part_s", "message_delay_max_s", "delayed_in_10s_count", "lost_count"),
+    extra_measures=("handover_s", "handover_part_s", "message_delay_max_s", "delayed_in_10s_count", "lost_count"),
 )
 """Hand-overs take seconds to a minute; a hiccup of a second is the resolution at which they are shown."""

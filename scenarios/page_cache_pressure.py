@@ -13,7 +13,7 @@ import dataclasses
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import AppendWatch, LimitedPageCache, PageCacheNeighbour
-from harness.model.scenario import Arm, Effort, Scenario
+from harness.model.scenario import Arm, Scenario, TrialBudget
 from scenarios import page_cache_stress
 
 NEIGHBOUR_MB = 1024
@@ -63,8 +63,8 @@ SCENARIO: Scenario = dataclasses.replace(
         _arm("fix-pool-limit", "With the pool, the smallest memory.", LimitedPageCache(), LIMITS[-1:]),
     ),
     claims=(),
-    effort=Effort(trials=3, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=3, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={},
-    shown=("append_longest_ms", "append_mean_ms", "append_over_500_count", "append_short_share"),
+    extra_measures=("append_longest_ms", "append_mean_ms", "append_over_500_count", "append_short_share"),
 )

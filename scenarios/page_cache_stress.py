@@ -17,7 +17,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendWatch, PageCacheNeighbour, StoreFreeze
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import SEND_WAIT
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -97,7 +97,7 @@ BUSY_04 = Claim(
         "the page cache",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
     ),
-    truth="A stall of 1200 ms in the page cache had {refused without the pool} sends refused without the pool, and with it "
+    summary="A stall of 1200 ms in the page cache had {refused without the pool} sends refused without the pool, and with it "
     "{with the pool over without} of that.",
 )
 
@@ -124,7 +124,7 @@ BUSY_18 = Claim(
         "the append that finds its file full waits, under the lock, for the next one, which the file system has to make",
         "org.apache.rocketmq.store.AllocateMappedFileService.putRequestAndReturnMappedFile",
     ),
-    truth="With the pool, a stall of 2500 ms in which the commit log needed new files had {appends over 500 ms} appends over "
+    summary="With the pool, a stall of 2500 ms in which the commit log needed new files had {appends over 500 ms} appends over "
     "500 ms.",
 )
 
@@ -160,7 +160,7 @@ BUSY_22 = Claim(
         "an append writes to the mapped file itself, under the lock",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
     ),
-    truth="Without the pool an append had {page faults of an append} page faults; with the page cache standing still for "
+    summary="Without the pool an append had {page faults of an append} page faults; with the page cache standing still for "
     "1200 ms the longest one took {longest append} ms, and {refused without the pool} sends were refused.",
 )
 
@@ -199,7 +199,7 @@ POOL_02 = Claim(
         "the buffer is locked in memory, so that writing to it waits for nobody",
         "org.apache.rocketmq.store.TransientStorePool.init",
     ),
-    truth="With the page cache standing still for 1200 ms, the longest append took {longest append with the pool} ms with the "
+    summary="With the page cache standing still for 1200 ms, the longest append took {longest append with the pool} ms with the "
     "pool, {longest append with the pool over without} of what it took without.",
 )
 
@@ -227,7 +227,7 @@ POOL_08 = Claim(
         "locked memory is present before it is written to, and a new page of a mapped file is not",
         "org.apache.rocketmq.store.TransientStorePool.init",
     ),
-    truth="With the pool the appends had {with the pool over without} of the page faults that they had without.",
+    summary="With the pool the appends had {with the pool over without} of the page faults that they had without.",
 )
 
 SCENARIO = Scenario(
@@ -304,11 +304,11 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_04, BUSY_18, BUSY_22, POOL_02, POOL_08),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"incident-neighbour": (), "fix-pool-neighbour": ()},
     exclusive=True,
     hiccup_ms_max=40.0,
-    shown=("append_longest_ms", "append_mean_ms", "append_short_share", "append_over_500_count"),
+    extra_measures=("append_longest_ms", "append_mean_ms", "append_short_share", "append_over_500_count"),
 )
 """A hiccup of 40 ms moves a count at 500 sends a second by 20 requests, less than the smallest effect that is judged."""

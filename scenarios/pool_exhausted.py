@@ -16,7 +16,7 @@ from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, S
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import CommitStall, NoFault
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect, on_4x_and_5x
 
@@ -94,7 +94,7 @@ POOL_01 = Claim(
             source="org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolEnable",
         ),
     ),
-    truth="With the switch the broker had {free buffers with the switch} free buffers, without it {free buffers without it}, "
+    summary="With the switch the broker had {free buffers with the switch} free buffers, without it {free buffers without it}, "
     "and with the switch and SYNC_FLUSH {free buffers with synchronous flush}.",
 )
 
@@ -150,7 +150,7 @@ POOL_03 = Claim(
         "a request is rejected while the number of free buffers is zero",
         "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient",
     ),
-    truth="A pool of five rejected {pool of 5, commit stalled} requests when its commit stood still for 4 s and "
+    summary="A pool of five rejected {pool of 5, commit stalled} requests when its commit stood still for 4 s and "
     "{pool of 5, no stall} without; pools of one and two rejected {pool of 1, no stall} and {pool of 2, no stall} without "
     "any stall.",
 )
@@ -187,7 +187,7 @@ POOL_09 = Claim(
         "decides",
         "org.apache.rocketmq.store.TransientStorePool.init",
     ),
-    truth="With the switch {locked in all} MB of the broker were locked, of mapped commit-log files {locked of mapped files} "
+    summary="With the switch {locked in all} MB of the broker were locked, of mapped commit-log files {locked of mapped files} "
     "MB: the pool's own buffers are what is locked.",
 )
 
@@ -225,7 +225,7 @@ POOL_10 = Claim(
         "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
         "org.apache.rocketmq.store.DefaultMessageStore.remainTransientStoreBufferNumbs",
     ),
-    truth="Without the pool the broker reported {free buffers} free buffers and rejected {rejected} requests.",
+    summary="Without the pool the broker reported {free buffers} free buffers and rejected {rejected} requests.",
 )
 
 POOL_11 = Claim(
@@ -274,7 +274,7 @@ POOL_11 = Claim(
         "a buffer is allocated with the size of a commit-log file, and mlock is called on as much",
         "org.apache.rocketmq.store.TransientStorePool.init",
     ),
-    truth="Five buffers had {locked by five} MB locked, {five over two} times what two had, with files of 1 MiB.",
+    summary="Five buffers had {locked by five} MB locked, {five over two} times what two had, with files of 1 MiB.",
 )
 
 SCENARIO = Scenario(
@@ -355,12 +355,12 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(POOL_01, POOL_03, POOL_09, POOL_10, POOL_11),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"incident-pool-3": (), "fix-larger-pool": (), "incident-pool-5-low-memlock": ()},
     exclusive=True,
     shares_machine=True,
     hiccup_ms_max=200.0,
-    shown=("probe_median_ms", "probe_worst_ms", "probe_unanswered_count"),
+    extra_measures=("probe_median_ms", "probe_worst_ms", "probe_unanswered_count"),
 )
 """Counts of seconds of refused requests: a hiccup of a fifth of a second is far from deciding anything."""

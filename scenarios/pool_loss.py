@@ -14,7 +14,7 @@ from harness.model.claims import Claim, Part, Quantity, Relation, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, NoFault
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -97,7 +97,7 @@ BUSY_05 = Claim(
         "a message is acknowledged when it is in the buffer, and the buffer dies with the process",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner and commit0 (in 5.x of logfile.DefaultMappedFile)",
     ),
-    truth="With the pool a killed broker had lost {killed with the pool} acknowledged messages, without it "
+    summary="With the pool a killed broker had lost {killed with the pool} acknowledged messages, without it "
     "{killed without the pool}.",
 )
 
@@ -124,7 +124,7 @@ POOL_04 = Claim(
         "one thread writes buffers to the file's channel by its timer and wakes the one that forces it to disk",
         f"{COMMIT}, {FLUSH}",
     ),
-    truth="Lost of what was acknowledged: {killed with a slow commit} messages by a kill with a slow commit, "
+    summary="Lost of what was acknowledged: {killed with a slow commit} messages by a kill with a slow commit, "
     "{killed with a slow flush} by a kill with a slow flush, and {without power, slow flush} by a power loss with a slow "
     "flush.",
 )
@@ -141,7 +141,7 @@ POOL_05 = Claim(
         "what was not committed is in the process alone; what was committed is the kernel's",
         COMMIT,
     ),
-    truth="A killed broker with the pool had lost {killed with the pool} acknowledged messages, "
+    summary="A killed broker with the pool had lost {killed with the pool} acknowledged messages, "
     "{killed with a slow commit} with a slow commit, and {killed with a slow flush} with a slow flush: the boundary is the "
     "commit to the page cache, not the disk.",
 )
@@ -158,7 +158,7 @@ POOL_06 = Claim(
         "an append writes to the mapped file, whose pages are the kernel's and outlive the process",
         "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
     ),
-    truth="After kill -9 without the pool {killed without the pool} acknowledged messages were absent.",
+    summary="After kill -9 without the pool {killed without the pool} acknowledged messages were absent.",
 )
 
 POOL_07 = Claim(
@@ -177,7 +177,7 @@ POOL_07 = Claim(
         "the default flush runs every 500 ms, and what it has not forced to disk is in memory only",
         FLUSH,
     ),
-    truth="After a power loss {without power} acknowledged messages were absent with the default flush and "
+    summary="After a power loss {without power} acknowledged messages were absent with the default flush and "
     "{without power, synchronous flush} with synchronous flush.",
 )
 
@@ -249,12 +249,12 @@ SCENARIO = Scenario(
     # Longer than a file lasts, so that every death finds one with a buffer.
     phases=Phases(steady_s=2.0, hold_s_min=0.1, hold_s_max=0.1, recover_s=0.1),
     claims=(BUSY_05, POOL_04, POOL_05, POOL_06, POOL_07),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"incident-killed-pool-lone": (), "incident-powerless-pool-slow-flush": ()},
     exclusive=True,
     shares_machine=True,
     hiccup_ms_max=500.0,
-    shown=("lost_lone_count",),
+    extra_measures=("lost_lone_count",),
 )
 """What is counted is the state at the moment of death, so that a hiccup before it moves a count and decides nothing."""

@@ -13,7 +13,7 @@ import dataclasses
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, NoFault
-from harness.model.scenario import Arm, Effort, Scenario
+from harness.model.scenario import Arm, Scenario, TrialBudget
 from scenarios import pool_loss
 
 
@@ -42,7 +42,7 @@ SCENARIO: Scenario = dataclasses.replace(
         _arm("fix-sync-master", "The same with brokerRole=SYNC_MASTER.", BrokerCrash(), "SYNC_MASTER"),
     ),
     claims=(),
-    effort=Effort(trials=5, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1),
     quick_cells={},
-    shown=("lost_count", "lost_on_slave_count", "latency_p50_ms", "latency_p99_ms"),
+    extra_measures=("lost_count", "lost_on_slave_count", "latency_p50_ms", "latency_p99_ms"),
 )

@@ -13,7 +13,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault, ResizeTopic
 from harness.model.loads import QueueNumbers
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -80,7 +80,7 @@ QUEUES_01 = Claim(
         "org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo and "
         "topicRouteData2TopicSubscribeInfo",
     ),
-    truth="With 8 write and 4 read queues producers used {queues sent to, 8 and 4} a broker and consumers were given "
+    summary="With 8 write and 4 read queues producers used {queues sent to, 8 and 4} a broker and consumers were given "
     "{queues given out, 8 and 4}; with 4 and 8 it was {queues sent to, 4 and 8} and {queues given out, 4 and 8}.",
 )
 
@@ -118,7 +118,7 @@ QUEUES_02 = Claim(
         "the broker makes a consume queue for every queue that gets a message; consumers are given those below readQueueNums",
         "org.apache.rocketmq.store.DefaultMessageStore.findConsumeQueue",
     ),
-    truth="There were {folders} folders a broker, {consumed of queues 4 to 7} messages of queues 4 to 7 were consumed, and "
+    summary="There were {folders} folders a broker, {consumed of queues 4 to 7} messages of queues 4 to 7 were consumed, and "
     "{stranded before the numbers are mended} lay there when the numbers were mended.",
 )
 
@@ -154,7 +154,7 @@ QUEUES_03 = Claim(
         "queues are given out in one piece each, sorted: 0 to 3 to the first member and 4 to 7, which are empty, to the second",
         "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
     ),
-    truth="On one broker the first member got {share of the first} of the messages and the second {share of the second}; "
+    summary="On one broker the first member got {share of the first} of the messages and the second {share of the second}; "
     "with three brokers the pieces are cut elsewhere.",
 )
 
@@ -215,7 +215,7 @@ QUEUES_04 = Claim(
         "the two numbers, from producers whose route is old as well",
         "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck",
     ),
-    truth="Equal numbers stranded {stranded with equal numbers} messages a group, shrinking in order {stranded by shrinking in "
+    summary="Equal numbers stranded {stranded with equal numbers} messages a group, shrinking in order {stranded by shrinking in "
     "order}, read queues first {stranded by shrinking the read queues first}, of which {still stranded when mended} were left "
     "after growing back.",
 )
@@ -236,7 +236,7 @@ QUEUES_05 = Claim(
         "files come with the first message of a queue; that a consumer asks for a queue makes none",
         "org.apache.rocketmq.store.ConsumeQueue and MappedFileQueue.getLastMappedFile",
     ),
-    truth="With 4 write and 8 read queues there were {folders} folders a broker; {queues given out} queues were given out, "
+    summary="With 4 write and 8 read queues there were {folders} folders a broker; {queues given out} queues were given out, "
     "{empty ones} of them empty.",
 )
 
@@ -287,8 +287,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=12.0, hold_s_min=5.0, hold_s_max=5.0, recover_s=KNOWN_S),
     claims=(QUEUES_01, QUEUES_02, QUEUES_03, QUEUES_04, QUEUES_05),
-    effort=Effort(trials=2, deployments=2),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=2, deployments=2),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={
         WRITE_8: ({"brokers": 1},),
         WRITE_4: ({"brokers": 1},),
@@ -300,6 +300,6 @@ SCENARIO = Scenario(
     exclusive=False,
     schedule="side by side",
     hiccup_ms_max=2000.0,
-    shown=("stranded_count", "refused_sends_count", "member_share", "lost_count"),
+    extra_measures=("stranded_count", "refused_sends_count", "member_share", "lost_count"),
 )
 """What is counted here waits for half a minute and more; a hiccup of two seconds moves nothing."""

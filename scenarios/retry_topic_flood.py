@@ -17,7 +17,7 @@ from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import CrossFrameLimit, NoFault
 from harness.model.loads import SteadyClients
 from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import RELEASES_4X, expect
 
@@ -165,7 +165,7 @@ TOPICS_01 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="At {topics at the limit, at least} topics the registration was refused with a frame of {frame refused} bytes; the "
+    summary="At {topics at the limit, at least} topics the registration was refused with a frame of {frame refused} bytes; the "
     "master was absent for {master absent} s, the slave for {slave absent} s.",
 )
 
@@ -215,7 +215,7 @@ TOPICS_02 = Claim(
         "to be written, so that the broker's client fails the request as one that could not be sent",
         f"{DECODER}.decode, org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeSyncImpl",
     ),
-    truth="The first refused frame was {bytes above the limit} bytes above the limit; the broker's log had "
+    summary="The first refused frame was {bytes above the limit} bytes above the limit; the broker's log had "
     "{RemotingSendRequestException in the broker's log} such exceptions.",
 )
 
@@ -264,7 +264,7 @@ TOPICS_03 = Claim(
         "every 30 s",
         f"{DECODER}.FRAME_MAX_LENGTH, org.apache.rocketmq.broker.BrokerController.start",
     ),
-    truth="After the restart with a larger limit the broker was listed again in {time to be listed again} s (median).",
+    summary="After the restart with a larger limit the broker was listed again in {time to be listed again} s (median).",
 )
 
 TOPICS_07 = Claim(
@@ -297,7 +297,7 @@ TOPICS_07 = Claim(
         "the registration carries every topic of the table, of whatever type",
         "org.apache.rocketmq.broker.topic.TopicConfigManager.buildTopicConfigSerializeWrapper",
     ),
-    truth="Of {topics of all types} topics {normal topics} were normal ones.",
+    summary="Of {topics of all types} topics {normal topics} were normal ones.",
 )
 
 TOPICS_13 = Claim(
@@ -333,7 +333,7 @@ TOPICS_13 = Claim(
         "the broker logs the exception and the name server's address only; the length is known to the decoder on the other side",
         f"{OUTER_API}.registerBrokerAll",
     ),
-    truth="The master's logs had {lines of the master that name a size} lines that name a size, each name server's "
+    summary="The master's logs had {lines of the master that name a size} lines that name a size, each name server's "
     "{refusals in each name server's log}.",
 )
 
@@ -371,7 +371,7 @@ TOPICS_14 = Claim(
         "each broker registers on a connection and with a table of its own",
         f"{OUTER_API}.registerBrokerAll",
     ),
-    truth="The first broker was absent for {first broker absent} s, the second for {second broker absent} s.",
+    summary="The first broker was absent for {first broker absent} s, the second for {second broker absent} s.",
 )
 
 TOPICS_15 = Claim(
@@ -426,7 +426,7 @@ TOPICS_15 = Claim(
             ("5.3.3",),
         ),
     },
-    truth="The broker's log had {such lines while it is refused} such lines while it was refused and {such lines after the "
+    summary="The broker's log had {such lines while it is refused} such lines while it was refused and {such lines after the "
     "fix} after; the raised limit was crossed again.",
 )
 
@@ -497,8 +497,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=30.0, drain_s_max=15.0),
     claims=(TOPICS_01, TOPICS_02, TOPICS_03, TOPICS_07, TOPICS_13, TOPICS_14, TOPICS_15),
-    effort=Effort(trials=1, deployments=1),
-    quick_effort=Effort(trials=1, deployments=1),
+    budget=TrialBudget(trials=1, deployments=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={"incident": ({"name_bytes": ARTICLE_NAME_BYTES},), "incident-full-size": ()},
     exclusive=False,
     hiccup_ms_max=60_000.0,

@@ -11,7 +11,7 @@ from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from scenarios.expectations import expect
 
@@ -71,7 +71,7 @@ BUSY_15 = Claim(
         "waits for the put lock",
         "org.apache.rocketmq.broker.BrokerController.registerProcessor",
     ),
-    truth="While {refused sends} sends a stall were refused, the longest pull took {longest pull} ms, the longest offset "
+    summary="While {refused sends} sends a stall were refused, the longest pull took {longest pull} ms, the longest offset "
     "query {longest admin} ms and the longest heartbeat {longest heartbeat} ms.",
 )
 
@@ -115,8 +115,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_15,),
-    effort=Effort(trials=5, deployments=1, shown_trials=3),
-    quick_effort=Effort(trials=3, deployments=1),
+    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells={"incident-small-queue": (), "fix-large-queue": ()},
     exclusive=True,
     hiccup_ms_max=40.0,

@@ -69,7 +69,7 @@ class TrialFacts:
     stopped_ms: float | None = None
     exercised: bool | None = None
     """Whether the fault itself says that it took effect; False when any of its records denies it."""
-    did_not_bite: str | None = None
+    no_effect: str | None = None
     """Why the fault itself says that it did not bite."""
     watched_appends: int | None = None
     """How many appends the broker's rule saw, where it only watched."""
@@ -176,7 +176,7 @@ def _from_events(events: DataFrame) -> DataFrame:
         F.max("achieved_ms").alias("achieved_ms"),
         F.min("exercised").alias("exercised"),
         F.max(F.when((kind == "reading") & (F.col("name") == WATCHED), F.col("value"))).alias("watched_appends"),
-        F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("did_not_bite"),
+        F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("no_effect"),
         stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
         stamp("n", phase("inject", "begin")).alias("inject_line"),
         stamp("at_ns", phase("hold", "begin")).alias("hold_from_ns"),
@@ -281,7 +281,7 @@ def _facts(trial: TrialRecord, row: Mapping[str, object]) -> TrialFacts:
         damaged_lines=whole("damaged_lines") or 0,
         healed_ns=whole("healed_ns"),
         exercised=exercised if isinstance(exercised, bool) else None,
-        did_not_bite=text("did_not_bite"),
+        no_effect=text("no_effect"),
         watched_appends=None if watched is None else int(watched),
         fault_target=text("fault_target"),
     )

@@ -95,7 +95,7 @@ class LedgerFinding:
     expected: VerdictKind
     verdict: VerdictKind
     reason: str
-    truth: str
+    summary: str
     expected_from_code: str
     trials: int
     measures: tuple[LedgerMeasure, ...]
@@ -194,7 +194,7 @@ def _finding(finding: Finding, run: str) -> LedgerFinding:
         expected=finding.expected,
         verdict=finding.verdict,
         reason=finding.reason,
-        truth=finding.truth,
+        summary=finding.summary,
         expected_from_code=finding.expected_from_code,
         trials=finding.trials,
         measures=tuple(

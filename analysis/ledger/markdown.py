@@ -47,9 +47,9 @@ def ledger_table(ledger: Ledger, *, every: bool = False, pages: str = "") -> str
         verdicts = [_verdict(main[release]) if release in main else "not run" for release in releases]
         elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
         newest = main[max(main, key=natural_key)]
-        told = [entry for entry in main.values() if every or entry.truth == newest.truth]
+        told = [entry for entry in main.values() if every or entry.summary == newest.summary]
         linked = f"[{_text(name)}]({pages}/{claim}.md)" if pages else _text(name)
-        rows.append(_row([linked, _text(says), *verdicts, _truths(told, len(main)), *elsewhere]))
+        rows.append(_row([linked, _text(says), *verdicts, _sentences(told, len(main)), *elsewhere]))
     return "\n".join(rows)
 
 
@@ -144,15 +144,15 @@ def _verdict(entry: LedgerFinding) -> str:
     return words if entry.verdict is entry.expected else f"{words}, expected {entry.expected}"
 
 
-def _truths(entries: Sequence[LedgerFinding], releases_total: int) -> str:
+def _sentences(entries: Sequence[LedgerFinding], releases_total: int) -> str:
     """One sentence where all releases share it, else one with its releases in front."""
-    by_truth: dict[str, list[str]] = {}
+    by_summary: dict[str, list[str]] = {}
     for entry in entries:
-        if entry.truth:
-            by_truth.setdefault(entry.truth, []).append(entry.release)
-    if len(by_truth) == 1 and releases_total == len(next(iter(by_truth.values()))):
-        return _text(next(iter(by_truth)))
-    return "<br>".join(f"{_text(', '.join(releases))}: {_text(truth)}" for truth, releases in by_truth.items())
+        if entry.summary:
+            by_summary.setdefault(entry.summary, []).append(entry.release)
+    if len(by_summary) == 1 and releases_total == len(next(iter(by_summary.values()))):
+        return _text(next(iter(by_summary)))
+    return "<br>".join(f"{_text(', '.join(releases))}: {_text(summary)}" for summary, releases in by_summary.items())
 
 
 def _runs(ledger: Ledger) -> list[str]:
@@ -180,7 +180,7 @@ def _release(name: str, release: str, entry: LedgerFinding) -> list[str]:
     lines = [
         f"### {_text(name)} on {_text(release)}: {_verdict(entry)}",
         "",
-        _text(entry.truth) or "No sentence was recorded.",
+        _text(entry.summary) or "No sentence was recorded.",
         "",
         f"- expected from the code: {entry.expected}. {_text(entry.expected_from_code)}",
         f"- {entry.trials} valid trials, run `{_code(entry.run)}`, client {_text(entry.client)}, "

@@ -118,8 +118,8 @@ def changes(ledger: Ledger, before: str, after: str) -> Changes:
                 says=ledger.claims[way[0]].says if way[0] in ledger.claims else "",
                 before=old[way].verdict,
                 after=new[way].verdict,
-                truth_before=old[way].truth,
-                truth_after=new[way].truth,
+                truth_before=old[way].summary,
+                truth_after=new[way].summary,
             )
             for way in decided
             if old[way].verdict != new[way].verdict

@@ -73,7 +73,7 @@ def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) 
             "deployment": item.trial.deployment,
             "valid": known[item.trial.trial].valid,
             "reasons": [
-                *[doubt.words for doubt in known[item.trial.trial].doubts],
+                *[exclusion.words for exclusion in known[item.trial.trial].exclusions],
                 *known[item.trial.trial].notes,
             ],
             "hiccup_ms_max": item.hiccup_ms_max,

@@ -88,7 +88,7 @@ def _story(finding: Finding, text: ClaimText | None) -> str:
         [
             *said,
             f"Expected {finding.expected} from the code: {finding.expected_from_code}",
-            f"Measured: {finding.truth}",
+            f"Measured: {finding.summary}",
             *(
                 f"Part {part.name}: {part.verdict}{f' ({part.reason})' if part.reason else ''}, "
                 f"{_plain(part.estimate)} [{_plain(part.low)}, {_plain(part.high)}] must be {part.relation} "
@@ -104,7 +104,7 @@ def _numbers(finding: Finding) -> dict[str, str]:
         "verdict": str(finding.verdict),
         "reason": finding.reason,
         "expected": str(finding.expected),
-        "truth": finding.truth,
+        "summary": finding.summary,
         "trials": str(finding.trials),
         "client": finding.client,
         "injection": finding.injection,

@@ -37,7 +37,7 @@ def summary_table(findings: Sequence[Finding]) -> Table:
 
 
 def summary_lines(findings: Sequence[Finding]) -> list[str]:
-    """One line a finding, ``confirmed  ORDER-01  4.6.0  truth``, and the count at the end."""
+    """One line a finding, ``confirmed  ORDER-01  4.6.0  summary``, and the count at the end."""
     ordered = in_order(findings)
     apart = told_apart(ordered)
     claims = [claim_name(finding, apart) for finding in ordered]
@@ -48,7 +48,7 @@ def summary_lines(findings: Sequence[Finding]) -> list[str]:
     lines = [
         " ".join(
             printable(
-                f"{claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  {finding.truth}"
+                f"{claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  {finding.summary}"
             ).split("\n")
         ).rstrip()
         for finding, claim, said in zip(ordered, claims, words, strict=True)

@@ -198,5 +198,5 @@ def _threads(run: RunDirectory, trial: TrialRecord) -> int:
 
 def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, TrialRecord]) -> Iterable[str]:
     for item in validity:
-        if item.trial in trials and item.doubts:
-            yield f"{item.trial}: {'; '.join(doubt.words for doubt in item.doubts)}"
+        if item.trial in trials and item.exclusions:
+            yield f"{item.trial}: {'; '.join(exclusion.words for exclusion in item.exclusions)}"

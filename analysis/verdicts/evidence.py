@@ -19,7 +19,7 @@ EVIDENCE_LINES_MAX = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doubt:
+class Exclusion:
     """Why a trial does not count: the kind, and in words."""
 
     reason: Reason
@@ -31,14 +31,14 @@ class TrialValidity:
     """A trial counts when nothing excludes it. ``notes`` say what could not be judged in a trial that counts."""
 
     trial: str
-    doubts: tuple[Doubt, ...] = ()
+    exclusions: tuple[Exclusion, ...] = ()
     notes: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
 
     @property
     def valid(self) -> bool:
         """Whether the trial counts."""
-        return not self.doubts
+        return not self.exclusions
 
 
 @dataclass(frozen=True, kw_only=True)

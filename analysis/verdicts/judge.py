@@ -73,7 +73,7 @@ def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, 
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         verdict=verdict,
         reason=reason,
-        truth=truth(claim, parts, verdict, reason),
+        summary=summary(claim, parts, verdict, reason),
         trials=len(counting),
         parts=parts,
         measures=summaries(on),
@@ -83,16 +83,16 @@ def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, 
     )
 
 
-def truth(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str) -> str:
+def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str) -> str:
     """The ledger's sentence: the claim's own with the parts' numbers, or one made of the decisive part."""
     by_name = {part.name: part for part in parts}
-    named = [by_name[name] for name in re.findall(r"\{([^{}]+)\}", claim.truth) if name in by_name]
+    named = [by_name[name] for name in re.findall(r"\{([^{}]+)\}", claim.summary) if name in by_name]
     unmeasured = any(part.estimate is None for part in named) if named else not parts
-    if claim.truth and not unmeasured:
+    if claim.summary and not unmeasured:
         filled = re.sub(
             r"\{([^{}]+)\}",
             lambda match: _number_words(by_name[match[1]]) if match[1] in by_name else match[0],
-            claim.truth,
+            claim.summary,
         )
         return filled if verdict is not VerdictKind.UNDECIDED else f"Undecided ({reason}): {filled}"
     decisive = _decisive(parts)

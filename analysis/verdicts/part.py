@@ -49,7 +49,7 @@ def _obstacle(on: ClaimEvidence, quantity: Quantity) -> Reason | None:
 
 def _why_none_counts(on: ClaimEvidence, trials: Sequence[TrialRecord]) -> Reason:
     reasons = [
-        {doubt.reason for doubt in on.evidence.validity[trial.trial].doubts}
+        {exclusion.reason for exclusion in on.evidence.validity[trial.trial].exclusions}
         for trial in trials
         if trial.trial in on.evidence.validity
     ]

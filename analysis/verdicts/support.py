@@ -96,7 +96,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
     for trial in trials:
         known = on.evidence.validity.get(trial.trial)
         if known is not None and not trial.superseded_by:
-            said.extend(f"{trial.trial} does not count: {doubt.words}" for doubt in known.doubts)
+            said.extend(f"{trial.trial} does not count: {exclusion.words}" for exclusion in known.exclusions)
             said.extend(f"{trial.trial}: {note}" for note in known.notes)
     said.extend(
         f"{measure} was not judged: {on.evidence.failed[measure]}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from analysis.evidence.trials import TrialFacts
-from analysis.verdicts.evidence import Doubt, TrialValidity
+from analysis.verdicts.evidence import Exclusion, TrialValidity
 from harness.model.faults import Proof
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason
@@ -32,7 +32,7 @@ to stay well below the 200 ms at which requests are refused."""
 STOPPED_MS_MAX = 2.0
 """The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
 
-_Check = Callable[[TrialFacts, Scenario], Iterator[Doubt]]
+_Check = Callable[[TrialFacts, Scenario], Iterator[Exclusion]]
 
 
 def judge(facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]) -> list[TrialValidity]:
@@ -43,11 +43,11 @@ def judge(facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]) -> list[Tr
 
 def _judge_one(facts: TrialFacts, scenario: Scenario | None) -> TrialValidity:
     if scenario is None:
-        doubt = Doubt(reason=Reason.NOT_EXERCISED, words=f"the incident {facts.trial.incident} is not known")
-        return TrialValidity(trial=facts.trial.trial, doubts=(doubt,), hiccup_ms_max=facts.hiccup_ms_max)
-    doubts = tuple(doubt for check in _CHECKS for doubt in check(facts, scenario))
+        exclusion = Exclusion(reason=Reason.NOT_EXERCISED, words=f"the incident {facts.trial.incident} is not known")
+        return TrialValidity(trial=facts.trial.trial, exclusions=(exclusion,), hiccup_ms_max=facts.hiccup_ms_max)
+    exclusions = tuple(exclusion for check in _CHECKS for exclusion in check(facts, scenario))
     return TrialValidity(
-        trial=facts.trial.trial, doubts=doubts, notes=tuple(_notes(facts)), hiccup_ms_max=facts.hiccup_ms_max
+        trial=facts.trial.trial, exclusions=exclusions, notes=tuple(_notes(facts)), hiccup_ms_max=facts.hiccup_ms_max
     )
 
 
@@ -62,66 +62,68 @@ def _notes(facts: TrialFacts) -> Iterator[str]:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def _completed(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+def _completed(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
     if facts.trial.superseded_by:
         words = f"it was repeated as {facts.trial.superseded_by}"
-        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+        yield Exclusion(reason=Reason.TOO_NOISY, words=words)
     if facts.trial.status != "complete":
         why = f": {facts.trial.error}" if facts.trial.error else ""
-        yield Doubt(reason=Reason.NOT_EXERCISED, words=f"it is {facts.trial.status}, not complete{why}")
+        yield Exclusion(reason=Reason.NOT_EXERCISED, words=f"it is {facts.trial.status}, not complete{why}")
 
 
-def _has_history(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+def _has_history(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
     if facts.records == 0:
-        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its history is empty")
+        yield Exclusion(reason=Reason.MISSING_EVIDENCE, words="its history is empty")
     if facts.fault_ns is None or facts.hold_to_ns is None:
-        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="its events do not say when the fault was and the hold ended")
+        yield Exclusion(
+            reason=Reason.MISSING_EVIDENCE, words="its events do not say when the fault was and the hold ended"
+        )
 
 
-def _one_clock(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+def _one_clock(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
     if facts.wall_minus_mono_us is None:
-        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="no anchor ties its wall clock to the monotonic one")
+        yield Exclusion(reason=Reason.MISSING_EVIDENCE, words="no anchor ties its wall clock to the monotonic one")
     elif facts.wall_step_ms > WALL_STEP_MS_MAX:
         words = f"the wall clock stepped by {facts.wall_step_ms:.0f} ms (at most {WALL_STEP_MS_MAX:.0f} ms is slewing)"
-        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+        yield Exclusion(reason=Reason.TOO_NOISY, words=words)
 
 
-def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+def _quiet(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
     if facts.hiccup_ms_max is None:
-        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the hiccup probe recorded nothing around the fault")
+        yield Exclusion(reason=Reason.MISSING_EVIDENCE, words="the hiccup probe recorded nothing around the fault")
     elif facts.hiccup_ms_max > scenario.hiccup_ms_max:
         words = f"the machine stalled for {facts.hiccup_ms_max:.1f} ms (at most {scenario.hiccup_ms_max:g} ms)"
-        yield Doubt(reason=Reason.TOO_NOISY, words=words)
+        yield Exclusion(reason=Reason.TOO_NOISY, words=words)
 
 
-def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> Iterator[Doubt]:
+def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
     fault = next((arm.fault for arm in scenario.arms if arm.name == facts.trial.arm), None)
-    if facts.did_not_bite is not None:
-        yield _not_exercised(f"the fault did not bite: {facts.did_not_bite}")
+    if facts.no_effect is not None:
+        yield _not_exercised(f"the fault did not bite: {facts.no_effect}")
     if fault is None:
         yield _not_exercised(f"the scenario has no arm {facts.trial.arm}")
         return
     checks = [_PROOFS.get(proof) for proof in fault.proofs]
     if not checks or None in checks:
         words = f"nothing says how to tell that the fault {fault.kind} took effect"
-        yield Doubt(reason=Reason.CHECKER_FAILED, words=words)
-    yield from (doubt for check in checks if check is not None for doubt in check(facts))
+        yield Exclusion(reason=Reason.CHECKER_FAILED, words=words)
+    yield from (exclusion for check in checks if check is not None for exclusion in check(facts))
 
 
 # --- proofs that a fault took effect ----------------------------------------------------------------------------------
 
 
-def _nothing(facts: TrialFacts) -> Iterator[Doubt]:
+def _nothing(facts: TrialFacts) -> Iterator[Exclusion]:
     yield from ()
 
 
-def _stamped(facts: TrialFacts) -> Iterator[Doubt]:
+def _stamped(facts: TrialFacts) -> Iterator[Exclusion]:
     if facts.appends == 0:
         yield _not_exercised("no append was stalled")
     yield from _lasted(facts, "the append stalled for")
 
 
-def _lasted(facts: TrialFacts, what: str = "the stall lasted") -> Iterator[Doubt]:
+def _lasted(facts: TrialFacts, what: str = "the stall lasted") -> Iterator[Exclusion]:
     """Whether the stall lasted as long as it was asked to."""
     asked, achieved = facts.asked_ms, facts.achieved_ms
     if achieved is None and facts.append_entry_ns is not None and facts.append_exit_ns is not None:
@@ -138,7 +140,7 @@ def _lasted(facts: TrialFacts, what: str = "the stall lasted") -> Iterator[Doubt
         yield from _frozen(facts, asked)
 
 
-def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
+def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Exclusion]:
     """The freeze is exact; what it did to the append is measured in the broker and has to agree."""
     if facts.append_entry_ns is not None and facts.append_exit_ns is not None:
         stalled_ms = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
@@ -147,24 +149,24 @@ def _frozen(facts: TrialFacts, asked_ms: float) -> Iterator[Doubt]:
                 f"the freeze stalled an append for {stalled_ms:.1f} ms where {asked_ms:g} ms were asked"
             )
     if facts.stopped_ms is None:
-        yield Doubt(reason=Reason.MISSING_EVIDENCE, words="the broker's safepoint log says nothing")
+        yield Exclusion(reason=Reason.MISSING_EVIDENCE, words="the broker's safepoint log says nothing")
     elif facts.stopped_ms > STOPPED_MS_MAX:
         yield _not_exercised(f"a safepoint stopped the whole broker for {facts.stopped_ms:.0f} ms of the freeze")
 
 
-def _paused(facts: TrialFacts) -> Iterator[Doubt]:
+def _paused(facts: TrialFacts) -> Iterator[Exclusion]:
     if facts.asked_ms is None or facts.achieved_ms is None:
         yield _not_exercised("the owners were not paused, or never went on")
     elif abs(facts.achieved_ms - facts.asked_ms) > PAUSE_TOLERANCE_MS:
         yield _not_exercised(f"the owners stood still for {facts.achieved_ms:.0f} ms of {facts.asked_ms:g} ms asked")
 
 
-def _owners_gone(facts: TrialFacts, what: str = "the owners did not end") -> Iterator[Doubt]:
+def _owners_gone(facts: TrialFacts, what: str = "the owners did not end") -> Iterator[Exclusion]:
     if facts.injecting_ns is None or facts.injected_ns is None:
         yield _not_exercised(what)
 
 
-def _owners_killed(facts: TrialFacts) -> Iterator[Doubt]:
+def _owners_killed(facts: TrialFacts) -> Iterator[Exclusion]:
     yield from _owners_gone(facts)
     if facts.injecting_ns is not None and facts.injected_ns is not None:
         seconds = (facts.injected_ns - facts.injecting_ns) / 1e9
@@ -172,18 +174,18 @@ def _owners_killed(facts: TrialFacts) -> Iterator[Doubt]:
             yield _not_exercised(f"the killed process took {seconds:.1f} s to go")
 
 
-def _owners_shut_down(facts: TrialFacts) -> Iterator[Doubt]:
+def _owners_shut_down(facts: TrialFacts) -> Iterator[Exclusion]:
     yield from _owners_gone(facts, "the shutdown did not return")
 
 
-def _broker_gone(facts: TrialFacts) -> Iterator[Doubt]:
+def _broker_gone(facts: TrialFacts) -> Iterator[Exclusion]:
     if facts.injecting_ns is None or facts.injected_ns is None:
         yield _not_exercised("the broker did not end")
     elif "healed" not in facts.states:
         yield _not_exercised("the broker did not come back")
 
 
-def _held(facts: TrialFacts) -> Iterator[Doubt]:
+def _held(facts: TrialFacts) -> Iterator[Exclusion]:
     if "injected" not in facts.states:
         yield _not_exercised("the fault did not begin")
     if facts.exercised is None:
@@ -192,21 +194,21 @@ def _held(facts: TrialFacts) -> Iterator[Doubt]:
         yield _not_exercised("the fault was not healed")
 
 
-def _done(facts: TrialFacts) -> Iterator[Doubt]:
+def _done(facts: TrialFacts) -> Iterator[Exclusion]:
     if "injected" not in facts.states or "healed" not in facts.states:
         yield _not_exercised("what was to happen to the cluster did not happen, or was not ended")
 
 
-def _watched(facts: TrialFacts) -> Iterator[Doubt]:
+def _watched(facts: TrialFacts) -> Iterator[Exclusion]:
     if not facts.watched_appends:
         yield _not_exercised("the broker's appends were not watched, or there were none")
 
 
-def _not_exercised(words: str) -> Doubt:
-    return Doubt(reason=Reason.NOT_EXERCISED, words=words)
+def _not_exercised(words: str) -> Exclusion:
+    return Exclusion(reason=Reason.NOT_EXERCISED, words=words)
 
 
-_PROOFS: Mapping[Proof, Callable[[TrialFacts], Iterator[Doubt]]] = {
+_PROOFS: Mapping[Proof, Callable[[TrialFacts], Iterator[Exclusion]]] = {
     Proof.NOTHING: _nothing,
     Proof.STAMPED: _stamped,
     Proof.LASTED: _lasted,

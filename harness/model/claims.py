@@ -76,7 +76,7 @@ class Expectation:
 class Claim:
     """One statement of an article with its reading, its expectation by release and its decision rule.
 
-    A claim is as good as its worst part. ``truth`` is the sentence that the ledger prints; it may name the parts'
+    A claim is as good as its worst part. ``summary`` is the sentence that the ledger prints; it may name the parts'
     numbers as ``{part name}``.
     """
 
@@ -86,7 +86,7 @@ class Claim:
     reading: str
     parts: tuple[Part, ...]
     expected: Mapping[str, Expectation]
-    truth: str = ""
+    summary: str = ""
 
     def quantities(self) -> tuple[Quantity, ...]:
         """Those of all of its parts."""

@@ -72,7 +72,7 @@ class Finding:
     expected_from_code: str
     verdict: VerdictKind
     reason: str
-    truth: str
+    summary: str
     trials: int
     parts: tuple[PartResult, ...]
     measures: tuple[MeasureSummary, ...]

@@ -57,7 +57,7 @@ class Arm:
     cells: tuple[Parameters, ...] = ({},)
     releases: tuple[str, ...] = ()
     trials: int = 0
-    """Trials of a cell of it in a full run where that differs from the scenario's effort; 0: it does not. An event that
+    """Trials of a cell of it in a full run where that differs from the scenario's budget; 0: it does not. An event that
     never came in five trials may still come in half of all."""
     is_apart: bool = False
     """Shares its cluster with no other arm, whose clients, topics or store it might disturb."""
@@ -74,16 +74,16 @@ class Arm:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effort:
+class TrialBudget:
     """How much of a scenario is run: trials a cell, and over how many deployments they are spread.
 
-    ``shown_trials`` are those of arms that no claim is judged by (default: as many). ``load`` are fields of the arms' loads
+    ``extra_trials`` are those of arms that no claim is judged by (default: as many). ``load`` are fields of the arms' loads
     that it changes, for a run that has to be light.
     """
 
     trials: int
     deployments: int
-    shown_trials: int | None = None
+    extra_trials: int | None = None
     load: Mapping[str, int | float] = field(default_factory=dict)
 
 
@@ -99,8 +99,8 @@ class Scenario:
     arms: tuple[Arm, ...]
     phases: Phases
     claims: tuple[Claim, ...]
-    effort: Effort
-    quick_effort: Effort
+    budget: TrialBudget
+    quick_budget: TrialBudget
     quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
     """Cells by arm that a quick run keeps; an arm that is absent keeps all of its cells, one that has none is left out."""
     exclusive: bool
@@ -108,7 +108,7 @@ class Scenario:
     hiccup_ms_max: float
     """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
-    shown: tuple[str, ...] = ()
+    extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
@@ -134,4 +134,6 @@ class Scenario:
     def measures(self, arms: Collection[str] | None = None) -> frozenset[str]:
         """What its claims are judged by in ``arms`` (default: in any), and what its report shows beside that."""
         asked = (quantity for claim in self.claims for quantity in claim.quantities())
-        return frozenset(item.measure for item in asked if arms is None or item.arm in arms) | frozenset(self.shown)
+        return frozenset(item.measure for item in asked if arms is None or item.arm in arms) | frozenset(
+            self.extra_measures
+        )

@@ -134,8 +134,8 @@ class PlannedDeployment:
 def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[PlannedDeployment]:
     """Every trial of an incident that is asked for, spread over its deployments."""
     trials_of = request.trials_of(scenario)
-    usual = request.trials or request.effort_of(scenario).trials
-    total = min(request.effort_of(scenario).deployments, usual)
+    usual = request.trials or request.budget_of(scenario).trials
+    total = min(request.budget_of(scenario).deployments, usual)
     found = []
     for index in range(1, total + 1):
         arms_of = {

@@ -9,7 +9,7 @@ from typing import Literal
 
 from harness.faults.injections import DEFAULT_WAY, injections_of, obstacle
 from harness.host.abilities import Abilities
-from harness.model.scenario import Arm, Effort, Scenario
+from harness.model.scenario import Arm, Scenario, TrialBudget
 
 EffortName = Literal["quick", "full"]
 
@@ -30,9 +30,9 @@ class Request:
     abilities: Abilities | None = None
     """What the host can; arms whose fault it cannot make are left out, with a note. None leaves nothing out."""
 
-    def effort_of(self, scenario: Scenario) -> Effort:
+    def budget_of(self, scenario: Scenario) -> TrialBudget:
         """How much of the incident is run."""
-        return scenario.quick_effort if self.effort == "quick" else scenario.effort
+        return scenario.quick_budget if self.effort == "quick" else scenario.budget
 
     def ways_of(self, scenario: Scenario) -> tuple[str, ...]:
         """Those of the ways that the incident offers; one empty one where there is no choice."""
@@ -40,11 +40,11 @@ class Request:
 
     def trials_of(self, scenario: Scenario) -> dict[str, int]:
         """Trials of each cell, by arm."""
-        effort = self.effort_of(scenario)
-        usual = self.trials or effort.trials
+        budget = self.budget_of(scenario)
+        usual = self.trials or budget.trials
         if self.effort == "quick" or self.trials is not None:
             return {arm.name: usual for arm in scenario.arms}
-        judged, shown = scenario.judged_arms(), effort.shown_trials or usual
+        judged, shown = scenario.judged_arms(), budget.extra_trials or usual
         return {arm.name: arm.trials or (usual if arm.name in judged else shown) for arm in scenario.arms}
 
     def arms_of(self, scenario: Scenario, release: str, other_way: str) -> list[Arm]:
@@ -67,7 +67,7 @@ class Request:
                 arm,
                 cells=scenario.quick_cells.get(arm.name, arm.cells),
                 # The fields are the scenario's own; a name that its load does not have raises TypeError.
-                load=dataclasses.replace(arm.load, **scenario.quick_effort.load),  # type: ignore[arg-type]
+                load=dataclasses.replace(arm.load, **scenario.quick_budget.load),  # type: ignore[arg-type]
             )
             for arm in arms
         ]
@@ -89,10 +89,10 @@ class Request:
         if self.effort == "full":
             return left_out
         kept = [
-            f"{scenario.name}: {self.trials or scenario.quick_effort.trials} trials a cell in "
-            f"{scenario.quick_effort.deployments} deployment(s) instead of {scenario.effort.trials} in "
-            f"{scenario.effort.deployments}, and fewer cells"
-            + "".join(f", {name} {value:g}" for name, value in scenario.quick_effort.load.items())
+            f"{scenario.name}: {self.trials or scenario.quick_budget.trials} trials a cell in "
+            f"{scenario.quick_budget.deployments} deployment(s) instead of {scenario.budget.trials} in "
+            f"{scenario.budget.deployments}, and fewer cells"
+            + "".join(f", {name} {value:g}" for name, value in scenario.quick_budget.load.items())
             for scenario in self.scenarios
         ]
         return (

@@ -44,7 +44,7 @@ def test_nothing_is_wider_than_the_window(
     tab: Any, page_of: PageOf, document: dict[str, Any], width: int, dark: bool
 ) -> None:
     for finding in document["findings"]:
-        finding["truth"] = finding["expected_from_code"] = LONG
+        finding["summary"] = finding["expected_from_code"] = LONG
         finding["validity"] = [LONG]
     for claim in document["claims"].values():
         claim["says"] = claim["reading"] = LONG
@@ -102,7 +102,7 @@ def test_the_fault_window_is_shaded_in_the_arms_that_have_one(
 
 def test_quoted_text_cannot_run_or_load_anything(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
     for finding in document["findings"]:
-        finding["truth"] = finding["client"] = HOSTILE
+        finding["summary"] = finding["client"] = HOSTILE
         finding["evidence"] = [{"excerpt": HOSTILE, "file": HOSTILE, "line": 1, "operation": HOSTILE}]
     for series in document["series"]:
         series["trial"] = HOSTILE

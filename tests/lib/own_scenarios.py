@@ -9,7 +9,7 @@ from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, S
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, KillOwners, NoFault, ShutDownOwners
 from harness.model.loads import OpenLoopSends, OrderedGroups
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import VerdictKind
 from tests.lib.trials import LOCK_THREAD, MS, OWNER, PRODUCER, SUCCESSOR, Record, S, Trial, at, wall_us
 
@@ -110,11 +110,11 @@ def stall(
     _phases(trial, -3_000, {"steady": 0, "inject": 200, "hold": 5_000, "drain": 5_500, "down": 6_000})
     _hiccups(trial, -3_000, seconds=9)
     entry_ns, exit_ns = at(ENTRY_MS), at(ENTRY_MS + stall_ms)
-    trial.event("fault", fault=kind, state="injecting", at_ns=at(0))
+    trial.event("fault", fault=kind, state="injecting", at_ns=at(0), target="", detail="")
     if stall_ms:
         for state in ("injected", "healing", "healed"):
             lengths = {"asked_ms": stall_ms, "achieved_ms": stall_ms}
-            trial.event("fault", fault=kind, state=state, at_ns=exit_ns, target="broker-a", **lengths)
+            trial.event("fault", fault=kind, state=state, at_ns=exit_ns, target="broker-a", detail="", **lengths)
         trial.event("append", node="broker-a", entry_ns=entry_ns, delay_end_ns=exit_ns - 1, exit_ns=exit_ns)
     for number in range(800):
         _send(trial, number, at(-3_000) + number * 10 * MS, entry_ns=entry_ns, exit_ns=exit_ns, refused=refused)
@@ -198,7 +198,7 @@ def _claim(
         units_min=2,
     )
     expected = {"4.6.0": Expectation(verdict=VerdictKind.CONFIRMED, because="the test", source="the test")}
-    return Claim(id=claim_id, article="A0", says="s", reading="r", parts=(part,), expected=expected, truth="{it} s")
+    return Claim(id=claim_id, article="A0", says="s", reading="r", parts=(part,), expected=expected, summary="{it} s")
 
 
 def _scenario(name: str, arms: tuple[Arm, ...], claims: tuple[Claim, ...]) -> Scenario:
@@ -211,8 +211,8 @@ def _scenario(name: str, arms: tuple[Arm, ...], claims: tuple[Claim, ...]) -> Sc
         arms=arms,
         phases=Phases(steady_s=6, hold_s_min=6, hold_s_max=6, recover_s=1),
         claims=claims,
-        effort=Effort(trials=1, deployments=1),
-        quick_effort=Effort(trials=1, deployments=1),
+        budget=TrialBudget(trials=1, deployments=1),
+        quick_budget=TrialBudget(trials=1, deployments=1),
         exclusive=False,
         hiccup_ms_max=20,
     )

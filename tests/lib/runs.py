@@ -46,12 +46,19 @@ class Run:
         conf: Mapping[str, str] | None = None,
     ) -> None:
         nodes = [
-            {"name": "namesrv-1", "kind": "namesrv", "role": ""},
-            {"name": "broker-a", "kind": "broker", "role": "MASTER"},
+            {"name": "namesrv-1", "kind": "namesrv", "role": "", "address": "127.0.0.1:9876", "pid": 1},
+            {"name": "broker-a", "kind": "broker", "role": "MASTER", "address": "127.0.0.1:20911", "pid": 2},
         ]
         about = {"deployment": name, "incident": incident, "release": release, "logging": logging, "log_zone": zone}
         settings = {"conf": dict(conf or {}), "properties": {}, "environment": {}}
-        self.deployments[name] = {"schema": 1, **about, "nodes": nodes, "settings": settings}
+        self.deployments[name] = {
+            "schema": 1,
+            "index": 1,
+            "topology": {},
+            **about,
+            "nodes": nodes,
+            "settings": settings,
+        }
 
     def log(self, deployment: str, name: str, *lines: str, node: str = "broker-a") -> None:
         """A node's log; ``name`` may have a folder, as stock logging has."""
@@ -146,6 +153,7 @@ class Run:
             "schema": 1,
             "run": "made-by-hand",
             "created": "2026-11-21T08:00:00Z",
+            "command": "",
             "commit": "abc",
             "dirty": False,
             "seed": 7,

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.model.cells import ParameterValue
+from harness.rundir.events import EVENTS
+from harness.rundir.history import HISTORY
+from harness.rundir.records import problem_of
 
 MS, S = 1_000_000, 1_000_000_000
 FAULT_NS = 2_000 * S
@@ -187,8 +190,9 @@ class Trial:
         )
 
     def consume_again(self, record: Mapping[str, Any], *, process: str, started_ns: int, took_ns: int = MS) -> None:
-        """The same message once more."""
-        copy = {key: value for key, value in record.items() if key not in {"type", "process"}}
+        """The same message once more, of its consumption or of its send."""
+        fields = {field.name for field in HISTORY["consume"].fields} - {"process"}
+        copy = {"reconsume": 0, "stored_ms": 0, **{key: value for key, value in record.items() if key in fields}}
         instance = f"{record['group']}-{process}"
         copy |= {"instance": instance, "started_ns": started_ns, "finished_ns": started_ns + took_ns}
         self.record(process, "consume", **copy)
@@ -334,7 +338,7 @@ class Trial:
         self.event("append", node=node, **stamps)
 
     def lock_probe(self, *, asked_broker: str, granted: bool, queue: str = "broker-a:0", at_ms: float = -500) -> None:
-        names = {"group": self.group, "queue": queue, "asked_broker": asked_broker}
+        names = {"group": self.group, "as_group": self.group, "queue": queue, "asked_broker": asked_broker}
         self.event("lock_probe", at_ns=at(at_ms), granted=granted, **names)
 
     def store_max(
@@ -435,6 +439,10 @@ class Trial:
 
 
 def _lines(path: Path, records: Sequence[Record], tail: str = "") -> None:
+    known = EVENTS if path.name == "events.jsonl" else HISTORY
+    for record in records:
+        values = {name: value for name, value in record.items() if name != "type"}
+        assert problem_of(known, str(record["type"]), values) == ""
     path.parent.mkdir(parents=True, exist_ok=True)
     numbered = [json.dumps({**record, "n": number}) for number, record in enumerate(records, start=1)]
     path.write_text("".join(f"{line}\n" for line in numbered) + tail)

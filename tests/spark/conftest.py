@@ -65,7 +65,9 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None,
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
-        wanted: dict[str, Any] = {"shown": tuple(measures)} if judging else {"shown": tuple(measures), "claims": ()}
+        wanted: dict[str, Any] = (
+            {"extra_measures": tuple(measures)} if judging else {"extra_measures": tuple(measures), "claims": ()}
+        )
         asked = tuple(dataclasses.replace(one, **wanted) for one in scenarios) or showing_everything(SCENARIOS)
         findings = by(path, asked) if by else analyze_in(spark, read_run_directory(path), asked)
         return Analysis(

@@ -106,6 +106,7 @@ def _nothing_of_a_queue(trial: Trial) -> Trial:
         max_offset=110,
         group="g1",
         consumer_offset=50,
+        moment="end",
     )
     return trial
 
@@ -308,7 +309,6 @@ def test_queues_of_one_group_are_one_unit(run: Analysis) -> None:
 
 def test_delays_are_of_messages_from_five_seconds_before_the_fault_to_the_end_of_the_hold(run: Analysis) -> None:
     # Messages 10 to 59 take 5 ms; 60 to 89 wait for the successor, 3.0 s at most; 90 to 109 take 5 ms again.
-    assert run.values("message_delay_p50_s", "clean") == pytest.approx([0.005] * 4)
     assert run.values("message_delay_max_s", "clean") == pytest.approx([3.0006] * 4)
     # From 9.0006 s on the successor is there; messages due at 8.0 s and before waited over one second.
     assert run.values("delayed_over_1s_count", "clean") == [21, 21, 21, 21]

@@ -26,7 +26,7 @@ def measure(p50: float | None, low: float | None, high: float | None, name: str 
 def finding(claim: str, release: str, verdict: VerdictKind, *measures: LedgerMeasure) -> LedgerFinding:
     return LedgerFinding(
         claim=claim, release=release, backend="local", run="r", client="java", injection="signal", rule_commit="c",
-        validity=(), expected=verdict, verdict=verdict, reason="", truth=f"{claim} on {release}", expected_from_code="",
+        validity=(), expected=verdict, verdict=verdict, reason="", summary=f"{claim} on {release}", expected_from_code="",
         trials=5, measures=measures, evidence=(),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.findings import PartResult
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -48,7 +48,7 @@ def _judged(
     part = Part(name="p", quantity=quantity, relation=relation, bound=bound, unit="", why="", units_min=2)  # type: ignore[arg-type]
     claim = Claim(id="C", article="", says="", reading="", parts=(part,), expected={})
     arms = tuple(Arm(name=name, what="", fault=NoFault(), load=OpenLoopSends()) for name in ("incident", "baseline"))
-    effort = Effort(trials=1, deployments=1)
+    budget = TrialBudget(trials=1, deployments=1)
     scenario = Scenario(
         name="i",
         title="",
@@ -58,8 +58,8 @@ def _judged(
         arms=arms,
         phases=Phases(steady_s=0, hold_s_min=0, hold_s_max=0, recover_s=0),
         claims=(claim,),
-        effort=effort,
-        quick_effort=effort,
+        budget=budget,
+        quick_budget=budget,
         exclusive=True,
         hiccup_ms_max=10,
     )

@@ -54,7 +54,7 @@ def test_an_entry_has_the_keys_of_the_contract(tmp_path: Path, document: dict[st
     entry = ledger["findings"][0]
     assert set(entry) == {
         *("claim", "release", "backend", "run", "client", "injection", "rule_commit", "validity", "expected"),
-        *("verdict", "reason", "truth", "expected_from_code", "trials", "measures", "evidence"),
+        *("verdict", "reason", "summary", "expected_from_code", "trials", "measures", "evidence"),
     }
     assert set(entry["measures"][0]) >= {
         *("name", "arm", "params", "unit", "independent", "n", "p50", "p90", "p99", "min", "max", "low", "high"),
@@ -105,14 +105,14 @@ def test_an_update_replaces_what_the_run_covers_and_keeps_the_rest(
     tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
 ) -> None:
     update_ledger(*targets, [make_run(tmp_path / "one", document)])
-    newer = only(document, "ORDER-06", "5.3.3", verdict="confirmed", truth="It took 0.7 s.")
+    newer = only(document, "ORDER-06", "5.3.3", verdict="confirmed", summary="It took 0.7 s.")
     update = update_ledger(*targets, [make_run(tmp_path / "two", newer, run="20261201T000000Z-newer")])
     cell = ("ORDER-06", "5.3.3", "local", "client call")
     assert update.replaced == update.changed == (cell,)
     assert len(update.kept) == 23
     assert str(update) == "0 added, 1 replaced, 23 kept\nORDER-06 5.3.3 local client call is now confirmed"
     entries = {f.cell(): f for f in load_ledger(targets[0]).findings}
-    assert (entries[cell].truth, entries[cell].run) == ("It took 0.7 s.", "20261201T000000Z-newer")
+    assert (entries[cell].summary, entries[cell].run) == ("It took 0.7 s.", "20261201T000000Z-newer")
     assert entries["ORDER-06", "4.9.7", "local", "client call"].run == document["manifest"]["run"]
     assert len(load_ledger(targets[0]).runs) == 2
     assert "It took 0.7 s." in targets[1].read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_another_way_of_injection_is_another_entry_and_row(
     tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
 ) -> None:
     update_ledger(*targets, [make_run(tmp_path / "one", document)])
-    frozen = only(document, "BUSY-09", "5.3.3", injection="freeze", verdict="refuted", truth="Frozen, it was not so.")
+    frozen = only(document, "BUSY-09", "5.3.3", injection="freeze", verdict="refuted", summary="Frozen, it was not so.")
     update = update_ledger(*targets, [make_run(tmp_path / "two", frozen, run="20261201T000000Z-x")])
     assert update.added == (("BUSY-09", "5.3.3", "local", "freeze"),)
     assert update.replaced == ()
@@ -150,10 +150,10 @@ def test_another_way_of_injection_is_another_entry_and_row(
 def test_of_two_runs_the_newer_wins_in_whatever_order_they_are_named(
     tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
 ) -> None:
-    old = make_run(tmp_path / "old", only(document, "BUSY-10", "4.6.0", truth="old"), run="20261101T000000Z-zz")
-    new = make_run(tmp_path / "new", only(document, "BUSY-10", "4.6.0", truth="new"), run="20261102T000000Z-aa")
+    old = make_run(tmp_path / "old", only(document, "BUSY-10", "4.6.0", summary="old"), run="20261101T000000Z-zz")
+    new = make_run(tmp_path / "new", only(document, "BUSY-10", "4.6.0", summary="new"), run="20261102T000000Z-aa")
     update = update_ledger(*targets, [new, old])
-    assert [f.truth for f in update.ledger.findings] == ["new"]
+    assert [f.summary for f in update.ledger.findings] == ["new"]
     # A run that no entry comes from any more is not listed.
     assert [run.run for run in update.ledger.runs] == ["20261102T000000Z-aa"]
 
@@ -255,7 +255,7 @@ def test_a_release_that_was_not_run_says_so(tmp_path: Path, document: dict[str, 
 
 
 def test_text_can_neither_break_the_table_nor_become_markup(tmp_path: Path, document: dict[str, Any]) -> None:
-    document = only(document, "BUSY-10", "4.6.0", truth="a | b\n| c <script> `d` \x1b")
+    document = only(document, "BUSY-10", "4.6.0", summary="a | b\n| c <script> `d` \x1b")
     document["claims"]["BUSY-10"]["says"] = "says | <b>\nmore"
     table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))))
     assert len(table.splitlines()) == 3

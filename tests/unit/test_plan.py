@@ -27,24 +27,24 @@ NUMBERS = scenarios.find("queue-number-mismatch")
 def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
     plan = make_plan(Request(scenarios=[STALL], releases=["4.6.0", "5.3.3"]), TWO_CORES)
     counts = Counter((d.release, t.arm.name, tuple(t.params.items())) for d, t in plan.trials())
-    assert {count for (_, arm, _), count in counts.items() if arm in STALL.judged_arms()} == {STALL.effort.trials}
+    assert {count for (_, arm, _), count in counts.items() if arm in STALL.judged_arms()} == {STALL.budget.trials}
     assert {count for (_, arm, _), count in counts.items() if arm not in STALL.judged_arms()} == {
-        STALL.effort.shown_trials
+        STALL.budget.extra_trials
     }
     assert len(counts) == 2 * sum(len(arm.cells) for arm in STALL.arms)
 
 
 def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
     two = scenarios.find("busy-broker-of-two")
-    own, shown = two.arm("incident").trials, two.effort.shown_trials
+    own, shown = two.arm("incident").trials, two.budget.extra_trials
     assert shown is not None
-    assert own > two.effort.trials > shown
+    assert own > two.budget.trials > shown
     assert "fix-two-masters" in two.judged_arms()
     assert "baseline" not in two.judged_arms()
     full = Request(scenarios=[two], releases=["4.6.0"])
-    quick = two.quick_effort.trials
+    quick = two.quick_budget.trials
     for request, usual, incident, not_judged in (
-        (full, two.effort.trials, own, shown),
+        (full, two.budget.trials, own, shown),
         (dataclasses.replace(full, effort="quick"), quick, quick, quick),
         (dataclasses.replace(full, trials=2), 2, 2, 2),
     ):
@@ -55,7 +55,7 @@ def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
 def test_trials_are_spread_over_the_deployments() -> None:
     plan = make_plan(Request(scenarios=[HANDOVER], releases=["4.6.0"]), TWO_CORES)
     incident = [d.id for d, t in plan.trials() if t.arm.name == "incident"]
-    assert len(set(incident)) == HANDOVER.effort.deployments == 2
+    assert len(set(incident)) == HANDOVER.budget.deployments == 2
 
 
 def test_what_measures_milliseconds_is_up_alone() -> None:

@@ -88,6 +88,6 @@ def test_a_wrong_value_is_named_by_its_place(
 
 
 def test_a_missing_field_is_named(tmp_path: Path, document: dict[str, Any]) -> None:
-    del document["findings"][1]["truth"]
-    with pytest.raises(RunDirectoryError, match=r"findings\[1\] lacks truth"):
+    del document["findings"][1]["summary"]
+    with pytest.raises(RunDirectoryError, match=r"findings\[1\] lacks summary"):
         load(tmp_path, document)

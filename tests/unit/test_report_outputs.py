@@ -80,7 +80,7 @@ def test_junit_carries_the_numbers_as_properties(load: Load, document: dict[str,
 def test_junit_is_valid_whatever_a_remark_has_in_it(load: Load, document: dict[str, Any]) -> None:
     every = "".join(map(chr, range(0x20))) + "\x7f\x9f]]><a>&\ud800\ufffe\uffff\U0001f600"
     for finding in document["findings"]:
-        finding["truth"] = finding["reason"] = finding["client"] = every
+        finding["summary"] = finding["reason"] = finding["client"] = every
         finding["evidence"] = [{"excerpt": every, "file": "f", "line": 1, "operation": ""}]
     text = junit_xml(load(document))
     root = ElementTree.fromstring(text.encode("utf-8"))
@@ -143,7 +143,7 @@ def test_the_table_has_words_and_marks_the_mismatch(load: Load, document: dict[s
 
 
 def test_plain_lines_have_one_line_a_finding_and_no_control_character(load: Load, document: dict[str, Any]) -> None:
-    document["findings"][0]["truth"] = "two\nlines \x1b[2J [bold]not markup[/bold]"
+    document["findings"][0]["summary"] = "two\nlines \x1b[2J [bold]not markup[/bold]"
     lines = summary_lines(load(document).findings)
     assert len(lines) == 25
     assert not any("\x1b" in line or "\n" in line for line in lines)

@@ -136,7 +136,7 @@ def test_each_reason_of_an_undecided_claim_is_shown_and_explained(
 def test_hostile_text_stays_text(load: Load, document: dict[str, Any]) -> None:
     hostile = "</script><script>hostile()</script><img src=x onerror=hostile()>\x00\x1b ]]> {{ 7 * 7 }}"
     finding = document["findings"][0]
-    finding["truth"] = finding["expected_from_code"] = finding["client"] = finding["injection"] = hostile
+    finding["summary"] = finding["expected_from_code"] = finding["client"] = finding["injection"] = hostile
     finding["validity"] = [hostile]
     finding["evidence"] = [{"excerpt": hostile, "file": hostile, "line": 1, "operation": hostile}]
     finding["parts"][0]["name"] = finding["parts"][0]["why"] = hostile

@@ -60,7 +60,7 @@ def test_every_number_of_a_rule_has_a_reason(scenario: Scenario, claim: Claim) -
 
 @EVERY_CLAIM
 def test_the_sentence_of_truth_names_parts_that_exist(scenario: Scenario, claim: Claim) -> None:
-    named = set(re.findall(r"{([^}]*)}", claim.truth))
+    named = set(re.findall(r"{([^}]*)}", claim.summary))
     assert named <= {part.name for part in claim.parts}
 
 

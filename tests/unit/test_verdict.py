@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.verdicts import stats
-from analysis.verdicts.evidence import Doubt, Evidence, TrialValidity, unit_of, without_evidence
+from analysis.verdicts.evidence import Evidence, Exclusion, TrialValidity, unit_of, without_evidence
 from analysis.verdicts.judge import finding, findings
 from analysis.verdicts.observations import Observation, Source, matches, same_value
 from analysis.verdicts.part import compare
@@ -18,7 +18,7 @@ from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.manifest import RESUMED, DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -57,7 +57,7 @@ def _part(
     )
 
 
-def _claim(*parts: Part, truth: str = "") -> Claim:
+def _claim(*parts: Part, summary: str = "") -> Claim:
     return Claim(
         id="TEST-01",
         article="A0",
@@ -65,7 +65,7 @@ def _claim(*parts: Part, truth: str = "") -> Claim:
         reading="the median",
         parts=parts,
         expected={"4.6.0": Expectation(verdict=CONFIRMED, because="it says so", source="Some.java")},
-        truth=truth,
+        summary=summary,
     )
 
 
@@ -82,8 +82,8 @@ def _scenario(claim: Claim) -> Scenario:
         arms=arms,
         phases=Phases(steady_s=1, hold_s_min=1, hold_s_max=1, recover_s=1),
         claims=(claim,),
-        effort=Effort(trials=1, deployments=1),
-        quick_effort=Effort(trials=1, deployments=1),
+        budget=TrialBudget(trials=1, deployments=1),
+        quick_budget=TrialBudget(trials=1, deployments=1),
         exclusive=True,
         hiccup_ms_max=10,
     )
@@ -174,10 +174,12 @@ def _judge(
     observed: Sequence[Observation],
     trials: Sequence[TrialRecord],
     *,
-    doubts: Mapping[str, tuple[Doubt, ...]] | None = None,
+    exclusions: Mapping[str, tuple[Exclusion, ...]] | None = None,
     failed: Mapping[str, str] | None = None,
 ) -> Finding:
-    validity = [TrialValidity(trial=trial.trial, doubts=(doubts or {}).get(trial.trial, ())) for trial in trials]
+    validity = [
+        TrialValidity(trial=trial.trial, exclusions=(exclusions or {}).get(trial.trial, ())) for trial in trials
+    ]
     evidence = Evidence.of(run=_run(trials), validity=validity, observations=observed, failed=failed)
     return finding(claim, _scenario(claim), "4.6.0", evidence)
 
@@ -264,16 +266,18 @@ def test_a_cell_that_was_not_run_is_not_exercised_though_its_arm_was() -> None:
 
 def test_trials_that_noise_made_not_count_are_too_noisy() -> None:
     trial = _trial("t1")
-    noisy = {"t1": (Doubt(reason=Reason.TOO_NOISY, words="the machine stalled"),)}
-    found = _judge(_claim(_part()), [], [trial], doubts=noisy)
+    noisy = {"t1": (Exclusion(reason=Reason.TOO_NOISY, words="the machine stalled"),)}
+    found = _judge(_claim(_part()), [], [trial], exclusions=noisy)
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.TOO_NOISY)
     assert "t1 does not count: the machine stalled" in found.validity
 
 
 def test_a_fault_that_did_not_bite_is_not_exercised_rather_than_noisy() -> None:
     trial = _trial("t1")
-    doubts = {"t1": (Doubt(reason=Reason.TOO_NOISY, words="n"), Doubt(reason=Reason.NOT_EXERCISED, words="e"))}
-    assert _judge(_claim(_part()), [], [trial], doubts=doubts).reason == Reason.NOT_EXERCISED
+    exclusions = {
+        "t1": (Exclusion(reason=Reason.TOO_NOISY, words="n"), Exclusion(reason=Reason.NOT_EXERCISED, words="e"))
+    }
+    assert _judge(_claim(_part()), [], [trial], exclusions=exclusions).reason == Reason.NOT_EXERCISED
 
 
 def test_a_trial_that_counts_and_shows_nothing_is_missing_evidence() -> None:
@@ -362,29 +366,31 @@ def test_a_slope_is_taken_on_a_parameter_or_on_another_measure_of_the_same_trial
 
 def test_the_truth_is_the_claims_sentence_with_the_parts_numbers() -> None:
     trial = _trial("t1")
-    claim = _claim(_part(name="a queue"), truth="{a queue} s, says {nobody}")
-    assert _judge(claim, _values(trial, [54.7] * 6), [trial]).truth == "54.7 (54.7–54.7) s, says {nobody}"  # noqa: RUF001
+    claim = _claim(_part(name="a queue"), summary="{a queue} s, says {nobody}")
+    assert _judge(claim, _values(trial, [54.7] * 6), [trial]).summary == "54.7 (54.7–54.7) s, says {nobody}"  # noqa: RUF001
 
 
 def test_a_share_is_told_as_a_percentage() -> None:
     trial = _trial("t1")
-    claim = _claim(_part(name="queues", statistic=Statistic.SHARE, bound=0.3, unit="share"), truth="{queues} of them")
-    assert _judge(claim, _values(trial, [5.0] * 6), [trial]).truth.startswith("100")
+    claim = _claim(_part(name="queues", statistic=Statistic.SHARE, bound=0.3, unit="share"), summary="{queues} of them")
+    assert _judge(claim, _values(trial, [5.0] * 6), [trial]).summary.startswith("100")
 
 
 def test_without_a_sentence_of_its_own_the_decisive_part_makes_one() -> None:
     trial = _trial("t1")
     claim = _claim(_part(name="good"), _part(name="bad", bound=90))
-    truth = _judge(claim, _values(trial, [50.0] * 6), [trial]).truth
-    assert truth.startswith("bad: 50")
-    assert truth.endswith("the rule asks for >= 90.")
-    assert _judge(claim, [], [trial]).truth.startswith("Undecided (missing evidence): good was not measured")
+    summary = _judge(claim, _values(trial, [50.0] * 6), [trial]).summary
+    assert summary.startswith("bad: 50")
+    assert summary.endswith("the rule asks for >= 90.")
+    assert _judge(claim, [], [trial]).summary.startswith("Undecided (missing evidence): good was not measured")
 
 
 def test_an_undecided_sentence_says_so_first() -> None:
     trial = _trial("t1")
-    claim = _claim(_part(name="it"), truth="It took {it} s.")
-    assert _judge(claim, _values(trial, [50.0] * 2), [trial]).truth.startswith("Undecided (too few trials): It took 50")
+    claim = _claim(_part(name="it"), summary="It took {it} s.")
+    assert _judge(claim, _values(trial, [50.0] * 2), [trial]).summary.startswith(
+        "Undecided (too few trials): It took 50"
+    )
 
 
 def test_evidence_shows_the_middle_and_both_ends_of_the_decisive_part_first() -> None:
@@ -462,7 +468,7 @@ def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_r
     )
     claim = _claim(_part())
     evidence = Evidence.of(
-        run=run, validity=[TrialValidity(trial="t1", doubts=())], observations=[_seen(trials[0], 3.0, unit="u")]
+        run=run, validity=[TrialValidity(trial="t1", exclusions=())], observations=[_seen(trials[0], 3.0, unit="u")]
     )
     said = finding(claim, _scenario(claim), "4.6.0", evidence).validity
     assert note in said

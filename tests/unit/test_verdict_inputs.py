@@ -32,7 +32,7 @@ from harness.model.faults import (
     TopicMoments,
 )
 from harness.model.loads import OpenLoopSends, OrderedGroups
-from harness.model.scenario import Arm, Effort, Phases, Scenario
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason
 from harness.rundir.manifest import HostRecord, TrialRecord, TrialStatus
 from harness.rundir.reading import read_run_directory
@@ -204,8 +204,8 @@ def _scenario(fault: Fault) -> Scenario:
         ),
         phases=Phases(steady_s=1, hold_s_min=1, hold_s_max=1, recover_s=1),
         claims=(),
-        effort=Effort(trials=1, deployments=1),
-        quick_effort=Effort(trials=1, deployments=1),
+        budget=TrialBudget(trials=1, deployments=1),
+        quick_budget=TrialBudget(trials=1, deployments=1),
         exclusive=True,
         hiccup_ms_max=20,
     )
@@ -277,8 +277,8 @@ CUT = NetworkCut(nodes=("broker-a",))
 
 def _reasons(facts: TrialFacts, fault: Fault) -> Mapping[Reason, str]:
     (judged,) = validity.judge([facts], [_scenario(fault)])
-    assert judged.valid is (not judged.doubts)
-    return {doubt.reason: doubt.words for doubt in judged.doubts}
+    assert judged.valid is (not judged.exclusions)
+    return {exclusion.reason: exclusion.words for exclusion in judged.exclusions}
 
 
 @pytest.mark.parametrize("fault", [KillOwners(), ShutDownOwners(), AppendStall(), NoFault()])
@@ -307,7 +307,7 @@ def test_a_clean_trial_counts(fault: Fault) -> None:
         (_facts(asked_ms=None), AppendStall(), Reason.NOT_EXERCISED, "not recorded"),
         (_facts(states=frozenset({"injected"})), AppendStall(), Reason.NOT_EXERCISED, "not healed"),
         (_facts(states=frozenset({"injected"})), CUT, Reason.NOT_EXERCISED, "not healed"),
-        (_facts(did_not_bite="0 packets were dropped"), CUT, Reason.NOT_EXERCISED, "bite: 0 packets were dropped"),
+        (_facts(no_effect="0 packets were dropped"), CUT, Reason.NOT_EXERCISED, "bite: 0 packets were dropped"),
         (_facts(exercised=None), CUT, Reason.NOT_EXERCISED, "does not say whether it took effect"),
         (_facts(exercised=None), PageCacheNeighbour(), Reason.NOT_EXERCISED, "does not say whether it took effect"),
         (_facts(watched_appends=0), PageCacheNeighbour(), Reason.NOT_EXERCISED, "were not watched, or there were none"),
