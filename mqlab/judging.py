@@ -134,8 +134,13 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
         return judge_load(options.run, options, find_java(), console)
     chosen = [scenarios.find(name) for name in manifest.incidents]
     code = judge(options.run, chosen, options, find_java(), console)
-    print(options.run / "report.html")
+    print_report(options.run, options)
     return code
+
+
+def print_report(run: Path, options: argparse.Namespace) -> None:
+    """End with the path of the page; with ``--json`` on standard error, since what is printed has to be JSON alone."""
+    print(run / "report.html", file=sys.stderr if options.json else sys.stdout)
 
 
 def rewrite_report(options: argparse.Namespace, console: Console) -> int:

@@ -42,7 +42,7 @@ from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest
 from harness.rundir.writing import RunWriter
-from mqlab.judging import archive_spark, judge
+from mqlab.judging import archive_spark, judge, print_report
 from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, chosen_releases, read_user_conf
 from mqlab.resume import command_line, restore_options, rules_of
@@ -96,7 +96,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         _run(run, plan, backend, user_conf, console)
         findings_code = judge(run.path, chosen, options, java, console)
     console.print(f"finished in {duration(time.monotonic() - started)}", highlight=False)
-    print(run.path / "report.html")
+    print_report(run.path, options)
     return findings_code
 
 
