@@ -36,7 +36,7 @@ from analysis.checkers.locks import (
     takeovers,
     waiting,
 )
-from analysis.checkers.sends import appends, attempts, busy, isolation, senders
+from analysis.checkers.sends import appends, attempts, busy, isolation, senders, statuses
 from analysis.checkers.topics import logfiles, readings, registrations, routes
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
@@ -75,6 +75,7 @@ CHECKERS: Mapping[str, Checker] = {
     "retries": retries,
     "routes": routes,
     "senders": senders,
+    "statuses": statuses,
 }
 
 _SIDE_BY_SIDE = 2

@@ -215,6 +215,11 @@ _ALL = (
         ("failed_share", "", "Share of the sends around the fault that failed for good."),
     ),
     *_of(
+        "statuses",
+        TRIAL,
+        ("stored_unsure_count", "", "Sends that a broker stored but answered with a status other than SEND_OK, by status."),
+    ),
+    *_of(
         "isolation",
         TRIAL,
         ("probe_worst_ms", "ms", "Longest request of a kind while the send pool was jammed."),

@@ -50,6 +50,7 @@ HISTORY = declared(
         STARTED_NS,
         FINISHED_NS,
         text("outcome", "ok, failed or unknown"),
+        maybe(text("status", "the send status where it is not SEND_OK: the message is stored, but may be lost")),
         maybe(BROKER),
         maybe(QUEUE),
         maybe(_OFFSET),

@@ -25,6 +25,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
     f"{REMOTING}.netty.NettyRemotingAbstract": (rocketmq.REJECTREQUEST, rocketmq.OVERLOAD),
     f"{BROKER}.processor.SendMessageProcessor": (rocketmq.PC_SYNCHRONIZED,),
     f"{BROKER}.latency.BrokerFastFailure": (rocketmq.PCBUSY_CLEAN_QUEUE, rocketmq.TIMEOUT_CLEAN_QUEUE),
+    f"{CLIENT}.producer.SendStatus": rocketmq.STORED_UNSURE,
 }
 """The class that each fact was read from, and the texts that say it."""
 

@@ -119,9 +119,12 @@ class Trial:
         queue: int = 0,
         offset: int | None = None,
         remark: str | None = None,
+        status: str | None = None,
     ) -> None:
         failed = {"code": 2, "error": "MQBrokerException", "remark": remark} if remark is not None else {}
-        ok = {"broker": "broker-a", "queue": queue, "offset": offset, "msg_id": f"M{seq}"} if outcome == "ok" else {}
+        unsure = {"error": status, "status": status} if status is not None else {}
+        place = {"broker": "broker-a", "queue": queue, "offset": offset, "msg_id": f"M{seq}"}
+        stored = place if outcome == "ok" or unsure else {}
         self.record(
             PRODUCER,
             "send",
@@ -135,7 +138,8 @@ class Trial:
             finished_ns=at(due_ms + took_ms),
             outcome=outcome,
             **failed,
-            **ok,
+            **unsure,
+            **stored,
         )
 
     def refused(

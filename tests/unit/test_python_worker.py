@@ -17,6 +17,7 @@ from harness.clients.python.client import Answer, Message, Opening
 from harness.clients.python.load import Load
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.worker import PythonWorker
+from harness.model.rocketmq import STORED_UNSURE
 from harness.rundir.history import HISTORY
 from harness.rundir.lines import read_records
 from harness.rundir.records import problem_of
@@ -115,10 +116,21 @@ def test_its_history_has_the_anchor_that_every_history_has(tmp_path: Path, monke
         assert problem_of(HISTORY, str(record["type"]), values) == ""
 
 
-def test_an_answer_that_is_no_success_is_unknown_and_says_which(run: Run) -> None:
-    worker, _ = run(Worker(), lambda: Answer(status="FLUSH_DISK_TIMEOUT"))
+@pytest.mark.parametrize("status", STORED_UNSURE)
+def test_an_answer_that_is_no_success_is_unknown_and_says_which(run: Run, status: str) -> None:
+    worker, _ = run(Worker(), lambda: Answer(status=status))
     first = worker.records[0]
-    assert (first["outcome"], first["error"], first["remark"]) == ("unknown", *["FLUSH_DISK_TIMEOUT"] * 2)
+    assert (first["outcome"], first["error"], first["remark"], first["status"]) == ("unknown", *[status] * 3)
+
+
+def test_neither_a_success_nor_what_nobody_answered_has_a_status(run: Run) -> None:
+    def unanswered() -> Answer:
+        raise TimeoutError("nobody answered")
+
+    for answer, outcome in ((Answer, "ok"), (unanswered, "unknown")):
+        worker, _ = run(Worker(), answer)
+        assert {record["outcome"] for record in worker.records} == {outcome}
+        assert not [record for record in worker.records if "status" in record]
 
 
 def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,7 @@ class Load:
                 values["offset"] = answer.offset + place
             values["msg_id"] = answer.msg_id
             if answer.status != "SEND_OK":
-                problem = values["remark"] = answer.status
+                problem = values["remark"] = values["status"] = answer.status
         if error is not None:
             problem = type(error).__name__
             values["remark"] = str(error)[:2000]

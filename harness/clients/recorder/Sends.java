@@ -251,7 +251,8 @@ final class Sends {
             }
             record.plain(MSG_ID, settings.batch == 1 ? result.getMsgId() : part(result.getMsgId(), place));
             if (!ok) {
-                record.text("error", result.getSendStatus().toString());
+                String status = result.getSendStatus().toString();
+                record.text("error", status).text("status", status);
             }
         }
 
