@@ -17,6 +17,7 @@ from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.logs import gc
 from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
@@ -76,7 +77,7 @@ def analyze_in(
         reading = pool.submit(load_records, spark, run)
         logs = load_logs(spark, run)
         records = reading.result()
-    facts = trial_facts(records, run, logs.stops)
+    facts = trial_facts(records, run, gc.parse(logs.kept))
     judged = validity.judge(facts, known)
     trials = trials_frame(spark, run, facts)
     say("ordering consumptions")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.consumption import Consumption
 from analysis.evidence.records import Records
 from analysis.evidence.tables import OBSERVATIONS
-from analysis.logs.tables import LogTables
+from analysis.logs.tables import Logs
 from harness.model.measures import MEASURES
 from harness.rundir.reading import RunDirectory
 
@@ -27,7 +27,7 @@ class Inputs:
     trials: DataFrame
     records: Records
     consumption: Consumption
-    logs: LogTables
+    logs: Logs
 
 
 class Checker(Protocol):

@@ -21,6 +21,7 @@ from analysis.load import accounts
 from analysis.load.consumed import consumed
 from analysis.load.figures import Figures, figures_of
 from analysis.load.properties import Property
+from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.spark import SparkPlace, closing_session
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
@@ -98,7 +99,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
     folder.mkdir(exist_ok=True)
     records = load_records(spark, run)
     logs = load_logs(spark, run)
-    (facts,) = trial_facts(records, run, logs.stops)
+    (facts,) = trial_facts(records, run, gc.parse(logs.kept))
     trials = trials_frame(spark, run, [facts])
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)

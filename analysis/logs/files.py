@@ -20,7 +20,7 @@ _KINDS = {
 }
 
 PLAIN = "plain"
-"""A log without a parser of its own, such as remoting.log: its layout is checked, its lines are not kept."""
+"""A log of no kind that a parser names. Its layout is checked; of its lines those are kept that have a parser's words."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,13 +41,17 @@ def wanted() -> Column:
     return text.contains("tryLock") | text.contains("unlockBatch, ") | text.contains("RebalanceLockManager#")
 
 
+def unknown() -> Column:
+    """Lines of the lock manager in a wording of no known release."""
+    return wanted() & _happened().isNull()
+
+
 def parse(lines: DataFrame) -> DataFrame:
     """One row a line: what happened to which queue of which group.
 
     ``client`` asked (or unlocked), ``holder`` had the lock. ``happened`` is null for a wording that is not known.
     """
     text = F.col("text")
-    happened = F.coalesce(*[F.when(text.contains(words), F.lit(event)) for words, event in _EVENTS])
     # What follows the queue of a 4.x unlock line is the client's id alone.
     after_queue = F.regexp_extract(text, r"queueId=\d+\] (\S+)$", 1)
     client = _first_of(
@@ -65,7 +69,7 @@ def parse(lines: DataFrame) -> DataFrame:
         *PLACE,
         "name",
         "resolution_us",
-        happened.alias("happened"),
+        _happened().alias("happened"),
         _first_of(
             F.regexp_extract(text, r"Group: (\S+)", 1),
             F.regexp_extract(text, r"group=([^,\s]+)", 1),
@@ -77,6 +81,10 @@ def parse(lines: DataFrame) -> DataFrame:
         holder.alias("holder"),
         F.octet_length("text").alias("bytes"),
     )
+
+
+def _happened() -> Column:
+    return F.coalesce(*[F.when(F.col("text").contains(words), F.lit(event)) for words, event in _EVENTS])
 
 
 def _first_of(*candidates: Column) -> Column:

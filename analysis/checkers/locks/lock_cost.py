@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from analysis.evidence.trials import OWNERS_END
+from analysis.logs import lock
 from harness.model.rocketmq import LOCK_BATCH_MQ
 
 STEADY_NS = 15_000_000_000
@@ -62,7 +63,7 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
 
 def _logged(inputs: Inputs, windows: DataFrame) -> DataFrame:
     mono_ns = (F.col("wall_us") - F.col("wall_minus_mono_us")) * 1000
-    lines = inputs.logs.lock_lines.select("deployment", "group", "wall_us", "bytes")
+    lines = lock.parse(inputs.logs.kept).select("deployment", "group", "wall_us", "bytes")
     groups = inputs.records.instances.where("event = 'starting'").select("trial", "group").distinct()
     counted = (
         groups.join(windows, "trial")

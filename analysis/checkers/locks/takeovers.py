@@ -51,16 +51,20 @@ def _client_ids(inputs: Inputs) -> DataFrame:
 def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
     """Log lines about each queue, by file: that the successor waits, and that the owner unlocked it."""
     happened = F.col("happened")
-    lines = inputs.logs.lock_lines.where(happened.isin(lock.WAITING, lock.UNLOCKED)).select(
-        *_LOGGED_QUEUE,
-        "name",
-        F.col("file").alias("log_file"),
-        F.col("line").alias("log_line"),
-        "wall_us",
-        "resolution_us",
-        "happened",
-        "client",
-        "holder",
+    lines = (
+        lock.parse(inputs.logs.kept)
+        .where(happened.isin(lock.WAITING, lock.UNLOCKED))
+        .select(
+            *_LOGGED_QUEUE,
+            "name",
+            F.col("file").alias("log_file"),
+            F.col("line").alias("log_line"),
+            "wall_us",
+            "resolution_us",
+            "happened",
+            "client",
+            "holder",
+        )
     )
     waiting = (
         (happened == lock.WAITING)
@@ -169,8 +173,10 @@ def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
 def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
     """Log lines about each queue's first lock, and about its take-over from the owner by the successor."""
     happened = F.col("happened")
-    lines = inputs.logs.lock_lines.where(happened.isin(lock.FIRST, lock.EXPIRED)).select(
-        *_LOGGED_QUEUE, "file", "line", "happened", "client", "holder"
+    lines = (
+        lock.parse(inputs.logs.kept)
+        .where(happened.isin(lock.FIRST, lock.EXPIRED))
+        .select(*_LOGGED_QUEUE, "file", "line", "happened", "client", "holder")
     )
     queues = changed.select(
         *("trial", "lock_queue", *_LOGGED_QUEUE, "owner_client", "successor_client", "owned_file", "owned_line")

@@ -21,7 +21,7 @@ from analysis.checkers.base import (
 from analysis.checkers.locks.requests import owned_queues
 from analysis.evidence.consumption import SUCCESSOR
 from analysis.evidence.trials import OWNERS_END
-from analysis.logs import lock
+from analysis.logs import gc, lock
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -32,8 +32,10 @@ def observe(inputs: Inputs) -> DataFrame:
 
 def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
     queues = owned_queues(inputs, trials).where("taken_ns IS NOT NULL")
-    lines = inputs.logs.lock_lines.where(F.col("happened") == lock.WAITING).select(
-        "deployment", "group", "topic", "broker", "queue", "wall_us", F.col("file").alias("log_file"), "line"
+    lines = (
+        lock.parse(inputs.logs.kept)
+        .where(F.col("happened") == lock.WAITING)
+        .select("deployment", "group", "topic", "broker", "queue", "wall_us", F.col("file").alias("log_file"), "line")
     )
     mono_us = F.col("wall_us") - F.col("wall_minus_mono_us")
     in_wait = mono_us.between(F.col("fault_ns") / 1000, F.col("taken_ns") / 1000)
@@ -83,7 +85,8 @@ def _stopped(inputs: Inputs, trials: DataFrame) -> DataFrame:
     windows = trials.select("trial", "deployment", "fault_ns", "fault_line", "hold_to_ns", "wall_minus_mono_us")
     mono_us = F.col("wall_us") - F.col("wall_minus_mono_us")
     stops = (
-        inputs.logs.stops.select("trial", "file", "line", "stopped_ms", "wall_us")
+        gc.parse(inputs.logs.kept)
+        .select("trial", "file", "line", "stopped_ms", "wall_us")
         .join(windows.select("trial", "fault_ns", "hold_to_ns", "wall_minus_mono_us"), "trial")
         .where(F.col("file").startswith(own) & mono_us.between(F.col("fault_ns") / 1000, F.col("hold_to_ns") / 1000))
         .groupBy("trial")

@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, events_file, observations, together
 from analysis.evidence.tables import frame_of
+from analysis.logs import store
 
 _STORE_LOG = "store.log"
 _TOLERANCE_MS = 50.0
@@ -61,7 +62,7 @@ def _stalls(inputs: Inputs) -> DataFrame:
 
 def _lines_of_stalls(inputs: Inputs, stalls: DataFrame) -> DataFrame:
     """One row for each stall and file that names it."""
-    logged = inputs.logs.slow_appends.select(
+    logged = store.parse(inputs.logs.kept).select(
         "deployment",
         "node",
         "name",
@@ -96,8 +97,10 @@ def _lines_of_faults(inputs: Inputs) -> DataFrame:
         _LOGS,
     )
     trials = inputs.trials.where("wall_minus_mono_us IS NOT NULL").join(logs, ["deployment", "fault_target"])
-    lines = inputs.logs.slow_appends.where(F.col("name") == _STORE_LOG).select(
-        "deployment", F.col("node").alias("fault_target"), "file", "line", "wall_us", "in_lock_ms"
+    lines = (
+        store.parse(inputs.logs.kept)
+        .where(F.col("name") == _STORE_LOG)
+        .select("deployment", F.col("node").alias("fault_target"), "file", "line", "wall_us", "in_lock_ms")
     )
     within = F.col("wall_us").between(_wall_us("fault_ns"), _wall_us("end_ns"))
     found = (

@@ -12,6 +12,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.tables import frame_of
+from analysis.logs import lock
 from analysis.logs.files import rotated_name
 from harness.rundir.reading import RunDirectory
 
@@ -35,8 +36,10 @@ def observe(inputs: Inputs) -> DataFrame:
     A file with lock lines that is on no list is reported as well: that is where the lines went.
     """
     places = frame_of(inputs.spark, _places(inputs.run), _PLACES)
-    counted = inputs.logs.lock_lines.groupBy("deployment", "node", "name").agg(
-        F.count("*").alias("lines"), F.min_by("file", "line").alias("lock_file"), F.min("line").alias("lock_line")
+    counted = (
+        lock.parse(inputs.logs.kept)
+        .groupBy("deployment", "node", "name")
+        .agg(F.count("*").alias("lines"), F.min_by("file", "line").alias("lock_file"), F.min("line").alias("lock_line"))
     )
     files = places.join(counted, ["deployment", "node", "name"], "full")
     lines, place = F.coalesce("lines", F.lit(0)), F.concat_ws("/", "deployment", "node")

@@ -11,7 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.tables import frame_of
-from analysis.logs.registration import FAILURES
+from analysis.logs import broker, registration
 
 INCIDENT = "retry-topic-flood"
 _NODES = StructType([StructField(name, StringType()) for name in ("deployment", "node", "kind", "role")])
@@ -42,7 +42,7 @@ def _record() -> Column:
 
 def _refused(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     """The first frame that each name server refused, and how many it did."""
-    lines = inputs.logs.registrations_refused
+    lines = registration.refused(inputs.logs.kept)
     first = lines.groupBy("deployment", "node").agg(
         F.min_by("frame_bytes", F.col("line")).alias("frame_bytes"),
         F.min_by("limit_bytes", F.col("line")).alias("limit_bytes"),
@@ -66,10 +66,10 @@ def _refused(inputs: Inputs, nodes: DataFrame) -> DataFrame:
 
 def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     """Of every broker: failures by exception, and lines that name a frame's size; zeros are observations, too."""
-    lines = inputs.logs.registration_lines
+    lines = registration.of_brokers(inputs.logs.kept)
     kinds = frame_of(
         inputs.spark,
-        [{"what": name} for name in (*FAILURES, "size")],
+        [{"what": name} for name in (*registration.FAILURES, "size")],
         StructType([StructField("what", StringType())]),
     )
     counted = lines.groupBy("deployment", "node", "what").agg(
@@ -102,7 +102,7 @@ def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
 
 def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     """Registrations that a broker calls done in the words of 4.x, while it was refused and after that was mended."""
-    refused = inputs.logs.registrations_refused.groupBy("deployment").agg(F.min("wall_us").alias("refused_us"))
+    refused = registration.refused(inputs.logs.kept).groupBy("deployment").agg(F.min("wall_us").alias("refused_us"))
     wall = F.col("wall_minus_mono_us")
     windows = inputs.trials.select(
         "trial",
@@ -110,8 +110,10 @@ def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
         (F.expr("hold_to_ns div 1000") + wall).alias("mended_us"),
         (F.expr("end_ns div 1000") + wall).alias("end_us"),
     )
-    done = inputs.logs.registrations.where("registered").select(
-        "deployment", "node", "wall_us", "file", "line", "name_server", "worded_4x"
+    done = (
+        broker.parse(inputs.logs.kept)
+        .where("registered")
+        .select("deployment", "node", "wall_us", "file", "line", "name_server", "worded_4x")
     )
     masters = nodes.where("role = 'master'").select("deployment", "node")
     places = masters.join(windows, "deployment").join(refused, "deployment", "left")
