@@ -18,9 +18,11 @@ from typing import BinaryIO
 
 from harness.errors import ConfigurationError
 from harness.model.rocketmq import (
+    OVERLOAD,
     PAGE_CACHE_BUSY_MS,
     PC_SYNCHRONIZED,
     PCBUSY_CLEAN_QUEUE,
+    POOL_BUSY,
     REJECTREQUEST,
     SEND_WAIT_MS,
     TIMEOUT_CLEAN_QUEUE,
@@ -65,7 +67,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         incident="send-queue-full",
-        words=re.compile(rb"\[OVERLOAD\]|too many requests and system thread pool busy"),
+        words=re.compile(_keywords(OVERLOAD).pattern + b"|" + POOL_BUSY.encode()),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
         advice="More arrived than the send threads took: look at what they waited for.",
     ),

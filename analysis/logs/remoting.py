@@ -18,15 +18,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.logs.lines import PLACE
+from harness.model.rocketmq import POOL_BUSY
 
-_BUSY = "too many requests and system thread pool busy"
-_REFUSAL = rf"(\S*), {_BUSY}, RejectedExecutionException (\S.*) request code: (-?\d+)$"
+_REFUSAL = rf"(\S*), {POOL_BUSY}, RejectedExecutionException (\S.*) request code: (-?\d+)$"
 _ADDRESS, _POOL, _CODE = 1, 2, 3
 
 
 def wanted() -> Column:
     """Lines about a pool that takes nothing more, in whatever file of a node they are."""
-    return (F.col("node") != "") & F.col("text").contains(_BUSY)
+    return (F.col("node") != "") & F.col("text").contains(POOL_BUSY)
 
 
 def unknown() -> Column:

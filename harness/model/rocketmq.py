@@ -32,6 +32,9 @@ STORED_UNSURE = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILAB
 """A send's statuses but SEND_OK: its master has stored the message, but not yet on its disk or on a slave, as its settings
 ask for (org.apache.rocketmq.client.producer.SendStatus)."""
 
+POOL_BUSY = "too many requests and system thread pool busy"
+"""What NettyRemotingAbstract logs when a pool takes no request, at most in one millisecond of each 10 s."""
+
 # --- queue locks of ordered consumers -----------------------------------------------------------------------------------
 
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime"

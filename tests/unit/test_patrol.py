@@ -73,6 +73,12 @@ def test_every_incident_that_it_names_is_one(tmp_path: Path) -> None:
         ("[PC_SYNCHRONIZED]broker busy, start flow control for a while", "append-lock-over-1s"),
         ("[OVERLOAD]system busy, start flow control for a while", "send-queue-full"),
         (
+            "127.0.0.1:52418, too many requests and system thread pool busy, RejectedExecutionException "
+            "org.apache.rocketmq.broker.latency.BrokerFixedThreadPoolExecutor@6f1c29b7[Running, pool size = 1, active threads = 1, "
+            "queued tasks = 10000, completed tasks = 81234] request code: 310",
+            "send-queue-full",
+        ),
+        (
             "tryLockBatch, message queue locked by other client. Group: g OtherClientId: a NewClientId: b",
             "ordered-lock-handover",
         ),
