@@ -50,7 +50,7 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
             wait_until(
                 "two complete trials",
                 lambda: run.exists() and list(_statuses(run).values()).count("complete") >= 2,
-                timeout_s=120,
+                timeout_s=400,
                 poll_s=0.05,
             )
             process.send_signal(signal.SIGINT)

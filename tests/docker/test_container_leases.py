@@ -25,11 +25,11 @@ STARTED_S_MAX = 240.0
 OWNER = """
     import sys, time
     from pathlib import Path
-    from harness.backends.base import ClusterSpec
-    from harness.backends.start import choose_backend
-    from harness.leases import Leases
-    from harness.releases import find_java
-    from harness.topologies import TOPOLOGIES
+    from harness.backends.cluster import ClusterSpec
+    from harness.backends.choose import choose_backend
+    from harness.leases.leases import Leases
+    from harness.releases.java import find_java
+    from harness.backends.topologies import TOPOLOGIES
 
     folder, keep = Path(sys.argv[1]), sys.argv[2] == "keep"
     backend = choose_backend("compose", "", ("4.6.0",), find_java())
