@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -10,7 +11,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 
 
-class LoadValue:
+class LoadValue(abc.ABC):
     """What plan and runner ask of every load."""
 
     processes: ClassVar[int] = 1
@@ -28,9 +29,9 @@ class LoadValue:
         """The topic of its trials; where there are groups, each trial has one of its own that starts so."""
         return f"mqlab-{incident}"
 
+    @abc.abstractmethod
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Messages a second that are sent in a cell."""
-        raise NotImplementedError
 
     def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
         """Sends and consumptions that a trial of so many seconds records."""
