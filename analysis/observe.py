@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
+import pkgutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import cast
 
 from pyspark.sql import Row
 
-from analysis.checkers import answers
+from analysis import checkers
 from analysis.checkers.base import Checker, Inputs
-from analysis.checkers.delivery import (
-    duplicates,
-    exclusivity,
-    key_queues,
-    latency,
-    loss,
-    order,
-    queue_numbers,
-    retries,
-    stored,
-)
-from analysis.checkers.locks import (
-    diagnosis,
-    foreign,
-    handover,
-    lock_cost,
-    parts,
-    pauses,
-    renewals,
-    restarts,
-    takeovers,
-    waiting,
-)
-from analysis.checkers.sends import appends, attempts, busy, isolation, senders, statuses
-from analysis.checkers.topics import logfiles, readings, registrations, routes
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
 from harness.model.measures import MEASURES, measures_of
@@ -45,38 +23,15 @@ from harness.model.scenario import Scenario
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
-CHECKERS: Mapping[str, Checker] = {
-    "order": order,
-    "duplicates": duplicates,
-    "loss": loss,
-    "exclusivity": exclusivity,
-    "handover": handover,
-    "key_queues": key_queues,
-    "parts": parts,
-    "diagnosis": diagnosis,
-    "waiting": waiting,
-    "pauses": pauses,
-    "restarts": restarts,
-    "queue_numbers": queue_numbers,
-    "takeovers": takeovers,
-    "renewals": renewals,
-    "foreign": foreign,
-    "lock_cost": lock_cost,
-    "appends": appends,
-    "busy": busy,
-    "attempts": attempts,
-    "stored": stored,
-    "readings": readings,
-    "isolation": isolation,
-    "latency": latency,
-    "logfiles": logfiles,
-    "answers": answers,
-    "registrations": registrations,
-    "retries": retries,
-    "routes": routes,
-    "senders": senders,
-    "statuses": statuses,
-}
+
+def _checkers() -> dict[str, Checker]:
+    """The modules of ``analysis.checkers`` and its folders that observe something, by name."""
+    found = pkgutil.walk_packages(checkers.__path__, f"{checkers.__name__}.")
+    modules = [importlib.import_module(module.name) for module in found]
+    return {one.__name__.rpartition(".")[2]: cast(Checker, one) for one in modules if hasattr(one, "observe")}
+
+
+CHECKERS: Mapping[str, Checker] = _checkers()
 
 _SIDE_BY_SIDE = 2
 """Small jobs spend their time in planning, so two at once keep two cores busy."""
@@ -92,31 +47,38 @@ class Observed:
     observations: tuple[Observation, ...]
     failed: Mapping[str, str]
     rows: Mapping[str, Sequence[Row]]
+    of_all_trials: tuple[Observation, ...] = ()
+    """Those of the trials that do not count, too: claims by kinds ask whether one of them would change the verdict."""
 
 
 def observe(
     inputs: Inputs,
     validity: Sequence[TrialValidity],
     scenarios: Sequence[Scenario],
-    checkers: Mapping[str, Checker] = CHECKERS,
 ) -> Observed:
     """Run the checkers that ``scenarios`` ask for over all trials."""
     wanted = _wanted(inputs.run, scenarios)
-    checkers = {name: checker for name, checker in checkers.items() if wanted.intersection(measures_of(name))}
+    asked = [name for name in CHECKERS if wanted.intersection(measures_of(name))]
 
     def run(name: str) -> tuple[list[Row], str]:
         try:
-            return checkers[name].observe(inputs).collect(), ""
+            return CHECKERS[name].observe(inputs).collect(), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
         except Exception as error:
             return [], f"the checker {name} failed: {_first_line(error)}"
 
     with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
-        results = dict(zip(checkers, pool.map(run, checkers), strict=True))
+        results = dict(zip(asked, pool.map(run, asked), strict=True))
     failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
     rows = {name: rows for name, (rows, _) in results.items()}
     every = [row for rows_of_one in rows.values() for row in rows_of_one]
-    return Observed(observations=tuple(_observations(every, inputs.run, validity)), failed=failed, rows=rows)
+    counting = {item.trial for item in validity if item.valid}
+    return Observed(
+        observations=tuple(_observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])),
+        failed=failed,
+        rows=rows,
+        of_all_trials=tuple(_observations(every, inputs.run.trials)),
+    )
 
 
 def showing_everything(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
@@ -137,9 +99,9 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
 
-def _observations(rows: Sequence[Row], run: RunDirectory, validity: Sequence[TrialValidity]) -> list[Observation]:
-    counting = {item.trial for item in validity if item.valid}
-    trials = {trial.trial: trial for trial in run.trials if trial.trial in counting}
+def _observations(rows: Sequence[Row], of: Sequence[TrialRecord]) -> list[Observation]:
+    """What was observed of those trials."""
+    trials = {trial.trial: trial for trial in of}
     by_deployment: dict[str, dict[tuple[str, str], TrialRecord]] = defaultdict(dict)
     for trial in trials.values():
         by_deployment[trial.deployment].setdefault((trial.incident, trial.arm), trial)
@@ -164,7 +126,7 @@ def _observations(rows: Sequence[Row], run: RunDirectory, validity: Sequence[Tri
                 value=value,
                 censored=censored,
                 source=source,
-                way=trial.way,
+                injection=trial.chosen_injection,
                 extra=extra,
             )
             for trial in owners

@@ -17,18 +17,24 @@ from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.ledger.lines import lines_of
+from analysis.ledger.runs import LINES, recorded_run, recorded_trials, write_lines
 from analysis.logs import gc
 from analysis.logs.lines import FileCount
 from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.report import collect
+from analysis.report.cells import Json
 from analysis.spark import SparkPlace, closing_session, for_small_tables
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
+from analysis.verdicts.discards import with_discards
+from analysis.verdicts.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
+from analysis.verdicts.of_run import tries_of_run
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.layout import RUN_SCHEMA
@@ -46,12 +52,14 @@ def analyze(
     scenarios: Sequence[Scenario],
     place: SparkPlace,
     progress: Progress | None = None,
+    commit: str = "",
 ) -> list[Finding]:
     """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
-    is told each step in words. Writes ``findings.json``, ``report_data.json`` and the tables in Parquet to
-    ``RUN/analysis/``, replacing those of an earlier analysis.
+    is told each step in words; ``commit`` is the code's, empty where it is no commit's.
+    Writes ``findings.json``, ``report_data.json``, ``record.jsonl`` and the tables in Parquet to ``RUN/analysis/``, replacing
+    those of an earlier analysis.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
     of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
@@ -60,11 +68,15 @@ def analyze(
     say = progress or _silent
     say("starting Spark")
     with closing_session(place) as spark:
-        return analyze_in(spark, run, scenarios, say)
+        return analyze_in(spark, run, scenarios, say, commit)
 
 
 def analyze_in(
-    spark: SparkSession, run: RunDirectory, scenarios: Sequence[Scenario], progress: Progress | None = None
+    spark: SparkSession,
+    run: RunDirectory,
+    scenarios: Sequence[Scenario],
+    progress: Progress | None = None,
+    commit: str = "",
 ) -> list[Finding]:
     """As :func:`analyze`, in a session that the caller has and keeps."""
     say = progress or _silent
@@ -78,7 +90,7 @@ def analyze_in(
         logs = load_logs(spark, run)
         records = reading.result()
     facts = trial_facts(records, run, gc.parse(logs.kept))
-    judged = validity.judge(facts, known)
+    judged = with_discards(validity.judge(facts, known), facts, known)
     trials = trials_frame(spark, run, facts)
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
@@ -92,11 +104,21 @@ def analyze_in(
     with ThreadPoolExecutor(max_workers=1) as pool:
         writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
         write_score(run.path, model.score(run, observed.observations, judged))
-        evidence = Evidence.of(run=run, validity=judged, observations=observed.observations, failed=observed.failed)
+        evidence = Evidence.of(
+            run=run,
+            validity=judged,
+            observations=observed.observations,
+            failed=observed.failed,
+            tries=tries_of_run(observed.of_all_trials, run.trials, judged, known),
+            every=observed.of_all_trials,
+        )
         found = with_excerpts(findings(known, evidence), run.path)
         series = writing.result()
     spark.catalog.clearCache()
     _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts)
+    trials_kept = recorded_trials(facts, judged, evidence.tries)
+    lines = lines_of(load_report_data(run.path))
+    write_lines(run.path / LINES, recorded_run(run.manifest, trials_kept, observed.failed, lines, commit))
     return found
 
 
@@ -108,7 +130,7 @@ def _write_tables(
     trials: DataFrame,
     facts: Sequence[TrialFacts],
     judged: Sequence[TrialValidity],
-) -> collect.Json:
+) -> Json:
     """Keep the observations, and return the series that the report draws."""
     schema = StructType([*OBSERVATIONS.fields, StructField("checker", StringType())])
     # By way of a file: rows that are handed over would all be in each task's message, on Java's small heap.
@@ -128,8 +150,8 @@ def _write(
     scenarios: Sequence[Scenario],
     found: Sequence[Finding],
     observed: Observed,
-    trials: collect.Json,
-    series: collect.Json,
+    trials: Json,
+    series: Json,
     counts: Sequence[FileCount],
 ) -> None:
     as_json = collect.findings_json(found)

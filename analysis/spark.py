@@ -6,7 +6,6 @@ What costs time at start is Java compiling what runs once, so the driver stays w
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import hashlib
 import os
@@ -25,6 +24,7 @@ import pyspark
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.scratch import scratch_folder
 from harness.errors import AnalysisError
 
 DRIVER_MEMORY = "1000m"
@@ -144,18 +144,17 @@ def spark_session(place: SparkPlace) -> SparkSession:
     for key, value in _CONF.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.driver.memory", DRIVER_MEMORY)
-    scratch = tempfile.mkdtemp(prefix="mqlab-spark-")
-    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    logging = Path(scratch) / "log4j2.properties"
+    scratch = scratch_folder()
+    logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
     java_home = place.java_home or _default_java_home()
     options = f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
     builder = builder.config("spark.driver.extraJavaOptions", options)
-    builder = builder.config("spark.local.dir", scratch)
+    builder = builder.config("spark.local.dir", str(scratch))
     builder = builder.config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
-    with _environment(_launch_environment(java_home, Path(scratch))), warnings.catch_warnings():
+    with _environment(_launch_environment(java_home, scratch)), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         return builder.getOrCreate()

@@ -21,7 +21,7 @@ import psutil
 from harness.backends.choose import BACKENDS, Backend, choose_backend
 from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.topologies import TOPOLOGIES
-from harness.host.cores import usable_cores
+from harness.host.abilities import usable_cores
 from harness.leases.leases import Leases
 from harness.releases.jars import ensure_jars, known_releases
 from harness.releases.java import find_java

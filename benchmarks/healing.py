@@ -99,7 +99,7 @@ import json, signal, sys, time
 from pathlib import Path
 from harness.backends.store_mount import StoreMount
 from harness.faults.disk_full import fill
-from harness.faults.network_cut import cut_ports
+from harness.faults.network import cut_ports
 from harness.faults.store_freeze import Freezer
 from harness.leases.leases import Leases
 facts = json.loads(sys.argv[2])

@@ -26,7 +26,8 @@ from pathlib import Path
 
 from harness.backends.cluster import ClusterSpec, create_topic, masters, namesrv_addresses
 from harness.backends.local import start_local
-from harness.clients.python.install import NAMES, ensure_python_client
+from harness.clients.python.clients import CLIENTS
+from harness.clients.python.install import ensure_python_client
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
 from harness.model.rocketmq import LOCK_BATCH_MQ
@@ -187,7 +188,7 @@ def main() -> int:
         print("skipped: only root may read packets")
         return 0
     java = find_java()
-    print(f"{NAMES['native']}: {options.members} members for {options.seconds:g} s, {QUEUES} queues each")
+    print(f"{CLIENTS['native'].can.name}: {options.members} members for {options.seconds:g} s, {QUEUES} queues each")
     print(
         f"{'release':8} {'requests':>8} {'of one queue':>12} {'renewals':>8} {'period s: median':>16} {'min':>7} {'max':>7}"
     )

@@ -5,8 +5,6 @@ all processes of one host compare directly. The wall clock is needed for log lin
 and a step of it between two anchors makes a trial not count.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,14 +44,6 @@ class Anchor:
     def offset_ns(self) -> int:
         """Wall minus monotonic, which stays the same until the wall clock is stepped or slewed."""
         return self.wall_us * 1000 - self.mono_ns
-
-    def to_mono_ns(self, wall_us: int) -> int:
-        """The monotonic time at which the wall clock read ``wall_us``."""
-        return wall_us * 1000 - self.offset_ns
-
-    def to_wall_us(self, mono_ns: int) -> int:
-        """What the wall clock read at ``mono_ns``, in microseconds."""
-        return (mono_ns + self.offset_ns) // 1000
 
 
 def take_anchor(

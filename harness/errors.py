@@ -5,11 +5,10 @@ with ``exit_code``. The codes are the ones of the command line's contract: 3 for
 harness itself failed, 130 when it was interrupted. (0, 1 and 2 are results of a complete run, not errors.)
 """
 
-from __future__ import annotations
-
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 EXIT_OK = 0
 EXIT_MISMATCH = 1
@@ -38,7 +37,7 @@ class UsageError(LabError):
     exit_code = EXIT_USAGE
 
     @classmethod
-    def unknown(cls, noun: str, word: str, candidates: Iterable[str]) -> UsageError:
+    def unknown(cls, noun: str, word: str, candidates: Iterable[str]) -> Self:
         """``unknown("incident", "append-stal", names)``: the message names what was asked, the advice the nearest."""
         known = sorted(candidates)
         near = nearest(word, known)
@@ -48,7 +47,7 @@ class UsageError(LabError):
             advice = f"Known: {', '.join(known)}."
         else:
             advice = ""
-        return cls(f"unknown {noun} {word!r}", advice=advice)
+        return cls(f"unknown {noun} {shown(word)}", advice=advice)
 
 
 class ConfigurationError(LabError):
@@ -141,6 +140,13 @@ class Interrupted(LabError):  # noqa: N818
     """The user stopped the run. Faults are healed and the evidence so far is kept."""
 
     exit_code = EXIT_INTERRUPTED
+
+
+def shown(text: str) -> str:
+    """A text of the user's in quotes: one line without control characters, its middle left out where it is long."""
+    short = reprlib.Repr()
+    short.maxstring = 100
+    return short.repr(text)
 
 
 def nearest(word: str, candidates: Iterable[str]) -> list[str]:

@@ -1,39 +1,34 @@
 """What a trial has at hand, what the runner asks of its load, and what it asks of a fault."""
 
-from __future__ import annotations
-
-import abc
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
+from harness.backends.abilities import Ability
 from harness.backends.cluster import Cluster, Node
 from harness.clients.java import JavaClient
 from harness.errors import ClientError, Interrupted
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
 from harness.model.cells import Parameters
-from harness.model.cluster import BrokerSettings
+from harness.model.cluster import BrokerSettings, UserSettings
 from harness.model.faults import Fault
 from harness.model.scenario import Arm, Phases
+from harness.model.timed_faults import TimedFault
 from harness.releases.java import Java
 from harness.rundir.events import EventLog, Moment
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.writing import TrialDirectory
 
 
-class SharedClient(Protocol):
-    """A client process that runs until it is stopped."""
+class SharedClient:
+    """Base of what stays up from one trial of a deployment to the next: a client process, and what is known of it."""
 
-    @property
-    def pid(self) -> int:
-        """Its process."""
-
-    def stop(self) -> None:
-        """End it."""
+    def __init__(self, client: JavaClient) -> None:
+        self.client = client
 
 
 Shared = TypeVar("Shared", bound=SharedClient)
@@ -54,12 +49,12 @@ class SharedClients:
 
     def pids(self) -> list[int]:
         """The processes that are up."""
-        return [client.pid for client in self._kept.values()]
+        return [kept.client.pid for kept in self._kept.values()]
 
     def stop(self) -> None:
         """End all of them."""
         while self._kept:
-            self._kept.popitem()[1].stop()
+            self._kept.popitem()[1].client.stop()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +76,13 @@ class TrialContext:
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
     shared: SharedClients
+    user: UserSettings = field(default_factory=UserSettings)
+    say: Callable[[str], None] = lambda text: None
+    """Told what the user is to see now."""
+    note: Callable[[str], None] = lambda text: None
+    """Told what the user, and a reader of the report, has to know."""
+    client_overrides: dict[str, str] = field(default_factory=dict)
+    """What of the user's settings of clients the load has changed, as ``old -> new`` by key."""
     clients: list[JavaClient] = field(default_factory=list)
     """Every client process that was started for it."""
 
@@ -99,6 +101,8 @@ class TrialContext:
             folder=folder or self.directory.client_folder(name),
             until_s=self.until_s,
             properties=properties,
+            user=self.user.client,
+            overrides=self.client_overrides,
         )
         self.clients.append(client)
         return client
@@ -181,6 +185,14 @@ class CanStopSending(Protocol):
         """Create the topic again where it was forgotten; one that is there stays."""
 
 
+@runtime_checkable
+class TakesTimedFaults(Protocol):
+    """A load that any fault can be put on: to each it shows itself in its own way."""
+
+    def of_fault(self, timed: TimedFault) -> LoadSession:
+        """The load as this fault finds it."""
+
+
 Capability = TypeVar("Capability")
 
 
@@ -204,20 +216,14 @@ class Healed:
     exercised: bool | None = None
 
 
-class Held(Protocol):
-    """Something that is on."""
-
-    def end(self) -> Healed:
-        """Switch it off. Raises LabError when something of it stays."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Injected:
     """What an injection did, to which node or process.
 
     Stamps are CLOCK_MONOTONIC in nanoseconds; the runner takes those that are not given, before ``inject`` is called and
-    after it has returned. Only a fault that has ended by itself has ``healing_ns`` and ``healed_ns``. ``held`` is what is
-    on: the runner ends it in the heal phase, or earlier when the trial fails.
+    after it has returned. Only a fault that has ended by itself has ``healing_ns`` and ``healed_ns``. ``end`` switches off
+    what is on, and raises LabError when something of it stays: the runner calls it in the heal phase, or earlier when the
+    trial fails.
     """
 
     target: str = ""
@@ -229,37 +235,31 @@ class Injected:
     injected_ns: int | None = None
     healing_ns: int | None = None
     healed_ns: int | None = None
-    held: Held | None = None
+    end: Callable[[], Healed] | None = None
 
 
 F = TypeVar("F", bound=Fault)
 
 
-class Injection(abc.ABC, Generic[F]):
-    """One fault of one trial, and how it is made. The runner stamps its states into the trial's events."""
+@dataclass(frozen=True, kw_only=True)
+class Injection(Generic[F]):
+    """How a fault is made. The runner stamps its states into the trial's events."""
 
-    name: ClassVar[str]
+    name: str
     """How it is done, as the ledger names it: ``byteman``, ``freeze``, ``signal``, ``client call``, ``none``."""
-
-    def __init__(self, fault: F) -> None:
-        self.fault = fault
-
-    def can(self, host: Abilities) -> str | None:
-        """Why it cannot be made on this host; None when it can."""
-        return None
-
-    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """What the brokers have to be started with beyond what their arm asks for."""
-        return settings
-
-    @abc.abstractmethod
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Make it happen; returns when it has happened, or is over. Nothing of it is left on when this raises."""
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
-        """Undo it, where that is more than to end what is held."""
-        return Healed()
+    inject: Callable[[F, TrialContext, LoadSession], Injected]
+    """Makes it happen; returns when it has happened, or is over. Nothing of it is left on when this raises."""
+    heal: Callable[[F, TrialContext, LoadSession], Healed] = lambda fault, trial, load: Healed()
+    """Undoes it, where that is more than to end what is on."""
+    asks: str = ""
+    """What it asks of the host, in words; empty where that is nothing but a cluster of the lab's own."""
+    needs: frozenset[Ability] = frozenset()
+    """What it asks of the backend, beside rules where its fault needs them."""
+    can: Callable[[Abilities], str | None] = lambda host: None
+    """Why it cannot be made on this host; None when it can."""
+    brokers: Callable[[BrokerSettings], BrokerSettings] = lambda settings: settings
+    """What the brokers have to be started with beyond what their arm asks for."""
 
 
-Injections = Mapping[type[Fault], type[Injection[Any]]]
+Injections = Mapping[type[Fault], Injection[Any]]
 """What a file of ``harness/faults`` declares as its ``INJECTIONS``."""

@@ -1,21 +1,29 @@
 """Waiting for a condition: bounded, by the monotonic clock, and able to say what it waited for."""
 
-from __future__ import annotations
-
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, retry_if_result, stop_after_delay
 
-from harness.errors import Interrupted, LabError, WaitTimeout
+from harness.errors import ClientError, Interrupted, LabError, WaitTimeout
 
 T = TypeVar("T")
 
 
 class NotYet(Exception):  # noqa: N818 - it is a state, not an error
     """Raised by a condition that is not true yet and can say how far it is; the text ends up in ``WaitTimeout``."""
+
+
+@contextlib.contextmanager
+def patience() -> Iterator[None]:
+    """For a condition: a node on a busy machine may not answer yet, or not in time. The wait goes on then."""
+    try:
+        yield
+    except ClientError as error:
+        raise NotYet(str(error)) from error
 
 
 def wait_until(
@@ -46,10 +54,7 @@ def wait_until(
         return max(0.0, min(poll_s, started_s + timeout_s - time.monotonic()))
 
     def pause(seconds: float) -> None:
-        if cancel is not None:
-            cancel.wait(seconds)
-        else:
-            time.sleep(seconds)
+        (cancel or threading.Event()).wait(seconds)
 
     def give_up(state: RetryCallState) -> T | None:
         waited_s = time.monotonic() - started_s
@@ -61,20 +66,13 @@ def wait_until(
         stop=stop_after_delay(timeout_s),
         wait=pause_s,
         sleep=pause,
-        retry=retry_if_exception(_is_temporary) | retry_if_result(_is_not_yet),
+        retry=retry_if_exception(lambda error: isinstance(error, Exception) and not isinstance(error, LabError))
+        | retry_if_result(lambda answer: answer is None or answer is False),
         retry_error_callback=give_up,
     )
     answer: T | None = retrying(ask)
     assert answer is not None  # retry_if_result lets no None through, and give_up never returns.
     return answer
-
-
-def _is_temporary(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not isinstance(error, LabError)
-
-
-def _is_not_yet(answer: object) -> bool:
-    return answer is None or answer is False
 
 
 def _state(error: BaseException | None) -> str:

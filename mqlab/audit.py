@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.targets import Network, parse_networks
+from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
 from mqlab.options import Adder
 
 DELETIONS_PER_S = 5.0
@@ -41,16 +43,19 @@ def add_options(command: argparse.ArgumentParser) -> None:
     """The options of ``mqlab audit``."""
     command.description = DESCRIPTION
     command.epilog = EPILOG
-    command.add_argument("--namesrv", required=True, metavar="A,B,C", help="every name server, HOST:PORT each")
+    command.add_argument(
+        "--namesrv", type=several(ADDRESS), required=True, metavar="A,B,C", help="every name server, HOST:PORT each"
+    )
     command.add_argument(
         "--broker",
-        default="",
+        type=several(BROKER),
+        default=(),
         metavar="NAME=ADDR,...",
         help="masters to read even if no name server lists them (those of --since are)",
     )
     command.add_argument(
         "--frame-limit",
-        type=int,
+        type=whole(1, 2**31 - 1),
         default=FRAME_BYTES_MAX,
         metavar="BYTES",
         help="com.rocketmq.remoting.frameMaxLength of the name servers, which cannot be asked; default: %(default)s",
@@ -58,15 +63,20 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--allow-target",
         action="append",
+        type=NETWORK,
         default=[],
         metavar="CIDR",
         help="a network besides loopback; may be repeated",
     )
     command.add_argument(
-        "--since", type=Path, metavar="FILE", help="an earlier --json output: when does growth reach the limit?"
+        "--since", type=FILE, metavar="FILE", help="an earlier --json output: when does growth reach the limit?"
     )
-    command.add_argument("--watch", type=float, metavar="SECONDS", help="read again and again, and tell the growth")
-    command.add_argument("--times", type=int, metavar="N", help="with --watch: stop after so many readings")
+    command.add_argument(
+        "--watch", type=number(0.01, 86_400), metavar="SECONDS", help="read again and again, and tell the growth"
+    )
+    command.add_argument(
+        "--times", type=whole(1, 1_000_000), metavar="N", help="with --watch: stop after so many readings"
+    )
     command.add_argument("--json", action="store_true", help="machine-readable; with --watch one line a reading")
     command.add_argument(
         "--apply",
@@ -74,18 +84,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help="list the retry topics of offline groups that hold no message, then delete them; writes to the cluster",
     )
     command.add_argument(
-        "--rate", type=float, default=DELETIONS_PER_S, metavar="N", help="deletions a second; default: %(default)s"
+        "--rate",
+        type=number(0.001, 1_000),
+        default=DELETIONS_PER_S,
+        metavar="N",
+        help="deletions a second; default: %(default)s",
     )
     command.add_argument(
         "--offline-for",
-        type=float,
+        type=SECONDS,
         default=OFFLINE_S,
         metavar="SECONDS",
         help="with --apply: a group must be offline now and so much later; default: %(default)g, more than a heartbeat's period",
     )
     command.add_argument(
         "--journal",
-        type=Path,
+        type=NEW_FILE,
         default=Path("mqlab-audit-journal.jsonl"),
         metavar="FILE",
         help="what --apply has done; run it again to go on; default: %(default)s",
@@ -94,12 +108,10 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def audit(options: argparse.Namespace, console: Console) -> int:
     """Run the command; returns the exit code of the last reading's worst finding."""
-    if options.rate <= 0 or options.frame_limit <= 0 or (options.watch is not None and options.watch <= 0):
-        raise UsageError("--rate, --frame-limit and --watch are more than 0")
     earlier, known = _earlier(options.since)
-    known += _brokers(options.broker)
+    known += options.broker
     allowed = parse_networks(options.allow_target)
-    name_servers = [part.strip() for part in options.namesrv.split(",") if part.strip()]
+    name_servers = options.namesrv
     worst = Severity.NONE
     count = 0
     while True:
@@ -119,20 +131,10 @@ def audit(options: argparse.Namespace, console: Console) -> int:
 
 
 def _read(
-    name_servers: list[str], allowed: tuple[Network, ...], known: list[tuple[str, int, str]], console: Console
+    name_servers: Sequence[str], allowed: tuple[Network, ...], known: list[tuple[str, int, str]], console: Console
 ) -> Reading:
     with console.status("reading", spinner="line") as status:
         return read_cluster(name_servers, allowed=allowed, further_brokers=known, progress=status.update)
-
-
-def _brokers(text: str) -> list[tuple[str, int, str]]:
-    found = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, address = part.partition("=")
-        if not equals:
-            raise UsageError(f"--broker: {part!r} is not NAME=HOST:PORT")
-        found.append((name, 0, address))
-    return found
 
 
 def _growth(reading: Reading) -> Growth:
@@ -225,7 +227,7 @@ def _print(reading: Reading, findings: list[AuditFinding], earlier: Growth | Non
         print("nothing is wrong")
 
 
-def _apply(reading: Reading, name_servers: list[str], options: argparse.Namespace, console: Console) -> None:
+def _apply(reading: Reading, name_servers: Sequence[str], options: argparse.Namespace, console: Console) -> None:
     with console.status(f"waiting {options.offline_for:g} s for groups to come back", spinner="line"):
         time.sleep(options.offline_for)
     remedy = plan_remedy(still_offline(reading))

@@ -15,6 +15,7 @@ from harness.backends.topologies import TOPOLOGIES
 from harness.errors import (
     EXIT_FAILED,
     EXIT_OK,
+    UsageError,
 )
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
@@ -23,15 +24,15 @@ from harness.paths import cache_home
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
+from mqlab.kinds import HOURS, PORT, RELEASE
 from mqlab.looking import prepare
 from mqlab.options import (
     Adder,
     add_backend_options,
     add_releases,
     add_settings,
-    chosen_releases,
     print_json,
-    read_user_conf,
+    read_settings,
 )
 
 UP_HOURS = 8.0
@@ -46,16 +47,22 @@ def add_commands(add: Adder) -> None:
     command = add("up", up, "start a cluster on loopback that stays until `mqlab down`")
     add_releases(command, "the newest; the first one named is used")
     command.add_argument("--topology", choices=sorted(TOPOLOGIES), default="single", help="default: single")
-    command.add_argument("--port", type=int, help="port of the first name server; default: a free one")
+    command.add_argument("--port", type=PORT, help="port of the first name server; default: a free one")
     command.add_argument(
-        "--hours", type=float, default=UP_HOURS, help=f"ends by itself after so long; default: {UP_HOURS:g}"
+        "--hours", type=HOURS, default=UP_HOURS, help=f"ends by itself after so long; default: {UP_HOURS:g}"
     )
     add_backend_options(command)
     add_settings(command)
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("image", image, "build an image of a release from the same jars, for the compose files and backend")
-    command.add_argument("releases", nargs="*", metavar="RELEASE", help=f"of {', '.join(known_releases())}; none: all")
+    command.add_argument(
+        "releases",
+        nargs="*",
+        type=RELEASE,
+        metavar="RELEASE",
+        help=f"of {', '.join(known_releases())}; none: all",
+    )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("down", down, "end every cluster that `mqlab up` started")
@@ -72,14 +79,16 @@ def add_clean(add: Adder) -> None:
 
 def up(options: argparse.Namespace, console: Console) -> int:
     """Start a cluster that stays after the command has ended."""
-    release = chosen_releases(options.release, known_releases()[-1:])[0]
+    release = (options.release or known_releases()[-1:])[0]
     java = find_java()
     prepare(java, (release,), console)
-    user_conf = read_user_conf(options, (release,), console)
+    user = read_settings(options, (release,), console)
+    if user.client:
+        raise UsageError("--set client.KEY: `mqlab up` starts no client", advice="Give it to your own clients.")
     name = f"up-{new_run_id()}"
     folder = _clusters_folder() / name
-    spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user_conf=user_conf)
-    backend = choose_backend(options.backend, options.image, (release,), java, console.print)
+    spec = ClusterSpec(name=name, release=release, topology=TOPOLOGIES[options.topology], user=user)
+    backend = choose_backend(options.backend, options.image or "", (release,), java, console.print)
     with Leases.open(state_home()) as leases:
         cluster = backend.start(spec, folder, leases, until_s=options.hours * 3600, port=options.port)
         cluster.keep()
@@ -104,7 +113,7 @@ def image(options: argparse.Namespace, console: Console) -> int:
     from harness.backends.docker.engine import find_engine
     from harness.backends.docker.image import build_image
 
-    releases = chosen_releases(",".join(options.releases), known_releases())
+    releases = tuple(dict.fromkeys(options.releases)) or known_releases()
     engine, java = find_engine(), find_java()
     prepare(java, releases, console)
     images = [build_image(engine, release, java) for release in releases]

@@ -15,14 +15,16 @@ import scenarios
 from analysis.logs.patrol import read_logs
 from harness.errors import (
     EXIT_OK,
-    ConfigurationError,
     UsageError,
 )
+from harness.host.facts import own_commit
 from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.releases.java import Java, find_java
+from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
-from mqlab.options import Adder, add_analysis, positive, positives, print_json
+from mqlab.kinds import FILE_OR_FOLDER, FOLDER, MILLISECONDS, RATE, RECORDED, several, whole
+from mqlab.options import Adder, add_analysis, print_json
 
 if TYPE_CHECKING:
     from analysis.spark import SparkPlace
@@ -31,38 +33,42 @@ if TYPE_CHECKING:
 def add_run_commands(add: Adder) -> None:
     """``analyze`` and ``report``."""
     command = add("analyze", analyze_run, "judge a run again, without a cluster")
-    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
+    command.add_argument(
+        "--with", dest="parts", type=FOLDER, nargs="+", default=(), metavar="RUN_DIR",
+        help="the runs of --join that sent a part of this load: judge all histories as one",
+    )  # fmt: skip
     add_analysis(command)
 
     command = add("report", rewrite_report, "write the report of an analysed run again")
-    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
 
 
 def add_record_commands(add: Adder) -> None:
-    """``law``, ``tune``, ``ledger`` and ``changes``."""
+    """``law``, ``tune`` and ``changes``."""
     command = add("law", show_law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
-    command.add_argument("run", type=Path, metavar="RUN_DIR")
+    command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("tune", tune, "how many sends a stall costs by waitTimeMillsInSendQueue, at your load: predicted")
-    command.add_argument("--rate", type=positive, required=True, metavar="HZ", help="sends a second to one broker")
-    command.add_argument("--stall", type=positives, default=(), metavar="MS,...", help="appends that took so long")
+    command.add_argument("--rate", type=RATE, required=True, metavar="HZ", help="sends a second to one broker")
     command.add_argument(
-        "--log", type=Path, nargs="+", default=[], help="store logs to take slow appends from (over 500 ms)"
+        "--stall", type=several(MILLISECONDS), default=(), metavar="MS,...", help="appends that took so long"
     )
-    command.add_argument("--wait", type=positives, default=(200.0, 400.0, 600.0, 800.0), metavar="MS,...")
-    command.add_argument("--busy", type=positives, default=(1000.0,), metavar="MS,...")
-    command.add_argument("--threads", type=int, default=1, metavar="N", help="sendMessageThreadPoolNums; default 1")
-    command.add_argument("--json", action="store_true", help="machine-readable")
-
-    command = add("ledger", ledger, "show the committed record, or bring complete runs into it")
-    command.add_argument("--update", nargs="+", type=Path, metavar="RUN_DIR", help="full runs of a clean commit")
+    command.add_argument(
+        "--log", type=FILE_OR_FOLDER, nargs="+", default=[], help="store logs to take slow appends from (over 500 ms)"
+    )
+    command.add_argument("--wait", type=several(MILLISECONDS), default=(200.0, 400.0, 600.0, 800.0), metavar="MS,...")
+    command.add_argument("--busy", type=several(MILLISECONDS), default=(1000.0,), metavar="MS,...")
+    command.add_argument(
+        "--threads", type=whole(1, 1024), default=1, metavar="N", help="sendMessageThreadPoolNums; default: 1"
+    )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("changes", show_changes, "what changes from one release to another, by the record or by a run")
-    command.add_argument("before", metavar="RELEASE", help="the release that you have")
-    command.add_argument("after", metavar="RELEASE", help="the one that you want to upgrade to")
-    command.add_argument("--run", type=Path, metavar="RUN_DIR", help="by this run instead of the committed record")
+    command.add_argument("before", type=RECORDED, metavar="RELEASE", help="the release that you have")
+    command.add_argument("after", type=RECORDED, metavar="RELEASE", help="the one that you want to upgrade to")
+    command.add_argument("--run", type=FOLDER, metavar="RUN_DIR", help="by this run instead of the committed record")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -85,7 +91,8 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
-        print("\n".join([*judged.lines(), str(path)]))
+        print("\n".join(judged.lines()))
+    print_report(path, options)
     return judged.exit_code if options.strict else EXIT_OK
 
 
@@ -109,6 +116,9 @@ def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
 def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
+    from analysis.ledger import agreement
+    from analysis.ledger.lines import load_lines
+    from analysis.ledger.write import LEDGER
     from analysis.pipeline import analyze
     from analysis.report.terminal import summary_lines, summary_table
     from analysis.report.write import exit_code, write_reports
@@ -116,7 +126,8 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
     def progress(text: str) -> None:
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
-    findings = analyze(path, chosen, spark_place(options, java), progress)
+    code = own_commit()
+    findings = analyze(path, chosen, spark_place(options, java), progress, "" if code.dirty else code.id)
     write_reports(path)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
@@ -124,11 +135,16 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
         Console().print(summary_table(findings))
     else:
         print("\n".join(summary_lines(findings)))
+    if not options.json and read_manifest(path).budget == "quick":
+        record = load_lines(Path(scenarios.__file__).with_name(LEDGER))
+        print("\n".join(agreement.lines(agreement.agreements(findings, record))))
     return exit_code(findings, options.strict)
 
 
 def analyze_run(options: argparse.Namespace, console: Console) -> int:
     """Judge a recorded run again."""
+    if options.parts:
+        join_histories(options.run, options.parts)
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
         return judge_load(options.run, options, find_java(), console)
@@ -145,8 +161,11 @@ def print_report(run: Path, options: argparse.Namespace) -> None:
 
 def rewrite_report(options: argparse.Namespace, console: Console) -> int:
     """Write the reports of an analysed run again."""
-    from analysis.report.write import write_reports
+    from analysis.report.write import write_page, write_reports
 
+    if read_manifest(options.run).incidents == ("load",):
+        print(write_page(options.run))
+        return EXIT_OK
     for path in dataclasses.asdict(write_reports(options.run)).values():
         print(path)
     return EXIT_OK
@@ -175,7 +194,7 @@ def tune(options: argparse.Namespace, console: Console) -> int:
             "there is no stalled append to ask about",
             advice="Give --stall 450,700 or --log store.log with slow appends.",
         )
-    found = choices(stalls_ms, options.rate, options.wait, options.busy, max(1, options.threads))
+    found = choices(stalls_ms, options.rate, options.wait, options.busy, options.threads)
     if options.json:
         print_json([{**dataclasses.asdict(one), "refused": one.refused} for one in found])
     else:
@@ -183,35 +202,16 @@ def tune(options: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def ledger(options: argparse.Namespace, console: Console) -> int:
-    """Show the committed record, or bring runs into it."""
-    from analysis.ledger.ledger import ledger_json, load_ledger
-    from analysis.ledger.markdown import ledger_table
-    from analysis.ledger.update import rewrite_readme, update_ledger
-
-    folder = Path(scenarios.__file__).parent
-    target = folder / "ledger.json"
-    if options.update:
-        update = update_ledger(target, folder / "LEDGER.md", options.update)
-        print(update)
-        readme = folder.parent / "README.md"
-        if readme.exists():
-            rewrite_readme(readme, load_ledger(target))
-        return EXIT_OK
-    ledger = load_ledger(target)
-    print(ledger_json(ledger) if options.json else ledger_table(ledger))
-    return EXIT_OK
-
-
 def show_changes(options: argparse.Namespace, console: Console) -> int:
     """What differs between two releases."""
-    from analysis.ledger.ledger import load_ledger
+    from analysis.ledger.lines import lines_of, load_lines
+    from analysis.ledger.write import LEDGER
     from analysis.report.changes import changes
+    from analysis.verdicts.document import load_report_data
 
-    path = options.run / "ledger.json" if options.run else Path(scenarios.__file__).parent / "ledger.json"
-    if not path.exists():
-        raise ConfigurationError(f"there is no {path}", advice="`mqlab report RUN_DIR` writes it for a run.")
-    found = changes(load_ledger(path), options.before, options.after)
+    recorded = Path(scenarios.__file__).parent / LEDGER
+    lines = lines_of(load_report_data(options.run)) if options.run else load_lines(recorded)
+    found = changes(lines, options.before, options.after)
     if options.json:
         print_json(dataclasses.asdict(found))
     else:

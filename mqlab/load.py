@@ -1,44 +1,59 @@
-"""Carries ``mqlab load`` out: a cluster or a given one, the run directory, the load, and what is said meanwhile."""
+"""Carries ``mqlab load`` out: a plan of one deployment, one arm and one trial, by the same runner as an incident's."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import shlex
 import sys
 import threading
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.backends.cluster import Cluster, ClusterSpec, namesrv_addresses
+from harness.backends.cluster import Cluster, ClusterSpec
+from harness.backends.given import GivenCluster
 from harness.backends.local import start_local
-from harness.backends.proxy import proxy_beside
 from harness.backends.topologies import TOPOLOGIES
-from harness.clients.python.install import LIMITS, NAMES
-from harness.errors import UsageError
-from harness.generator.load_run import ARM, DAY_S, GROUP, LOAD, LoadRun, Progress
-from harness.generator.options import DriverSpec, LoadOptions
-from harness.generator.phases import run_load
-from harness.generator.senders import java_driver, python_driver
+from harness.clients.python.clients import CLIENTS
+from harness.errors import ClientError, ConfigurationError, UsageError
+from harness.faults.injections import injection_of, why_not_made
+from harness.faults.targets import with_own_store
+from harness.generator.load_run import DAY_S, LOAD
+from harness.generator.locust_processes import NO_PART
+from harness.generator.options import LoadOptions
 from harness.generator.target import Target, find_target
 from harness.host import facts
+from harness.host.abilities import Abilities
 from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
+from harness.load.own import OwnLoad
+from harness.model.cells import Parameters
+from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.model.faults import BrokerCrash, CrossFrameLimit
+from harness.model.rocketmq import FRAME_LIMIT
+from harness.model.scenario import Phases
+from harness.model.timed_faults import TimedFault, why_not_on
+from harness.plan.cost import Cost
+from harness.plan.deployments import PlannedDeployment, PlannedTrial
+from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
 from harness.releases.jars import PROXY_RELEASE, is_5x, known_releases
 from harness.releases.java import Java, find_java
-from harness.releases.node_logging import LAB_ZONE
+from harness.run.context import RunContext
+from harness.run.display import Display
+from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
+from harness.rundir.joined import RUN_NAME, WORKERS
 from harness.rundir.layout import new_run_id
-from harness.rundir.manifest import DeploymentRecord, Manifest, NodeRecord, TrialRecord
+from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.load_options import load_options_of
+from mqlab.options import read_settings
+from scenarios.own_load import SCENARIO
 
 RECORD_BYTES = 700
 """Records of one message: its send and its consumption."""
@@ -52,126 +67,94 @@ def load(options: argparse.Namespace, console: Console) -> Path:
 
     Raises:
         UsageError: the options contradict each other.
+        ConfigurationError: a fault cannot be put on this load, or not on this host.
         TargetNotAllowedError: an address lies outside of what is allowed.
+        ClientError: the load failed; what was recorded is kept.
         Interrupted: stopped by the user before its time; what was recorded is kept.
     """
     run_id = new_run_id()
     asked = load_options_of(options, options.run_name or run_id)
+    release = "" if options.namesrv else str(options.release or known_releases()[-1])
+    user = _user_settings(options, release, console)
+    topology = Topology(name="given") if options.namesrv else TOPOLOGIES[options.topology]
+    _check_faults(options.fault, topology, options)
+    _check_proxy(options, release)
     java = find_java()
-    allowed = parse_networks(options.allow_target)
     path = options.out or Path("runs") / run_id
-    rate_hz = asked.users * asked.per_user if not asked.closed else 30_000.0
-    require_space(path, int(CLUSTER_BYTES + RECORD_BYTES * rate_hz * (asked.duration_s or UNBOUNDED_S)))
+    target = None
+    if options.namesrv:
+        target = _find(options)
+        release = target.release()
+        _check_proxy(options, release)
+        user = read_settings(options, (options.client_release or release,), console)
+    own = _own_load(options, asked, run_id)
+    plan = _plan(options, own, release, topology)
+    require_space(path, int(CLUSTER_BYTES + RECORD_BYTES * own.rate_hz * (asked.duration_s or UNBOUNDED_S)))
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
-    release = _release(options)
-    _check_proxy(options, release)
-    manifest = _manifest(run_id, options, release, java)
     with (
-        RunWriter.create(path, manifest) as run,
+        RunWriter.create(path, _manifest(run_id, options, release, java, user, own)) as run,
         Leases.open(state_home()) as leases,
-        _cluster(options, release, run, leases, java) as namesrv,
-        _proxy(options, namesrv, run, leases, java) as proxy,
+        Display(console, plan) as display,
     ):
-        create = options.queues if not options.namesrv or options.create_topic else None
-        target = find_target(namesrv, options.topic, allowed=allowed, create_queues=create)
-        release = release or target.release()
-        _check_proxy(options, release)
-        client_release = options.client_release or release
-        driver = _driver(options, client_release, java, target, proxy)
-        record = _trial(asked, release, str(driver.first_line["client"]), options)
-        for limit in LIMITS.get(options.client, ()):
-            run.add_note(f"{NAMES[options.client]}: {limit}")
-        if options.consumers and options.client != "java":
-            run.add_note(f"consumptions are those of the client java {release}")
-        if options.namesrv:
-            run.make_deployment(_given(target, release))
-        run.set_trials((LOAD,))
+        if options.web:
+            display.say(f"Locust's page: http://127.0.0.1:{options.web}")
         cancel = threading.Event()
-        with cancelling(cancel, lambda: console.print("stopping", highlight=False)):
-            run_load(
-                LoadRun(
-                    run=run,
-                    record=record,
-                    target=target,
-                    options=asked,
-                    driver=driver,
-                    leases=leases,
-                    java=java,
-                    processes=options.processes,
-                    wait_for=max(options.expect_workers, options.processes),
-                    bind=options.bind,
-                    master_port=options.master_port,
-                    web_port=options.web,
-                    join=options.join,
-                    consumers=options.consumers,
-                    ordered=options.ordered,
-                    say=lambda text: console.print(text, markup=False, highlight=False),
-                    on_progress=_Teller(console, asked, options.web),
-                    cancel=cancel,
-                )
+        with cancelling(cancel, lambda: display.say("stopping")):
+            context = RunContext(
+                run=run,
+                leases=leases,
+                java=java,
+                start_cluster=lambda spec, folder, until_s: _start(spec, folder, leases, java, until_s, target),
+                backend="given" if target else "local",
+                observer=display,
+                user=user,
+                client_releases={release: options.client_release or release},
+                until_s=DAY_S,
+                cancel=cancel,
             )
+            run_plan(context, plan)
+        trial = run.trial(LOAD).read()
+        for change in run.deployment(LOAD).read().overrides:
+            run.add_note(f"the lab overrides {change}")
+    if trial.status != "complete":
+        error = UsageError if NO_PART in trial.error else ClientError
+        raise error(f"the load is {trial.status}: {trial.error}", advice=f"What was recorded is in {path}.")
     return path
 
 
-def _release(options: argparse.Namespace) -> str:
-    """The release of the cluster that is started; empty for a given cluster, which tells its own."""
-    if options.namesrv:
-        return ""
-    release = options.release or known_releases()[-1]
-    if release not in known_releases():
-        raise UsageError.unknown("release", release, known_releases())
-    return str(release)
+def _find(options: argparse.Namespace) -> Target:
+    namesrv = tuple(part.strip() for part in options.namesrv.split(",") if part.strip())
+    create = options.queues if options.create_topic else None
+    return find_target(namesrv, options.topic, allowed=parse_networks(options.allow_target), create_queues=create)
 
 
-@contextlib.contextmanager
-def _cluster(
-    options: argparse.Namespace, release: str, run: RunWriter, leases: Leases, java: Java
-) -> Iterator[Sequence[str]]:
-    """The name servers of the given cluster, or of one that lives as long as the block."""
-    if options.namesrv:
-        yield tuple(part.strip() for part in options.namesrv.split(",") if part.strip())
-        return
-    topology = TOPOLOGIES[options.topology]
-    spec = ClusterSpec(name=LOAD, release=release, topology=topology)
-    directory = run.make_deployment(_deployment(release, dict(vars(topology))))
-    cluster: Cluster = start_local(spec, directory.path, leases, java, until_s=DAY_S)
-    try:
-        nodes = tuple(
-            NodeRecord(name=node.name, kind=node.kind, role=node.role and ("SLAVE" if node.broker_id else "MASTER"),
-                       address=node.address, pid=cluster.pid(node.name))
-            for node in cluster.nodes
-        )  # fmt: skip
-        directory.write(dataclasses.replace(directory.read(), nodes=nodes))
-        yield namesrv_addresses(cluster).split(";")
-    finally:
-        cluster.down()
+def _start(
+    spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float, target: Target | None
+) -> Cluster:
+    if target is None:
+        return start_local(spec, folder, leases, java, until_s=until_s)
+    return GivenCluster(spec, folder, leases, namesrv=target.namesrv, brokers=target.brokers)
 
 
-def _deployment(release: str, topology: dict[str, str | int]) -> DeploymentRecord:
-    return DeploymentRecord(
-        deployment=LOAD,
-        incident=LOAD,
-        release=release,
-        index=1,
-        topology=dict(topology),
-        logging="lab",
-        log_zone=LAB_ZONE,
-        settings={"conf": {}, "properties": {}, "environment": {}},
-    )
+def _user_settings(options: argparse.Namespace, release: str, console: Console) -> UserSettings:
+    """The user's own settings, as far as they are for what this load starts; of a given cluster they are checked later.
 
-
-def _given(target: Target, release: str) -> DeploymentRecord:
-    """The record of a given cluster: its addresses, without logs and settings."""
-    nodes = [
-        NodeRecord(name=f"namesrv-{i}", kind="namesrv", role="", address=address, pid=None)
-        for i, address in enumerate(target.namesrv)
-    ]
-    nodes += [
-        NodeRecord(name=name, kind="broker", role="MASTER", address=address, pid=None)
-        for name, address in target.brokers.items()
-    ]
-    return dataclasses.replace(_deployment(release, {"name": "given"}), nodes=tuple(nodes))
+    Raises:
+        UsageError: they are for a cluster that is there already, or for a client that has no such settings.
+    """
+    user = read_settings(options, (release,) if release else (), console)
+    if options.namesrv and (user.broker or user.broker_jvm or options.broker_conf):
+        raise UsageError(
+            "the brokers of --namesrv are up already, and no setting of a broker can be given to them",
+            advice="Leave --broker-conf, --set broker.KEY and --set broker-jvm.KEY out, or start a cluster with --release.",
+        )
+    if options.client != "java" and user.client:
+        raise UsageError(
+            f"--set client.KEY is for the Java client, and --client {options.client} has no such settings",
+            advice="Leave it out, or leave --client out.",
+        )
+    return user
 
 
 def _check_proxy(options: argparse.Namespace, release: str) -> None:
@@ -185,58 +168,118 @@ def _check_proxy(options: argparse.Namespace, release: str) -> None:
         check_allowed([options.proxy], parse_networks(options.allow_target))
 
 
-@contextlib.contextmanager
-def _proxy(
-    options: argparse.Namespace, namesrv: Sequence[str], run: RunWriter, leases: Leases, java: Java
-) -> Iterator[str]:
-    """The address that a gRPC client speaks to: the given proxy, or one beside our own cluster; empty for other
-    clients."""
-    if options.client != "grpc" or options.proxy:
-        yield options.proxy
-        return
-    home = run.deployment(LOAD).path / "nodes" / "proxy"
-    with proxy_beside(";".join(namesrv), home, leases, java, until_s=DAY_S) as address:
-        yield address
+# --- faults -----------------------------------------------------------------------------------------------------------
 
 
-def _driver(options: argparse.Namespace, client_release: str, java: Java, target: Target, proxy: str) -> DriverSpec:
-    if options.client == "java":
-        return java_driver(client_release, java, target, is_punctual=not options.closed)
-    return python_driver(options.client, target, proxy)
+def _check_faults(faults: tuple[TimedFault, ...], topology: Topology, options: argparse.Namespace) -> None:
+    """Raises ConfigurationError: one of them cannot be put on this load, or cannot be made on this host."""
+    for timed in faults:
+        why = why_not_on(timed, topology, consumers=options.consumers, is_given=bool(options.namesrv))
+        injection = injection_of(timed.fault, timed.injection)
+        settings = _settings_for(BrokerSettings(), timed)
+        why = why or why_not_made(timed.fault, injection, settings, "local", Abilities.of_this_host())
+        if why:
+            raise ConfigurationError(
+                f"--fault {timed.text} {why}", advice="mqlab list --faults says what each asks for."
+            )
 
 
-def _trial(asked: LoadOptions, release: str, client: str, options: argparse.Namespace) -> TrialRecord:
+def _settings_for(settings: BrokerSettings, timed: TimedFault) -> BrokerSettings:
+    """What brokers and name servers have to be started with for a fault to come later."""
+    settings = injection_of(timed.fault, timed.injection).brokers(settings)
+    if isinstance(timed.fault, BrokerCrash) and timed.fault.power:
+        settings = with_own_store(settings)
+    if isinstance(timed.fault, CrossFrameLimit):
+        limit = (f"-D{FRAME_LIMIT}={timed.fault.frame_bytes}",)
+        settings = dataclasses.replace(
+            settings, jvm=(*settings.jvm, *limit), name_server_jvm=(*settings.name_server_jvm, *limit)
+        )
+    return settings
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def _own_load(options: argparse.Namespace, asked: LoadOptions, run_id: str) -> OwnLoad:
+    return OwnLoad(
+        options=asked,
+        client=options.client,
+        create_queues=None if options.namesrv else options.queues,
+        allowed=parse_networks(options.allow_target),
+        proxy=options.proxy or "",
+        workers=options.processes,
+        wait_for=_workers(options),
+        bind=options.bind,
+        master_port=options.master_port,
+        web_port=options.web,
+        join=options.join or "",
+        # A name of its own, so that it is nobody else's group and has no offsets yet.
+        group=f"mqlab-load-{run_id}",
+        consumers=options.consumers,
+        ordered=options.ordered,
+        keep_groups=options.keep_groups,
+    )
+
+
+def _workers(options: argparse.Namespace) -> int:
+    """Locust's workers in all, those on other machines too."""
+    return int(max(options.expect_workers, options.processes))
+
+
+def _params(options: argparse.Namespace, asked: LoadOptions) -> Parameters:
     amount = (
         {"in_flight": int(asked.users * asked.per_user)} if asked.closed else {"rate_hz": asked.users * asked.per_user}
     )
-    return TrialRecord(
-        trial=LOAD,
-        incident=LOAD,
-        arm=ARM,
-        params={
-            **amount,
-            "mode": asked.sends.mode,
-            "route": asked.sends.route,
-            "size": options.size,
-            "shape": "replay" if options.replay else options.shape,
-            "processes": options.processes,
-            "consumers": options.consumers,
-            "ordered": "yes" if options.ordered else "no",
-        },
-        release=release,
-        client=client,
-        backend="given" if options.namesrv else "local",
-        injection="none",
-        deployment=LOAD,
-        repetition=1,
-        seed=asked.sends.seed,
-        topic=asked.sends.topic,
-        groups=(GROUP,) if options.consumers else (),
+    return {
+        **amount,
+        "mode": asked.sends.mode,
+        "route": asked.sends.route,
+        "size": options.size,
+        "shape": "replay" if options.replay else options.shape,
+        "processes": options.processes,
+        "consumers": options.consumers,
+        "ordered": "yes" if options.ordered else "no",
+        **({RUN_NAME: options.run_name, WORKERS: _workers(options)} if options.run_name else {}),
+    }
+
+
+def _plan(options: argparse.Namespace, own: OwnLoad, release: str, topology: Topology) -> Plan:
+    seconds = own.options.duration_s
+    phases = Phases(steady_s=0.0, hold_s_min=0.0, hold_s_max=seconds, recover_s=0.0)
+    arm = dataclasses.replace(
+        SCENARIO.arm("incident" if options.fault else "baseline"),
+        load=own,
+        timed=options.fault,
+        every_s=options.fault_every or 0.0,
     )
+    scenario = dataclasses.replace(SCENARIO, topology=topology, arms=(arm,), phases=phases)
+    settings = arm.broker
+    for timed in options.fault:
+        settings = _settings_for(settings, timed)
+    trial = PlannedTrial(
+        id=LOAD,
+        arm=arm,
+        params=_params(options, own.options),
+        repetition=1,
+        seed=options.seed,
+        cost=Cost(seconds=seconds or UNBOUNDED_S),
+    )
+    deployment = PlannedDeployment(
+        id=LOAD, scenario=scenario, release=release, settings=settings, index=1, trials=(trial,)
+    )
+    return Plan(schedule=Schedule(deployments=(deployment,), host=facts.host_of_plan()), budget="full")
 
 
-def _manifest(run_id: str, options: argparse.Namespace, release: str, java: Java) -> Manifest:
+def _manifest(
+    run_id: str, options: argparse.Namespace, release: str, java: Java, user: UserSettings, own: OwnLoad
+) -> Manifest:
     commit = facts.own_commit()
+    notes = [f"{USER_SETTING}{key}={value}" for key, value in user.by_prefix().items()]
+    if own.client in CLIENTS:
+        can = CLIENTS[own.client].can
+        notes += [f"{can.name}: {limit}" for limit in can.limits]
+        if own.consumers:
+            notes.append(f"consumptions are those of the client java {release}")
     return Manifest(
         run=run_id,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -245,35 +288,12 @@ def _manifest(run_id: str, options: argparse.Namespace, release: str, java: Java
         dirty=commit.dirty,
         seed=options.seed,
         incidents=(LOAD,),
-        releases=(release,) if release else (),
-        client_releases={release: options.client_release or release} if release else {},
+        releases=(release,),
+        client_releases={release: options.client_release or release},
         backend="given" if options.namesrv else "local",
-        effort="full",
+        budget="full",
         rules={},
         host=facts.manifest_facts(java),
+        trials=(LOAD,),
+        notes=tuple(notes),
     )
-
-
-class _Teller:
-    """Prints a line of progress every few seconds."""
-
-    EVERY = 5
-
-    def __init__(self, console: Console, asked: LoadOptions, web_port: int) -> None:
-        self._console = console
-        self._asked = asked
-        self._heard = 0
-        if web_port:
-            console.print(f"Locust's page: http://127.0.0.1:{web_port}", markup=False, highlight=False)
-
-    def __call__(self, progress: Progress) -> None:
-        self._heard += 1
-        if self._heard % self.EVERY:
-            return
-        late = "" if self._asked.closed else f", starts late by {progress.late_p999_ms:.1f} ms (p99.9)"
-        self._console.print(
-            f"{progress.users} users, {progress.rate_hz:,.0f} messages/s, {progress.requests:,} ended, "
-            f"{progress.failures:,} failed{late}",
-            markup=False,
-            highlight=False,
-        )

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
-from harness.errors import UsageError
+from harness.clients.python.clients import CLIENTS
+from harness.errors import UsageError, shown
 from harness.generator.options import LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
 from harness.releases.jars import known_releases
-from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis
+from mqlab.kinds import (
+    ADDRESS,
+    DURATION,
+    FAULT,
+    FILE,
+    IP_ADDRESS,
+    NETWORK,
+    NEW_FOLDER,
+    PORT,
+    RATE,
+    RELEASE,
+    RUN_NAME,
+    SECONDS,
+    SEED,
+    TOPIC,
+    several,
+    text_of,
+    whole,
+)
+from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_settings
 
 MODES = ("async", "sync", "oneway", "batch", "transaction")
 ROUTES = ("normal", "selector", "fixed")
 DISTRIBUTIONS = ("cycle", "uniform", "zipf", "hot")
-ZIPF_EXPONENT, HOT_SHARE = 1.0, 0.5
+ZIPF_EXPONENT, HOT_SHARE, SKEW_MAX = 1.0, 0.5, 10.0
+BODY_BYTES_MAX = 4 * 2**20
+"""``maxMessageSize`` of org.apache.rocketmq.client.producer.DefaultMQProducer and of the broker."""
 DURATION_S = 30.0
 USERS, USERS_OF_CURVES = 20, 100
 """A rate changes in steps of one user's share, which should be small for a ramp or a replay."""
@@ -26,18 +47,22 @@ IN_FLIGHT_ASYNC = 32
 """Messages on their way at once for each user of an asynchronous closed loop; in every other mode it is one."""
 SYNC_THREADS, PYTHON_THREADS = 32, 8
 """Threads of an open loop that waits for answers: so many messages can be on their way at once."""
+THREADS_MAX = 4096
+LOOPBACK = "127.0.0.1"
 WEB_PORT = 8089
 """Locust's own default."""
-CLIENTS = ("java", "native", "python2", "grpc")
 
 
 def add_command(add: Adder, run: Command) -> None:
     """``load``, carried out by ``run``."""
     command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
-    command.add_argument("--release", default="", metavar="R", help=f"start a cluster of {', '.join(known_releases())}")
-    add_options(command)
     command.add_argument(
-        "--out", type=Path, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
+        "--release", type=RELEASE, metavar="R", help=f"start a cluster of {', '.join(known_releases())}"
+    )
+    add_options(command)
+    add_settings(command)
+    command.add_argument(
+        "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
     add_analysis(command)
 
@@ -49,34 +74,52 @@ def add_options(command: argparse.ArgumentParser) -> None:
         "--topology", choices=sorted(TOPOLOGIES), default="single", help="of our own cluster; default: single"
     )
     where.add_argument(
-        "--queues", type=int, default=8, metavar="N", help="queues a broker of a topic that is made; default: 8"
+        "--queues",
+        type=whole(1, 1024),
+        default=8,
+        metavar="N",
+        help="queues a broker of a topic that is made; default: 8",
     )
     where.add_argument(
-        "--namesrv", default="", metavar="HOST:PORT,...", help="a cluster that is there, instead of one of our own"
+        "--namesrv",
+        type=text_of(several(ADDRESS)),
+        metavar="HOST:PORT,...",
+        help="a cluster that is there, instead of one of our own",
     )
     where.add_argument(
         "--allow-target",
         action="append",
+        type=NETWORK,
         default=[],
         metavar="CIDR",
         help="a network beside loopback that load may go to",
     )
     where.add_argument(
-        "--proxy", default="", metavar="HOST:PORT", help="of that cluster, for --client grpc; ours gets one of its own"
+        "--proxy",
+        type=ADDRESS,
+        metavar="HOST:PORT",
+        help="of that cluster, for --client grpc; ours gets one of its own",
     )
-    where.add_argument("--topic", default="mqlab-load", help="default: mqlab-load")
+    where.add_argument("--topic", type=TOPIC, default="mqlab-load", help="default: mqlab-load")
     where.add_argument("--create-topic", action="store_true", help="make the topic on that cluster if it is not there")
+    where.add_argument(
+        "--keep-groups", action="store_true", help="leave the consumers' group and its retry topic on that cluster"
+    )
 
     what = command.add_argument_group("what")
-    what.add_argument("--mode", choices=MODES, help="default: async; of Python's own clients, which have none: sync")
+    what.add_argument("--mode", choices=MODES, help="default: async; of Python's own clients: sync")
     what.add_argument(
         "--route", choices=ROUTES, default="normal",
         help="normal: the client picks the queue; selector: the key does, from the route as it is; "
         "fixed: the key was given a queue beforehand. The last two are for ordered messages; default: normal",
     )  # fmt: skip
-    what.add_argument("--batch", type=int, default=16, metavar="N", help="messages of a batch; default: 16")
+    what.add_argument("--batch", type=whole(1, 4096), default=16, metavar="N", help="messages of a batch; default: 16")
     what.add_argument(
-        "--keys", type=int, default=64, metavar="N", help="different keys a producer; 0: none; default: 64"
+        "--keys",
+        type=whole(0, 1_000_000),
+        default=64,
+        metavar="N",
+        help="different keys a producer; 0: none; default: 64",
     )
     what.add_argument(
         "--key-distribution", default="uniform", metavar="D",
@@ -88,63 +131,92 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="BYTES|BYTES:WEIGHT,...",
         help="of a body, or how its sizes are spread; default: 128",
     )
-    what.add_argument("--timeout-ms", type=int, default=3000, metavar="MS", help="of a send; default: 3000")
     what.add_argument(
-        "--client", choices=CLIENTS, default="java", help="which client sends; grpc is for 5.x; default: java"
+        "--timeout-ms", type=whole(1, 600_000), default=3000, metavar="MS", help="of a send; default: 3000"
     )
-    what.add_argument("--client-release", default="", metavar="R", help="of the Java client; default: the cluster's")
     what.add_argument(
-        "--consumers", type=int, default=0, metavar="N", help="consumer processes that verify; default: 0"
+        "--client",
+        choices=("java", *CLIENTS),
+        default="java",
+        help="which client sends; native is rocketmq 0.4.4, grpc is for 5.x; default: java",
+    )
+    what.add_argument("--client-release", type=RELEASE, metavar="R", help="of the Java client; default: the cluster's")
+    what.add_argument(
+        "--consumers", type=whole(0, 64), default=0, metavar="N", help="consumer processes that verify; default: 0"
     )
     what.add_argument("--ordered", action="store_true", help="they consume in order")
 
     much = command.add_argument_group("how much")
     users = f"Locust's, at the peak; default: {USERS}, for a ramp or a replay {USERS_OF_CURVES}"
     much.add_argument(
-        "--rate", type=float, default=1000.0, metavar="HZ", help="messages a second at the peak; default: 1000"
+        "--rate", type=RATE, default=1000.0, metavar="HZ", help="messages a second at the peak; default: 1000"
     )
     much.add_argument(
         "--closed", action="store_true", help="as much as goes through: an answer makes room for the next"
     )
     much.add_argument(
-        "--in-flight", type=int, metavar="N", help=f"of a closed loop, a user; default: async {IN_FLIGHT_ASYNC}, else 1"
+        "--in-flight",
+        type=whole(1, 100_000),
+        metavar="N",
+        help=f"of a closed loop, a user; default: async {IN_FLIGHT_ASYNC}, else 1",
     )
-    much.add_argument("--users", type=int, metavar="N", help=users)
+    much.add_argument("--users", type=whole(1, 10_000), metavar="N", help=users)
     much.add_argument("--shape", choices=SHAPES, default="constant", help="of the rate over time; default: constant")
     much.add_argument(
-        "--replay", type=Path, metavar="FILE", help="the rate of a recorded history.jsonl, as rate and shape"
+        "--replay", type=FILE, metavar="FILE", help="the rate of a recorded history.jsonl, as rate and shape"
     )
     much.add_argument(
-        "--duration", type=float, metavar="S", help=f"0: until stopped; default: {DURATION_S:g}, with --web 0"
+        "--duration", type=SECONDS, metavar="S", help=f"0: until stopped; default: {DURATION_S:g}, with --web 0"
     )
     much.add_argument(
         "--threads",
-        type=int,
+        type=whole(1, THREADS_MAX),
         metavar="N",
         help=f"of senders that wait; default: {SYNC_THREADS}, Python's own clients {PYTHON_THREADS}",
     )
+
+    faults = command.add_argument_group("faults")
+    faults.add_argument(
+        "--fault",
+        action="append",
+        type=FAULT,
+        default=[],
+        metavar="NAME[:VALUE]@TIME",
+        help="put a fault on the load, such as append-stall:1200ms@30s; `mqlab list --faults` names them; may be repeated",
+    )
+    faults.add_argument("--fault-every", type=DURATION, metavar="TIME", help="each of them again after so long")
 
     locust = command.add_argument_group("Locust")
     locust.add_argument(
         "--web",
         nargs="?",
         const=WEB_PORT,
-        type=int,
+        type=PORT,
         default=0,
         metavar="PORT",
         help=f"its page on loopback; default: {WEB_PORT}",
     )
-    locust.add_argument("--processes", type=int, default=1, metavar="N", help="its workers on this machine; default: 1")
     locust.add_argument(
-        "--expect-workers", type=int, default=0, metavar="N", help="wait for so many in all, from other machines too"
+        "--processes", type=whole(1, 64), default=1, metavar="N", help="its workers on this machine; default: 1"
     )
-    locust.add_argument("--bind", default="127.0.0.1", metavar="ADDRESS", help="of its master; default: 127.0.0.1")
-    locust.add_argument("--master-port", type=int, default=0, metavar="PORT", help="of its master; default: a free one")
-    locust.add_argument("--join", default="", metavar="HOST:PORT", help="be workers of a master on another machine")
     locust.add_argument(
-        "--run-name", default="", metavar="NAME", help="in every body; the same on all machines of a load"
+        "--expect-workers",
+        type=whole(0, 1000),
+        default=0,
+        metavar="N",
+        help="wait for so many in all, from other machines too",
     )
-    command.add_argument("--seed", type=int, default=1, help="draws keys and sizes; default: 1")
+    locust.add_argument(
+        "--bind", type=IP_ADDRESS, default=LOOPBACK, metavar="ADDRESS", help="of its master; default: 127.0.0.1"
+    )
+    locust.add_argument(
+        "--master-port", type=PORT, default=0, metavar="PORT", help="of its master; default: a free one"
+    )
+    locust.add_argument("--join", type=ADDRESS, metavar="HOST:PORT", help="be workers of a master on another machine")
+    locust.add_argument(
+        "--run-name", type=RUN_NAME, metavar="NAME", help="in every body; the same on all machines of a load"
+    )
+    command.add_argument("--seed", type=SEED, default=1, help="draws keys and sizes; default: 1")
     command.add_argument("--record-only", action="store_true", help="judge it later, with mqlab analyze")
 
 
@@ -196,11 +268,6 @@ def load_options_of(options: argparse.Namespace, run: str) -> LoadOptions:
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name in ("users", "processes", "queues", "batch", "timeout_ms"):
-        if getattr(options, name) < 1:
-            raise UsageError(f"--{name.replace('_', '-')} must be at least 1")
-    if options.rate <= 0:
-        raise UsageError("--rate must be above 0")
     if options.route == "selector" and options.mode in ("batch", "transaction"):
         raise UsageError(
             f"a {options.mode} send takes no selector",
@@ -212,27 +279,55 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--route {options.route} goes by keys", advice="Give --keys at least 1.")
     if options.client != "java":
         _check_python(options)
+    _check_machines(options)
     if options.ordered and not options.consumers:
         raise UsageError("--ordered says how consumers consume", advice="Give --consumers as well.")
+    if options.fault_every and not options.fault:
+        raise UsageError("--fault-every repeats faults", advice="Give --fault as well.")
+    options.fault = tuple(options.fault)
+    if options.keep_groups and not (options.namesrv and options.consumers):
+        raise UsageError(
+            "--keep-groups is of consumers on a cluster of yours", advice="Give --namesrv and --consumers."
+        )
     if options.namesrv and options.release:
         raise UsageError("--release starts a cluster and --namesrv names one", advice="Give one of the two.")
 
 
-PYTHON_MODES: Mapping[str, tuple[str, ...]] = {
-    "native": ("sync", "oneway", "batch"),
-    "python2": ("sync", "oneway"),
-    "grpc": ("sync",),
-}
+def _check_machines(options: argparse.Namespace) -> None:
+    others = options.expect_workers > options.processes
+    if options.join:
+        if (
+            options.consumers
+            or options.fault
+            or options.web
+            or options.expect_workers
+            or options.master_port
+            or options.bind != LOOPBACK
+        ):
+            raise UsageError(
+                "--join only brings workers to a load",
+                advice="Its consumers, faults, page and master's options are given to the load that is joined.",
+            )
+        if not options.namesrv:
+            raise UsageError("--join sends to the cluster of the load that it joins", advice="Name it with --namesrv.")
+    elif options.bind != LOOPBACK and not others:
+        raise UsageError("--bind is for workers of other machines", advice="Say with --expect-workers how many in all.")
+    if (options.join or others) and not options.run_name:
+        raise UsageError("all parts of a load have one name", advice="Give each the same --run-name.")
+    if others and not options.namesrv:
+        raise UsageError("workers of other machines have to know the cluster", advice="Name it with --namesrv.")
 
 
 def _check_python(options: argparse.Namespace) -> None:
-    modes = PYTHON_MODES[options.client]
-    if options.mode not in modes:
-        raise UsageError(f"--client {options.client} has no {options.mode} sends", advice=f"It has {', '.join(modes)}.")
-    if options.route == "fixed" or (options.route == "selector" and options.mode == "batch"):
+    can = CLIENTS[options.client].can
+    if options.mode not in can.modes:
+        raise UsageError(
+            f"--client {options.client} has no {options.mode} sends", advice=f"It has {', '.join(can.modes)}."
+        )
+    if options.route == "fixed" or (options.route == "selector" and options.mode not in can.ordered_modes):
         raise UsageError(
             f"--client {options.client} cannot send {options.mode} to a {options.route} queue",
-            advice="Its ordered sends go by --route selector, one message at a time.",
+            advice=f"Its ordered sends go by --route selector, with --mode {' or '.join(can.ordered_modes)}.",
         )
     if options.client == "grpc" and options.namesrv and not options.proxy:
         raise UsageError("--client grpc speaks to a proxy", advice="Name that cluster's with --proxy HOST:PORT.")
@@ -258,12 +353,12 @@ def _threads(options: argparse.Namespace) -> int:
     """Threads of the sender. A send that waits for its answer needs one; a closed loop as many as messages on their
     way."""
     java = options.client == "java"
-    if java and options.mode in ("async", "oneway"):
+    if options.mode == "async" or (java and options.mode == "oneway"):
         return 1
     if options.threads is not None:
         return int(options.threads)
     if options.closed:
-        return int(options.users * _in_flight(options))
+        return min(THREADS_MAX, int(options.users * _in_flight(options)))
     return SYNC_THREADS if java else PYTHON_THREADS
 
 
@@ -274,9 +369,11 @@ def _distribution(text: str) -> tuple[str, float]:
     try:
         skew = float(number) if number else {"zipf": ZIPF_EXPONENT, "hot": HOT_SHARE}.get(name, 0.0)
     except ValueError:
-        raise UsageError(f"--key-distribution {text}: {number} is no number") from None
+        raise UsageError(f"--key-distribution {shown(text)}: {shown(number)} is no number") from None
+    if not 0 <= skew <= SKEW_MAX:
+        raise UsageError(f"--key-distribution {shown(text)}: {shown(number)} is not between 0 and {SKEW_MAX:g}")
     if name == "hot" and not 0 < skew < 1:
-        raise UsageError(f"--key-distribution {text}: a share lies between 0 and 1")
+        raise UsageError(f"--key-distribution {shown(text)}: a share lies between 0 and 1")
     return name, skew
 
 
@@ -291,7 +388,7 @@ def parse_sizes(text: str) -> tuple[tuple[int, ...], tuple[float, ...]]:
         sizes = tuple(int(size) for size, _, _ in pairs)
         weights: Sequence[float] = [float(weight) if colon else 1.0 for _, colon, weight in pairs]
     except ValueError:
-        raise UsageError(f"--size {text} is not BYTES or BYTES:WEIGHT,...") from None
-    if min(sizes) < 1 or min(weights) <= 0:
-        raise UsageError(f"--size {text}: sizes and weights are above 0")
+        raise UsageError(f"--size {shown(text)} is not BYTES or BYTES:WEIGHT,...") from None
+    if not all(1 <= size <= BODY_BYTES_MAX for size in sizes) or not all(0 < weight <= 1e9 for weight in weights):
+        raise UsageError(f"--size {shown(text)}: sizes are 1 to {BODY_BYTES_MAX:,}, weights above 0 and at most 1e9")
     return sizes, tuple(weight / sum(weights) for weight in weights)

@@ -5,24 +5,33 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
 import scenarios
 from harness.errors import (
     EXIT_OK,
     EXIT_USAGE,
 )
+from harness.faults.injections import INJECTIONS, why_not_made
+from harness.host.abilities import Abilities
+from harness.model.cluster import BrokerSettings
+from harness.model.timed_faults import ALIASES, LIBRARY, LibraryFault
 from harness.releases.compile import RECORDER_SOURCES, RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
-from mqlab.options import Adder, add_releases, chosen_releases, print_json
+from harness.trial import Injection
+from mqlab.options import Adder, add_releases, print_json
 
 
 def add_commands(add: Adder) -> None:
     """``list``, ``doctor`` and ``fetch``."""
     command = add("list", list_incidents, "incidents, their arms and claims")
+    command.add_argument("--faults", action="store_true", help="the faults that `mqlab load --fault` puts on a load")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("doctor", show_doctor, "what this host can do, and how to get what is missing")
@@ -33,7 +42,9 @@ def add_commands(add: Adder) -> None:
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:
-    """Every incident with its arms and claims."""
+    """Every incident with its arms and claims, or every fault."""
+    if options.faults:
+        return list_faults(options)
     if options.json:
         print_json(
             [
@@ -57,6 +68,57 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to make a fault: what it asks of the host, and why it cannot be made on this one."""
+
+    name: str
+    asks: str
+    not_here: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultSaid:
+    """A fault of the library, in words."""
+
+    fault: str
+    what: str
+    parameters: tuple[str, ...]
+    by: tuple[Way, ...]
+
+
+def _fault_said(one: LibraryFault) -> FaultSaid:
+    def why_not(injection: Injection[Any]) -> str | None:
+        return why_not_made(one.fault, injection, BrokerSettings(), "local", Abilities.of_this_host())
+
+    first, _, _ = " ".join((one.fault.__doc__ or "").split()).partition(". ")
+    return FaultSaid(
+        fault=one.name,
+        what=first,
+        parameters=tuple(map(str, one.parameters)),
+        by=tuple(Way(name=way.name, asks=way.asks, not_here=why_not(way)) for way in INJECTIONS[one.fault]),
+    )
+
+
+def list_faults(options: argparse.Namespace) -> int:
+    """Every fault with its parameters, what each way of making it asks of the host, and whether this host can."""
+    found = list(map(_fault_said, LIBRARY.values()))
+    if options.json:
+        print_json(list(map(dataclasses.asdict, found)))
+        return EXIT_OK
+    out = Console()
+    for fault in found:
+        out.print(f"[bold]{fault.fault}[/bold]  {escape(', '.join(fault.parameters))}", highlight=False)
+        out.print(f"  {fault.what}", highlight=False, markup=False)
+        for way in fault.by:
+            asks = f" asks for {way.asks}" if way.asks else ""
+            here = f"; not here: {way.not_here}" if way.not_here else ""
+            out.print(f"  by {way.name}{asks}{here}", highlight=False, markup=False)
+    aliases = ", ".join(f"{alias} is {name}" for alias, name in ALIASES.items())
+    out.print(f"\n--fault NAME[:VALUE[,KEY=VALUE...]]@TIME; {aliases}; owners are a load's consumers.", highlight=False)
+    return EXIT_OK
+
+
 def show_doctor(options: argparse.Namespace, console: Console) -> int:
     """What this host can do; fails where something that every run needs is missing."""
     checks = doctor.examine()
@@ -77,7 +139,7 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
                 out.print(f"    {check.advice}", markup=False, highlight=False)
         out.print("\nincidents that can run here:", highlight=False)
         for one in runnable:
-            by = f"; by {', '.join(one.ways)}" if one.ways else ""
+            by = f"; by {', '.join(one.injections)}" if one.injections else ""
             out.print(f"    {one.incident} (--backend {' or '.join(one.backends)}{by})", markup=False, highlight=False)
             for reason in one.without:
                 out.print(f"        not by {reason}", markup=False, highlight=False)
@@ -86,7 +148,7 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
 
 def fetch(options: argparse.Namespace, console: Console) -> int:
     """Bring releases into the cache."""
-    prepare(find_java(), chosen_releases(options.release, known_releases()), console)
+    prepare(find_java(), options.release or known_releases(), console)
     return EXIT_OK
 
 

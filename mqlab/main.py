@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import argparse
 import signal
-import sys
+import tempfile
+import textwrap
+import traceback
 from collections.abc import Sequence
-from pathlib import Path
+from functools import cache
+from importlib.metadata import version
+from typing import Any, NoReturn
 
 from rich.console import Console
 
-from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
+from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
-from mqlab import audit, clusters, judging, load_options, looking, patrol
+from mqlab import audit, clusters, judging, load_options, looking, patrol, recording
+from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
 from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_backend_options, add_releases, add_settings
 from mqlab.verify import verify
 
+MESSAGE_MAX = 500
+"""Characters of what is wrong with an option; argparse repeats it whole."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code. No traceback reaches the user, except of a defect of the harness itself."""
+    """Run one command; returns its exit code. No traceback reaches the user."""
     parser = _parser()
-    options = parser.parse_args(arguments)
-    # A resumed run reads the command that it was started with.
-    options.parse = parser.parse_args
     console = Console(stderr=True)
-    command: Command = options.command
     try:
+        options = parser.parse_args(arguments)
+        # A resumed run reads the command that it was started with.
+        options.parse = parser.parse_args
+        command: Command = options.command
         with handling(_interrupt, signal.SIGTERM):
             return command(options, console)
     except LabError as error:
@@ -38,6 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
         return EXIT_OK
+    except Exception as error:  # a defect of ours
+        with tempfile.NamedTemporaryFile("w", prefix="mqlab-", suffix=".txt", delete=False) as file:
+            traceback.print_exc(file=file)
+        console.print(
+            f"mqlab: a defect of mqlab itself ({type(error).__name__}: {error}); its traceback is in {file.name}",
+            markup=False, highlight=False, soft_wrap=True,
+        )  # fmt: skip
+        return EXIT_FAILED
 
 
 def _interrupt() -> None:
@@ -46,15 +62,41 @@ def _interrupt() -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise SystemExit(_usage_exit(self, message))
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=_Help, **settings)
+        self.register("action", None, _Once)
+
+    def error(self, message: str) -> NoReturn:
+        said = textwrap.shorten("".join(one if one.isprintable() else " " for one in message), MESSAGE_MAX)
+        self.exit(EXIT_USAGE, f"mqlab: {said}\nSee {self.prog} --help.\n")
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # argparse of Python 3.11 makes an empty list of --option=--.
+        if action.option_strings and arg_strings == ["--"]:
+            raise argparse.ArgumentError(action, "'--' is no value")
+        return super()._get_values(action, arg_strings)
 
 
-def _usage_exit(parser: argparse.ArgumentParser, message: str) -> int:
-    sys.stderr.write(f"mqlab: {message}\n{parser.format_usage()}")
-    return EXIT_USAGE
+class _Help(argparse.HelpFormatter):
+    """Says the bounds of each option's kind."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        bounds = getattr(action.type, "bounds", "")
+        return (action.help or "") + (f" ({bounds})" if bounds else "")
 
 
+class _Once(argparse.Action):
+    """Stores a value, as argparse does by itself, and refuses a second one, of which one would be dropped in silence."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not self.default:
+            raise argparse.ArgumentError(self, "is given twice")
+        setattr(namespace, self.dest, values)
+
+
+@cache
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="mqlab",
@@ -62,7 +104,14 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit codes: 0 done; with --strict 1 a verdict differs from its expectation, 2 something is undecided; "
         "3 bad usage or configuration; 4 the harness failed; 130 interrupted, with the evidence kept.",
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    parser.add_argument("--version", action="version", version=f"mqlab {version('rocketmq-incident-lab')}")
+
+    def show_help(options: argparse.Namespace, console: Console) -> int:
+        parser.print_help()
+        return EXIT_OK
+
+    parser.set_defaults(command=show_help)
+    commands = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser)
 
     add = _adder(commands)
     looking.add_commands(add)
@@ -73,36 +122,45 @@ def _parser() -> argparse.ArgumentParser:
     judging.add_run_commands(add)
     patrol.add_command(add)
     judging.add_record_commands(add)
+    recording.add_commands(add)
     clusters.add_clean(add)
     return parser
 
 
 def _add_verify(add: Adder) -> None:
     command = add("verify", verify, "run incidents and judge their claims")
-    command.add_argument("incidents", nargs="*", metavar="INCIDENT", help="see `mqlab list`; none: a quick run of two")
+    command.add_argument(
+        "incidents", nargs="*", type=INCIDENT, metavar="INCIDENT", help="see `mqlab list`; none: a quick run of two"
+    )
     command.add_argument("--all", action="store_true", help="every incident")
     command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")
     command.add_argument(
-        "--arm", default="", metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
+        "--arm", type=NAMES, default=(), metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
     )
     add_releases(command, "all known; a quick run without incidents: the oldest and the newest")
-    command.add_argument("--trials", type=int, metavar="N", help="trials a cell instead of the scenario's own number")
+    command.add_argument(
+        "--trials", type=whole(1, 100), metavar="N", help="trials a cell instead of the scenario's own number"
+    )
     command.add_argument(
         "--injection",
-        default="",
-        metavar="WAY,WAY",
+        type=NAMES,
+        default=(),
+        metavar="NAME,NAME",
         help="how appends are stalled: byteman (in the broker's JVM), freeze (of the store's file system; needs root); "
         "default: byteman, and in a full run freeze where this host can",
     )
-    command.add_argument("--seed", type=int, default=1, help="draws orders and phases; default: 1")
+    command.add_argument("--seed", type=SEED, default=1, help="draws orders and phases; default: 1")
     command.add_argument(
-        "--out", type=Path, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
+        "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
     command.add_argument(
-        "--resume", type=Path, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
+        "--resume", type=FOLDER, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
     )
     command.add_argument(
         "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
+    )
+    command.add_argument(
+        "--register", action="store_true", help="a run for the record of this checkout: it gets in whatever it shows"
     )
     command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
     add_backend_options(command)

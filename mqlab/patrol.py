@@ -6,12 +6,12 @@ import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
 
 from analysis.logs.patrol import LOGGED_FROM_MS, Patrol, SlowAppend, read_logs
 from harness.errors import EXIT_OK
+from mqlab.kinds import FILE_OR_FOLDER, whole
 from mqlab.options import Adder
 
 EXIT_FOUND = 1
@@ -36,12 +36,16 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "logs",
         nargs="+",
-        type=Path,
+        type=FILE_OR_FOLDER,
         metavar="LOG",
         help="store.log or any other log, or a folder with logs; *.gz as well",
     )
     command.add_argument(
-        "--threshold", type=int, default=LOGGED_FROM_MS, metavar="MS", help="count appends above; default: %(default)s"
+        "--threshold",
+        type=whole(0, 86_400_000),
+        default=LOGGED_FROM_MS,
+        metavar="MS",
+        help="count appends above; default: %(default)s",
     )
     command.add_argument("--strict", action="store_true", help="exit 1 when an append is over the threshold")
     command.add_argument("--json", action="store_true", help="machine-readable")

@@ -72,7 +72,11 @@ def command_line(options: argparse.Namespace) -> str:
         words += [f"--{name}"] if getattr(options, name) else []
     for name in WITH_VALUE:
         value = getattr(options, name)
-        words += [f"--{name}", str(value)] if value not in (None, "") else []
+        words += (
+            [f"--{name}", ",".join(value) if isinstance(value, tuple) else str(value)]
+            if value not in (None, ())
+            else []
+        )
     words += ["--broker-conf", str(Path(options.broker_conf).absolute())] if options.broker_conf else []
     for value in options.set:
         words += ["--set", value]

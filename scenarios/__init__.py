@@ -24,6 +24,7 @@ from scenarios import (
     queue_number_mismatch,
     retry_topic_flood,
     send_queue_full,
+    sync_flush_power_loss,
 )
 
 ALL: tuple[Scenario, ...] = (
@@ -44,6 +45,7 @@ ALL: tuple[Scenario, ...] = (
     pool_exhausted.SCENARIO,
     pool_loss.SCENARIO,
     pool_loss_slave.SCENARIO,
+    sync_flush_power_loss.SCENARIO,
     page_cache_stress.SCENARIO,
     page_cache_pressure.SCENARIO,
 )

@@ -5,23 +5,22 @@ that looks at the queue from time to time refuses those that have waited too lon
 by a Byteman rule that stamps its entry and exit, so that its length is exact and nothing but the append is slow.
 """
 
+# ruff: noqa: I001 - the rules' words stay on two lines
+
 from __future__ import annotations
 
 from harness.model.cells import Parameters
-from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, AppendWatch
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
+from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.rules import claim, confirmed, control, each, happens, mean, measured_share, median, never, of
+from scenarios.rules import ratio, refuted, scopes, share, side, slope
 
 RATE_HZ = 500
 STALLS_MS = (100, 150, 250, 450, 700, 1200)
-BELOW_LIMIT_MS = (100, 150)
-ABOVE_LIMIT_MS = (250, 450, 700)
-"""Longer than waitTimeMillsInSendQueue (200 ms), shorter than osPageCacheBusyTimeOutMills (1000 ms)."""
 
 LOAD = OpenLoopSends()
 STALLED: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ} for stall_ms in STALLS_MS)
@@ -29,392 +28,149 @@ LONGER: tuple[Parameters, ...] = tuple({"stall_ms": stall_ms, "rate_hz": RATE_HZ
 OTHER_RATES: tuple[Parameters, ...] = tuple({"stall_ms": 450, "rate_hz": rate_hz} for rate_hz in (200, 1000))
 
 DEFAULTS = {SEND_WAIT: f"{SEND_WAIT_MS:g}", PAGE_CACHE_BUSY: f"{PAGE_CACHE_BUSY_MS:g}"}
-FAST_FAILURE = "org.apache.rocketmq.broker.latency.BrokerFastFailure"
+
+TIMEOUT, ANY, PAGE_CACHE = "TIMEOUT_CLEAN_QUEUE", "any", "page-cache"
+WAITED = (250, 450, 700)
+"""Stalls longer than the limit of 200 ms and shorter than the second at which the page cache counts as busy."""
+
+BUSY_20_PARTS = {
+    "code 2": each(of("refusal_code", "incident", keyword=TIMEOUT, stall_ms=WAITED), side(0, 1, "SYSTEM_BUSY is 2", bound=0),
+                   predicted=2, noun="stalls"),
+    "not younger": each(of("period_over_limit_ms", "incident", keyword=TIMEOUT, stall_ms=WAITED),
+                        side(0, -100, "the limit, or half of it", bound=0), noun="stalls"),
+    "not left behind": each(of("period_over_limit_ms", "incident", keyword=TIMEOUT, stall_ms=WAITED),
+                            side(0, 500, "a sweep every 10 ms, or the end of a stall of 700 ms"), noun="stalls"),
+    "size": mean(of("size_over_arrivals", "incident", stall_ms=WAITED),
+                 side(-0.5, 0.5, "what came in the interval before, half of it; one more if read before the removal")),
+}  # fmt: skip
+
+BUSY_09_PARTS = {
+    "refused above 200 ms": happens(
+        of("rejected_count", "incident", keyword=TIMEOUT, stall_ms=WAITED, rate_hz=RATE_HZ), 125, "250 ms of arrivals",
+        without=of("rejected_count", "incident", keyword=ANY, stall_ms=100, rate_hz=RATE_HZ), slack_ms=100, noun="stalls"),
+    "waited": each(of("period_in_queue_ms", "incident", keyword=TIMEOUT, stall_ms=WAITED),
+                   side(200, 0, "the limit, or any age", bound=200), noun="stalls"),
+    "all below 1 s": control(each(of("append_in_lock_ms", "incident", stall_ms=WAITED), side(700, 1000, "as long as asked"))),
+    "calm without a stall": control(never(of("rejected_count", "baseline", keyword=ANY), 25, "the load alone", slack_ms=200)),
+}  # fmt: skip
+
+BUSY_14_PARTS = {
+    "refused at 1200 ms": happens(
+        of("rejected_count", "incident", keyword=PAGE_CACHE, stall_ms=1200, rate_hz=RATE_HZ), 100, "200 ms of arrivals",
+        without=of("rejected_count", "baseline", keyword=PAGE_CACHE), slack_ms=PAGE_CACHE_BUSY_MS, noun="stalls"),
+    "up to 700 ms": never(of("rejected_count", "incident", keyword=PAGE_CACHE, stall_ms=(100, 150, *WAITED)), 100,
+                          "as at 1200 ms", slack_ms=300, noun="stalls"),
+    "not before": median(of("first_rejected_after_ms", "incident", keyword=PAGE_CACHE, stall_ms=1200),
+                         side(1000, 500, "the setting, or half of it")),
+    "soon after": median(of("first_rejected_after_ms", "incident", keyword=PAGE_CACHE, stall_ms=1200),
+                         side(1010, 1200, "the next sweep, or the end of the stall")),
+}  # fmt: skip
 
 
-def _rejected(arm: str, keyword: str, stalls_ms: tuple[int, ...], statistic: Statistic = Statistic.MEAN) -> Quantity:
-    return Quantity(
-        measure="rejected_count",
-        arm=arm,
-        statistic=statistic,
-        where={"keyword": (keyword,), "stall_ms": stalls_ms, "rate_hz": (RATE_HZ,)},
+def _fewer_with_400(stall_ms: int) -> Part:
+    """A stall of 250 ms leaves nothing to divide by: there a stall has a refusal or has none."""
+    fixed = of("rejected_count", "fix-send-queue-wait-400", keyword=ANY, stall_ms=stall_ms, rate_hz=RATE_HZ)
+    if stall_ms < 400:
+        return share(fixed, (1, None), side(0, 1, "none waits so long"), slack_ms=150, noun="stalls")
+    before = of("rejected_count", "incident", keyword=ANY, stall_ms=stall_ms, rate_hz=RATE_HZ)
+    fewer = (stall_ms - 400) / (stall_ms - SEND_WAIT_MS)
+    return ratio(
+        fixed, before, side(fewer, 1, "what comes in the stall less 400 ms instead of less 200 ms, or as many")
     )
 
 
-BUSY_07 = Claim(
-    id="BUSY-07",
-    article="A1",
-    says="A patrol over the store log finds appends that took more than 500 ms.",
-    reading="With the release's own logging, each append stalled for 1200 ms has a line in store.log whose "
-    "milliseconds agree with the stamps taken inside the append.",
-    parts=(
-        Part(
-            name="stalls found in store.log",
-            quantity=Quantity(
-                measure="store_log_line",
-                arm="incident-stock-logging",
-                statistic=Statistic.MEAN,
-                where={"file": ("store.log",), "stall_ms": (1200,)},
-            ),
-            relation=">=",
-            bound=0.9,
-            unit="of stalls",
-            why="A patrol that misses one slow append in ten is not one to rely on.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
-        "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage",
-    ),
-    summary="{stalls found in store.log} of the appends of 1200 ms were in the stock store.log.",
-)
+BUSY_07 = claim(
+    "BUSY-07", "A1", "A patrol over the store log finds appends that took more than 500 ms.",
+    reading="With the release's own logging each append stalled for 700 or 1200 ms has a line in store.log whose milliseconds "
+    "agree with the stamps taken inside the append.",
+    expected=confirmed("an append that held the lock for more than 500 ms is logged with [NOTIFYME] by the store's logger",
+                       "org.apache.rocketmq.store.CommitLog.putMessage / asyncPutMessage"),
+    parts={"stalls in store.log": each(
+        of("store_log_line", "incident-stock-logging", file="store.log", stall_ms=(700, 1200)),
+        side(1, 0, "the line is there or not", bound=1), noun="stalls")},
+    summary="The stock store.log named stalls of 700 and 1200 ms, other than it should: {stalls in store.log}.",
+)  # fmt: skip
 
-BUSY_08 = Claim(
-    id="BUSY-08",
-    article="A1",
-    says="The great majority of appends take less than 1 ms.",
-    reading="Of the appends of a broker under 500 sends a second, stamped at the entry and the exit of each, at least 95 % "
-    "take less than 1 ms.",
-    parts=(
-        Part(
-            name="appends below 1 ms",
-            quantity=Quantity(measure="append_short_share", arm="baseline", statistic=Statistic.MEDIAN),
-            relation=">=",
-            bound=0.95,
-            unit="share",
-            why="Nineteen of twenty is a great majority by any reading.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "an append copies a message into mapped memory, or into a buffer of the pool",
-        "org.apache.rocketmq.store.CommitLog.DefaultAppendMessageCallback.doAppend",
-    ),
+BUSY_08 = claim(
+    "BUSY-08", "A1", "The great majority of appends take less than 1 ms.",
+    reading="Of the appends of a broker under 500 sends a second, stamped at the entry and the exit of each, most take less.",
+    expected=confirmed("an append copies a message into mapped memory, or into a buffer of the pool",
+                       "org.apache.rocketmq.store.CommitLog.DefaultAppendMessageCallback.doAppend"),
+    parts={"appends below 1 ms": measured_share(
+        of("append_short_share", "baseline"), side(0.99, 0.5, "nearly all, or no majority worth the name"), noun="trials")},
     summary="Of the appends {appends below 1 ms} took less than 1 ms.",
-)
+)  # fmt: skip
 
-BUSY_20 = Claim(
-    id="BUSY-20",
-    article="A1",
-    says="The cleaner takes requests from the head of the send queue whose age is at or above the limit and stops at the "
-    'first younger one; the reply is SYSTEM_BUSY with "period in queue: Nms, size of queue: N", the size read after the '
+BUSY_20 = claim(
+    "BUSY-20", "A1", "The cleaner takes requests from the head of the send queue whose age is at or above the limit and stops "
+    'at the first younger one; the reply is SYSTEM_BUSY with "period in queue: Nms, size of queue: N", the size read after the '
     "removal.",
-    reading="Of the requests that stalls of 250 to 700 ms get refused for their age, all are answered with code 2, none is "
-    "younger than the limit and none more than 60 ms past it; and the size that a reply names is that of what came after "
-    "the request, without the request itself.",
-    parts=(
-        Part(
-            name="answered with SYSTEM_BUSY",
-            quantity=Quantity(
-                measure="refusal_code",
-                arm="incident",
-                statistic=Statistic.SHARE,
-                where={"keyword": ("TIMEOUT_CLEAN_QUEUE",), "stall_ms": ABOVE_LIMIT_MS},
-                within=(2.0, 2.0),
-            ),
-            relation=">=",
-            bound=0.5,
-            unit="of stalls",
-            why="Every refusal of a stall must have the code; the share of such stalls is bounded from below by what nine of "
-            "nine allow.",
-            units_min=3,
-        ),
-        Part(
-            name="taken at their limit",
-            quantity=Quantity(
-                measure="period_over_limit_ms",
-                arm="incident",
-                statistic=Statistic.SHARE,
-                where={"keyword": ("TIMEOUT_CLEAN_QUEUE",), "stall_ms": ABOVE_LIMIT_MS},
-                within=(0.0, 60.0),
-            ),
-            relation=">=",
-            bound=0.5,
-            unit="of stalls",
-            why="A sweep every 10 ms, and the 40 ms that a trial's machine may hiccup; a sweep that did not stop would take "
-            "younger ones, one that did not begin at the head would leave older ones.",
-            units_min=3,
-        ),
-        Part(
-            name="size beyond those behind",
-            quantity=Quantity(
-                measure="size_over_arrivals",
-                arm="incident",
-                statistic=Statistic.MEAN,
-                where={"stall_ms": ABOVE_LIMIT_MS},
-            ),
-            relation="<=",
-            bound=0.0,
-            unit="requests",
-            why="Read after the removal the size is what came during the request's wait, half a request less on average for "
-            "the interval that is not over yet; read before it would be one more.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "peek, compare the age, remove, answer with the queue's size, until the first one that is younger",
-        f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
-    ),
-    summary="Of the stalls {answered with SYSTEM_BUSY} had all refusals with code 2 and {taken at their limit} had all at their "
-    "limit; the size they named was {size beyond those behind} requests beyond those that came behind.",
-)
+    reading="Stalls of 250 to 700 ms: every refusal for age has code 2, is not younger than the limit and not as old as one "
+    "that a sweep left behind; the size that replies name is, on average, that of what came after the request, without itself.",
+    expected=confirmed("peek, compare the age, remove, answer with the queue's size, until the first one that is younger",
+                       "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequestInQueue"),
+    parts=BUSY_20_PARTS,
+    summary="Another code than 2: {code 2}. Younger than the limit: {not younger}. Left behind: {not left behind}. The size "
+    "exceeded what came behind by {size} requests.",
+)  # fmt: skip
 
-BUSY_09 = Claim(
-    id="BUSY-09",
-    article="A1",
-    says="[TIMEOUT_CLEAN_QUEUE] needs no append of a second: one of more than 200 ms, with all below 1 s, leaves requests "
-    "waiting longer than waitTimeMillsInSendQueue (200 ms), and those are failed fast.",
-    reading="Stalls of 250 to 700 ms give TIMEOUT_CLEAN_QUEUE refusals, stalls of 100 and 150 ms and no stall give none, "
-    "and every refused request had waited 200 ms or more.",
-    parts=(
-        Part(
-            name="refused above 200 ms",
-            quantity=_rejected("incident", "TIMEOUT_CLEAN_QUEUE", ABOVE_LIMIT_MS),
-            relation=">=",
-            bound=5.0,
-            unit="requests a stall",
-            why="At 500 sends a second a stall of 250 ms leaves 25 requests older than 200 ms; a fifth of that is more "
-            "than chance.",
-            units_min=3,
-        ),
-        Part(
-            name="longest append behind them",
-            quantity=Quantity(
-                measure="append_in_lock_ms",
-                arm="incident",
-                statistic=Statistic.MEDIAN,
-                where={"stall_ms": (max(ABOVE_LIMIT_MS),)},
-            ),
-            relation="<=",
-            bound=999.0,
-            unit="ms",
-            why="The article's point is that no append reached 1 s.",
-            units_min=3,
-        ),
-        Part(
-            name="refused below 200 ms",
-            quantity=_rejected("incident", "any", BELOW_LIMIT_MS),
-            relation="<=",
-            bound=1.5,
-            unit="requests a stall",
-            why="None is expected; three stalls without any bound the mean below 1.3.",
-            units_min=3,
-        ),
-        Part(
-            name="refused without a stall",
-            quantity=Quantity(
-                measure="rejected_count",
-                arm="baseline",
-                statistic=Statistic.MEAN,
-                where={"keyword": ("any",)},
-            ),
-            relation="<=",
-            bound=1.5,
-            unit="requests a trial",
-            why="The control: the load alone must not be what is refused.",
-            units_min=3,
-        ),
-        Part(
-            name="waited before refusal",
-            quantity=Quantity(
-                measure="period_in_queue_ms",
-                arm="incident",
-                statistic=Statistic.SHARE,
-                where={"keyword": ("TIMEOUT_CLEAN_QUEUE",)},
-                within=(200.0, None),
-            ),
-            relation=">=",
-            bound=0.5,
-            unit="of stalls",
-            why="Every refusal of a stall must have waited for the limit; the share of such stalls is bounded from below "
-            "by what nine of nine allow.",
-            units_min=6,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "the head of the send queue is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
-        f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
-    ),
-    summary="Stalls of 250 to 700 ms had {refused above 200 ms} requests a stall refused; "
-    "stalls of 100 and 150 ms {refused below 200 ms}.",
-)
+BUSY_09 = claim(
+    "BUSY-09", "A1", "[TIMEOUT_CLEAN_QUEUE] needs no append of a second: one of more than 200 ms, with all below 1 s, leaves "
+    "requests waiting longer than waitTimeMillsInSendQueue (200 ms), and those are failed fast.",
+    reading="Stalls of 250 to 700 ms have requests refused for their age, stalls of 100 ms have none refused, and no request is "
+    "refused that has not waited for 200 ms.",
+    expected=confirmed("the queue's head is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
+                       "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequestInQueue"),
+    parts=BUSY_09_PARTS,
+    summary="Stalls of 250 to 700 ms had requests refused {refused above 200 ms}; refused before their 200 ms were up: {waited}.",
+)  # fmt: skip
 
-BUSY_10 = Claim(
-    id="BUSY-10",
-    article="A1",
-    says="The check of the waiting time is not immediate: it runs every 10 s.",
-    reading="The first request that a stall gets refused is, on average, past its 200 ms by the seconds that a check "
-    "every 10 s would leave it.",
-    parts=(
-        Part(
-            name="first refusal past the limit",
-            quantity=Quantity(
-                measure="first_period_over_limit_ms",
-                arm="incident",
-                statistic=Statistic.MEDIAN,
-                where={"stall_ms": ABOVE_LIMIT_MS},
-            ),
-            relation=">=",
-            bound=500.0,
-            unit="ms",
-            why="Checks 10 s apart would find the oldest request 5 s past its limit on average; half a second is a tenth "
-            "of that and fifty times a check every 10 ms.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.REFUTED,
-        "the task is scheduled every 10 milliseconds",
-        f"{FAST_FAILURE}.start: scheduleAtFixedRate(..., 1000, 10, TimeUnit.MILLISECONDS)",
-    ),
-    summary="The first refused request was {first refusal past the limit} ms past its limit: the check runs every 10 ms.",
-)
+BUSY_10 = claim(
+    "BUSY-10", "A1", "The check of the waiting time is not immediate: it runs every 10 s.",
+    reading="Hardly any stall of 250 to 700 ms has a request refused: a check every 10 s meets few of them.",
+    expected=refuted("the task is scheduled every 10 milliseconds",
+                     "org.apache.rocketmq.broker.latency.BrokerFastFailure.start: scheduleAtFixedRate(..., 1000, 10, ...)"),
+    parts={"stalls with a refusal": share(
+        of("rejected_count", "incident", keyword=TIMEOUT, stall_ms=WAITED, rate_hz=RATE_HZ), (1, None),
+        side(0.03, 1, "requests are too old for 50 to 500 ms of 10 s, or every 10 ms"), slack_ms=SEND_WAIT_MS, noun="stalls")},
+    summary="Requests were refused in {stalls with a refusal}: the check runs every 10 ms.",
+)  # fmt: skip
 
-BUSY_11 = Claim(
-    id="BUSY-11",
-    article="A1",
-    says="One stall may give many such errors at one moment; how many depends on the requests queued.",
-    reading="A stall of 450 ms gives at least ten refusals within one second, and their number grows with the send rate, "
-    "which is what fills the queue during a stall of fixed length.",
-    parts=(
-        Part(
-            name="within one second",
-            quantity=Quantity(
-                measure="rejected_within_1s_max",
-                arm="incident",
-                statistic=Statistic.MEAN,
-                where={"stall_ms": (450,), "rate_hz": (RATE_HZ,)},
-            ),
-            relation=">=",
-            bound=10.0,
-            unit="refusals",
-            why="Ten in a second is what an operator's graph shows as a spike.",
-            units_min=3,
-        ),
-        Part(
-            name="growth with the rate",
-            quantity=Quantity(
-                measure="rejected_count",
-                arm="incident",
-                statistic=Statistic.SLOPE,
-                where={"keyword": ("TIMEOUT_CLEAN_QUEUE",), "stall_ms": (450,)},
-                slope_on="rate_hz",
-            ),
-            relation=">=",
-            bound=0.05,
-            unit="refusals per send a second",
-            why="The mechanism gives 0.25 (450 ms less 200 ms); a fifth of it is clearly more than nothing.",
-            units_min=6,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "everything in the queue that is older than the limit is refused, so the count follows the arrivals",
-        f"{FAST_FAILURE}.cleanExpiredRequestInQueue",
-    ),
-    summary="A stall of 450 ms gave {within one second} refusals within a second, and {growth with the rate} more per send "
-    "a second.",
-)
+BUSY_11 = claim(
+    "BUSY-11", "A1", "One stall may give many such errors at one moment; how many depends on the requests queued.",
+    reading="A stall of 450 ms gives many refusals within one second, and their number grows with the send rate, which is what "
+    "fills the queue during a stall of fixed length.",
+    expected=confirmed("everything in the queue that is older than the limit is refused, so the count follows the arrivals",
+                       "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequestInQueue"),
+    parts={
+        "within one second": mean(of("rejected_within_1s_max", "incident", stall_ms=450, rate_hz=RATE_HZ),
+                                  side(125, 1, "450 ms less 200 ms of arrivals, or one at a time")),
+        "growth": slope(of("rejected_count", "incident", keyword=TIMEOUT, stall_ms=450), "rate_hz",
+                        side(0.25, 0, "450 ms less 200 ms, or as many at any rate"))},
+    summary="A stall of 450 ms gave {within one second} refusals within a second, and {growth} more per send a second.",
+)  # fmt: skip
 
-BUSY_12 = Claim(
-    id="BUSY-12",
-    article="A1",
-    says="Raising waitTimeMillsInSendQueue to 400 ms is advised, which implies fewer such errors.",
-    reading="With 400 ms, stalls of 250 to 700 ms give at most three quarters of the refusals that they give with 200 ms.",
-    parts=(
-        Part(
-            name="refusals with 400 ms over 200 ms",
-            quantity=Quantity(
-                measure="rejected_count",
-                arm="fix-send-queue-wait-400",
-                statistic=Statistic.RATIO_OF_MEANS,
-                where={"keyword": ("any",), "stall_ms": (450,), "rate_hz": (RATE_HZ,)},
-                against=_rejected("incident", "any", (450,)),
-            ),
-            relation="<=",
-            bound=0.75,
-            unit="of the refusals",
-            why="A setting that leaves more than three quarters is not worth changing. 450 ms is the longest stall that "
-            "both a quick and a full run have and that the new limit does not cover wholly.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "a request is refused only when it has waited for the limit: a 450 ms stall leaves 50 ms of arrivals instead of 250",
-        f"{FAST_FAILURE}.cleanExpiredRequest reads getWaitTimeMillsInSendQueue each time",
-    ),
-    summary="At a stall of 450 ms, 400 ms left {refusals with 400 ms over 200 ms} of the refusals.",
-)
+BUSY_12 = claim(
+    "BUSY-12", "A1", "Raising waitTimeMillsInSendQueue to 400 ms is advised, which implies fewer such errors.",
+    reading="For stalls of each length from 250 to 1200 ms, 400 ms give as few refusals as the longer wait would explain.",
+    expected=refuted("requests refused since they waited become fewer, but once the lock is 1 s old all that wait are refused",
+                     "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequest"),
+    parts=scopes("a stall of", (250, 450, 700, 1200), _fewer_with_400, " ms"),
+    summary="With 400 ms instead of 200 ms there were left, of the refusals: at 450 ms {a stall of 450 ms}, at 700 ms "
+    "{a stall of 700 ms}, at 1200 ms {a stall of 1200 ms}; stalls of 250 ms with a refusal: {a stall of 250 ms}.",
+)  # fmt: skip
 
-BUSY_14 = Claim(
-    id="BUSY-14",
-    article="A1, A2",
-    says="The page cache counts as busy once the lock has been held longer than osPageCacheBusyTimeOutMills (1000 ms).",
-    reading="Refusals for a busy page cache (REJECTREQUEST, PCBUSY_CLEAN_QUEUE, PC_SYNCHRONIZED) come with a stall of "
-    "1200 ms, never before 1000 ms and soon after; with stalls up to 700 ms there are none.",
-    parts=(
-        Part(
-            name="refused at 1200 ms",
-            quantity=_rejected("incident", "page-cache", (1200,)),
-            relation=">=",
-            bound=10.0,
-            unit="requests a stall",
-            why="200 ms of arrivals at 500 a second meet a busy page cache; a tenth is more than chance.",
-            units_min=3,
-        ),
-        Part(
-            name="refused up to 700 ms",
-            quantity=_rejected("incident", "page-cache", (*BELOW_LIMIT_MS, *ABOVE_LIMIT_MS)),
-            relation="<=",
-            bound=1.5,
-            unit="requests a stall",
-            why="None is expected while the lock is younger than 1 s.",
-            units_min=3,
-        ),
-        Part(
-            name="not before",
-            quantity=Quantity(
-                measure="first_rejected_after_ms",
-                arm="incident",
-                statistic=Statistic.MEDIAN,
-                where={"keyword": ("page-cache",), "stall_ms": (1200,)},
-            ),
-            relation=">=",
-            bound=995.0,
-            unit="ms",
-            why="The broker counts whole milliseconds from the moment at which it took the lock, a little before the "
-            "append that is stamped.",
-            units_min=3,
-        ),
-        Part(
-            name="soon after",
-            quantity=Quantity(
-                measure="first_rejected_after_ms",
-                arm="incident",
-                statistic=Statistic.MEDIAN,
-                where={"keyword": ("page-cache",), "stall_ms": (1200,)},
-            ),
-            relation="<=",
-            bound=1060.0,
-            unit="ms",
-            why="The check that empties the queue runs every 10 ms, and new requests are checked as they arrive.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
-        "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy",
-    ),
-    summary="A stall of 1200 ms had {refused at 1200 ms} requests refused for the page cache, the first {not before} ms "
-    "after the append began; stalls up to 700 ms {refused up to 700 ms}.",
-)
+BUSY_14 = claim(
+    "BUSY-14", "A1, A2", "The page cache counts as busy once the lock has been held longer than osPageCacheBusyTimeOutMills "
+    "(1000 ms).",
+    reading="Refusals for a busy page cache (REJECTREQUEST, PCBUSY_CLEAN_QUEUE, PC_SYNCHRONIZED) come with a stall of 1200 ms, "
+    "not before 1000 ms and soon after; with stalls up to 700 ms there are none.",
+    expected=confirmed("busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
+                       "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy"),
+    parts=BUSY_14_PARTS,
+    summary="Refused for the page cache {refused at 1200 ms}, the first {not before} after the append began; with stalls up to "
+    "700 ms {up to 700 ms}.",
+)  # fmt: skip
 
 FEWER: dict[str, tuple[Parameters, ...]] = {
     "incident": (
@@ -426,7 +182,7 @@ FEWER: dict[str, tuple[Parameters, ...]] = {
     "incident-wait-100": (),
     "incident-stock-logging": (),
 }
-"""What a quick run keeps, and what is done in a further way of injection."""
+"""What a quick run keeps, and what is done with a further injection."""
 
 SCENARIO = Scenario(
     name="append-stall",
@@ -458,7 +214,7 @@ SCENARIO = Scenario(
             fault=AppendStall(),
             load=LOAD,
             live_conf={**DEFAULTS, SEND_WAIT: "400"},
-            cells=(LONGER[0], LONGER[-1]),
+            cells=STALLED[2:],
         ),
         Arm(
             name="incident-busy-timeout-500",
@@ -482,16 +238,18 @@ SCENARIO = Scenario(
             fault=AppendStall(),
             load=LOAD,
             broker=BrokerSettings(logging="stock"),
-            cells=LONGER[-1:],
+            cells=LONGER[1:],
+            trials=18,
         ),
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_07, BUSY_08, BUSY_09, BUSY_10, BUSY_11, BUSY_12, BUSY_14, BUSY_20),
-    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
+    budget=TrialBudget(trials=8, deployments=8, extra_trials=3),
     quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells=FEWER,
-    way_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},
+    other_injection_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},
     exclusive=True,
     hiccup_ms_max=40.0,
+    extra_measures=("first_period_over_limit_ms",),
 )
-"""A hiccup of 40 ms moves a count at 500 sends a second by 20 requests, less than the smallest effect that is judged."""
+"""Eight deployments, since BUSY-12 has four parts by sides, any of which refutes it; a trial of each cell in each of them."""

@@ -7,13 +7,11 @@ without a key at all.
 
 from __future__ import annotations
 
-from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, NoFault
 from harness.model.loads import KeyedSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.rules import claim, confirmed, control, each, exists, fact, of, refuted, side
 
 ORDINARY = KeyedSends(kinds=("hash", "fixed", "keyless"))
 STRICT = KeyedSends(kinds=("strict",))
@@ -21,165 +19,54 @@ KNOWN_S = 50.0
 """Producers ask for the route every 30 s, consumers share queues out every 20 s."""
 
 
-def _keys(name: str, arm: str, send: str, within: tuple[float | None, float | None], bound: float, why: str) -> Part:
-    """A share of the keys by how many queues their messages lie in."""
-    return Part(
-        name=name,
-        quantity=Quantity(
-            measure="queues_of_key_count",
-            arm=arm,
-            statistic=Statistic.SHARE,
-            where={"send": (send,)},
-            within=within,
-        ),
-        relation=">=",
-        bound=bound,
-        unit="of keys",
-        why=why,
-    )
-
-
-ONE, SEVERAL = (None, 1.0), (2.0, None)
-SELECTOR = "org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash"
+SELECTOR = "org.apache.rocketmq.client.producer.selector.SelectMessageQueueByHash.select"
 ROUTE = "org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo"
+ONE_QUEUE = side(1, 2, "what moves lies in a second queue")
 
-ORDER_10 = Claim(
-    id="ORDER-10",
-    article="A3",
-    says="The queue of a key is abs(hash % 24) over 3 brokers of 8 queues; index 20 is queue 5 of broker-2.",
-    reading="Real sends by the client library's own hash selector lie in the queue of that index in the list sorted by "
-    "broker and queue; a key of index 20 lies on the third broker (broker-2 when counted from 0) in the queue with id 5.",
-    parts=(
-        Part(
-            name="keys in the computed queue",
-            quantity=Quantity(
-                measure="key_in_computed_queue",
-                arm="baseline",
-                statistic=Statistic.SHARE,
-                where={"send": ("hash",)},
-                within=(1.0, None),
-            ),
-            relation=">=",
-            bound=0.9,
-            unit="of keys",
-            why="A formula has no exception; nine tenths is what 97 keys allow with room for one that was sent twice.",
-        ),
-        Part(
-            name="broker of index 20",
-            quantity=Quantity(
-                measure="broker_of_index_20", arm="baseline", statistic=Statistic.MEDIAN, where={"send": ("hash",)}
-            ),
-            relation=">=",
-            bound=1.5,
-            unit="counted from 0",
-            why="A number of a broker is whole: half lies between the second and the third.",
-            units_min=2,
-        ),
-        Part(
-            name="queue id of index 20",
-            quantity=Quantity(
-                measure="queue_of_index_20", arm="baseline", statistic=Statistic.MEDIAN, where={"send": ("hash",)}
-            ),
-            relation=">=",
-            bound=4.5,
-            unit="counted from 0",
-            why="A queue's id is whole, and RocketMQ counts from 0: half lies between 4, the fifth queue, and 5.",
-            units_min=2,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.REFUTED,
-        "hashCode() % size, made positive, is an index from 0: 20 is the fifth queue of the third broker, whose id is 4",
-        f"{SELECTOR}.select",
-    ),
-    summary="{keys in the computed queue} of the keys lay where abs(hash % 24) says; index 20 was broker {broker of index 20} "
-    "counted from 0 and its queue id {queue id of index 20}: the fifth queue, whose id is 4.",
-)
+# Which keys move is arithmetic of 97 fixed keys and 24 queues: two deployments show it, and the keys are no sample of anything.
+ORDER_10 = claim(
+    "ORDER-10", "A3", "The queue of a key is abs(hash % 24) over 3 brokers of 8 queues; index 20 is queue 5 of broker-2.",
+    reading="Sends by the client's own hash selector lie in the queue of that index in the list by broker and queue; a key of "
+    "index 20 lies on the third broker (broker-2 when counted from 0) in the queue with id 5.",
+    expected=refuted("hashCode() % size is an index from 0: 20 is the fifth queue of the third broker, whose id is 4", SELECTOR),
+    parts={
+        "computed queue": fact(of("key_in_computed_queue", "baseline", send="hash"), side(1, 0, "a formula holds for each key")),
+        "third broker": fact(of("broker_of_index_20", "baseline", send="hash"), side(2, 1, "brokers are counted from 0 or from 1")),
+        "queue with id 5": fact(of("queue_of_index_20", "baseline", send="hash"), side(5, 4, "queues are counted from 0")),
+    },
+    summary="Every key lay where abs(hash % 24) says: {computed queue}. Index 20 was on the third broker: {third broker}; in "
+    "the queue with id 5, not 4: {queue with id 5}.",
+)  # fmt: skip
 
-ORDER_12 = Claim(
-    id="ORDER-12",
-    article="A3",
-    says="Order over several queues needs a key on each send; a key always goes to one queue.",
-    reading="Without a selector by key a key's messages spread over several queues; with it they lie in one, also when a "
-    "broker leaves and returns.",
-    parts=(
-        _keys(
-            "spread without a key",
-            "baseline",
-            "keyless",
-            SEVERAL,
-            0.9,
-            "Round robin puts every key's messages into many queues; nine tenths is what 97 keys allow easily.",
-        ),
-        _keys(
-            "in one queue by hash",
-            "baseline",
-            "hash",
-            ONE,
-            0.9,
-            "As long as the route stays, every key; nine tenths leaves room for none that matters.",
-        ),
-        _keys(
-            "in one queue by hash while a broker leaves",
-            "incident",
-            "hash",
-            ONE,
-            0.9,
-            "Always has no exception. A hash over sixteen queues instead of 24 moves two thirds of the keys.",
-        ),
-    ),
-    expected=expect(
-        VerdictKind.REFUTED,
-        "the selector counts the queues that the route has, and a route lists only brokers that are registered",
-        f"{SELECTOR}.select, {ROUTE}",
-    ),
-    summary="Without a key {spread without a key} of the keys lay in several queues; by hash {in one queue by hash} lay in one, "
-    "but only {in one queue by hash while a broker leaves} when a broker left and returned.",
-)
+ORDER_12 = claim(
+    "ORDER-12", "A3", "Order over several queues needs a key on each send; a key always goes to one queue.",
+    reading="Sent without a selector a key's messages spread over queues; sent by its hash they lie in one, also when a broker "
+    "leaves and returns.",
+    expected=refuted("the selector counts the queues that the route has, and a route lists only brokers that are registered",
+        f"{SELECTOR}, {ROUTE}"),
+    parts={
+        "spread": fact(of("queues_of_key_count", "baseline", send="keyless"), side(24, 1, "round robin reaches every queue")),
+        "one queue": fact(of("queues_of_key_count", "baseline", send="hash"), ONE_QUEUE),
+        "one queue always": each(of("queues_of_key_count", "incident", send="hash"), ONE_QUEUE, deployments_min=2),
+    },
+    summary="Without a selector every key's messages spread over queues: {spread}. By hash every key lay in one: {one queue}; "
+    "keys that lay in several when a broker left: {one queue always}.",
+)  # fmt: skip
 
-ORDER_13 = Claim(
-    id="ORDER-13",
-    article="A4",
-    says="Ordinary ordered messages may move to another queue when something fails; strictly ordered ones never may.",
-    reading="While a broker leaves and returns, keys that are sent by hash over the route's queues move, and keys of an "
-    "order topic (orderMessageEnable and ORDER_TOPIC_CONFIG on the name servers) do not: their sends fail instead.",
-    parts=(
-        _keys(
-            "moved, ordinary",
-            "incident",
-            "hash",
-            SEVERAL,
-            0.3,
-            "Two thirds of the indices differ between 24 queues and sixteen; a third is far below and above none.",
-        ),
-        _keys(
-            "stayed, strict",
-            "fix-strict-order",
-            "strict",
-            ONE,
-            0.9,
-            "Never has no exception; nine tenths is what 97 keys allow easily.",
-        ),
-        Part(
-            name="not accepted, strict",
-            quantity=Quantity(
-                measure="unsent_share", arm="fix-strict-order", statistic=Statistic.MEAN, where={"send": ("strict",)}
-            ),
-            relation=">=",
-            bound=0.02,
-            unit="of sends",
-            why="The price: a third of the queues is away for a third of the time. A fiftieth is far below that and shows "
-            "that the broker was missed at all.",
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "with an order configuration the list of queues is made of it, whichever brokers are registered",
-        ROUTE,
-    ),
-    summary="{moved, ordinary} of the keys of ordinary ordered sends moved, {stayed, strict} of the strict ones stayed, at the "
-    "price of {not accepted, strict} of their sends.",
-)
+ORDER_13 = claim(
+    "ORDER-13", "A4", "Ordinary ordered messages may move to another queue when something fails; strictly ordered ones never may.",
+    reading="While a broker is away keys sent by hash over the route's queues move; keys of an order topic (orderMessageEnable and "
+    "ORDER_TOPIC_CONFIG) and keys sent to a fixed queue do not: their sends fail instead.",
+    expected=confirmed("with an order configuration the list of queues is made of it, whichever brokers are registered", ROUTE),
+    parts={
+        "ordinary": exists(of("queues_of_key_count", "incident", send="hash"), side(2, 1, "of 16 queues, not 24, two thirds"),
+            without=of("queues_of_key_count", "baseline", send="hash")),
+        "order topic": fact(of("queues_of_key_count", "fix-strict-order", send="strict"), ONE_QUEUE),
+        "fixed queue": fact(of("queues_of_key_count", "incident", send="fixed"), ONE_QUEUE),
+        "failed": control(exists(of("unsent_share", "fix-strict-order", send="strict"), side(0.5, 0, "half of the time"))),
+    },
+    summary="Keys that moved by hash: {ordinary}. None moved of an order topic: {order topic}; of a fixed queue: {fixed queue}.",
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="broker-leaves-keys-move",
@@ -205,7 +92,7 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=10.0, hold_s_min=KNOWN_S, hold_s_max=KNOWN_S, recover_s=KNOWN_S, drain_s_max=90.0),
     claims=(ORDER_10, ORDER_12, ORDER_13),
-    budget=TrialBudget(trials=1, deployments=1),
+    budget=TrialBudget(trials=2, deployments=2),
     quick_budget=TrialBudget(trials=1, deployments=1, load={}),
     exclusive=False,
     schedule="side by side",

@@ -7,11 +7,7 @@ consumer to the last, which is the one that goes its own way. Every name server 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Literal
 
-from harness.model.cells import ParameterValue
-from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import (
     BrokerAway,
@@ -25,13 +21,18 @@ from harness.model.faults import (
 )
 from harness.model.loads import SteadyClients
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.claims import (
+    CONFIRMED,
+    REFUTED,
+    claim,
+    expect,
+    median,
+    of,
+    share,
+)
 
 HOLD_S = 150.0
 """A name server drops a broker that is silent after 120 s, which it looks for every 10 s (5 s in 5.3.3)."""
-LAST = ("namesrv-3",)
-OTHERS = ("namesrv-1", "namesrv-2")
 BRIEF = Phases(steady_s=8.0, hold_s_min=90.0, hold_s_max=90.0, recover_s=90.0)
 """Three periods of a client's route timer, for what does not wait for a name server to drop a broker."""
 
@@ -42,322 +43,147 @@ NO_NEW_TOPIC = BrokerSettings(conf={"transactionCheckInterval": "600000"})
 """A minute after its start a broker of 4.x makes a topic for its first check of transactions, and with any new topic it tells
 name servers all of its topics anew. Here the check comes after the hold; a broker that has run for longer has had it."""
 
-ROUTES = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager"
-OUTER_API = "org.apache.rocketmq.broker.out.BrokerOuterAPI"
-CLIENT = "org.apache.rocketmq.client.impl.factory.MQClientInstance"
-PRODUCER = "org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl"
 
-
-def _part(
-    name: str,
-    measure: str,
-    arm: str,
-    relation: Literal["<=", ">="],
-    bound: float,
-    unit: str,
-    why: str,
-    where: Mapping[str, tuple[ParameterValue, ...]] | None = None,
-    units_min: int = 1,
-) -> Part:
-    quantity = Quantity(measure=measure, arm=arm, statistic=Statistic.MEDIAN, where=where or {})
-    return Part(name=name, quantity=quantity, relation=relation, bound=bound, unit=unit, why=why, units_min=units_min)
-
-
-NAMES_01 = Claim(
-    id="NAMES-01",
-    article="A4",
-    says="Name servers do not talk to each other: with one of several fixed, their routes differ.",
+NAMES_01 = claim(
+    "NAMES-01", "A4", "Name servers do not talk to each other: with one of several fixed, their routes differ.",
     reading="A topic that one name server has lost stays lost there for minutes while the others have it, until the brokers "
     "themselves tell it anew.",
-    parts=(
-        _part(
-            "told by the others",
-            "told_by_others",
-            "incident-forgotten-topic",
-            "<=",
-            0.5,
-            "of name servers",
-            "Two and a half minutes are long enough for any exchange; a yes or no, with half between the two.",
-        ),
-        _part(
-            "views that differ",
-            "views_differ_s",
-            "incident-forgotten-topic",
-            ">=",
-            100.0,
-            "s",
-            "Most of the hold of 150 s, for each of the two that kept the topic.",
-            {"other": LAST},
-            2,
-        ),
-        _part(
-            "views that differ without a fault",
-            "views_differ_s",
-            "baseline",
-            "<=",
-            5.0,
-            "s",
-            "The control: name servers that hear the same say the same.",
-            {"other": LAST},
-            2,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "only registrations of brokers write the tables; a name server has no client to any other",
-        f"{ROUTES}.registerBroker, org.apache.rocketmq.namesrv.NamesrvController",
+        CONFIRMED, "only registrations of brokers write the tables; a name server has no client to any other",
+        "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.registerBroker, org.apache.rocketmq.namesrv.NamesrvController"
     ),
+    parts={
+        "told by the others": median(
+            of("told_by_others", "incident-forgotten-topic"), "<=", 0.5, "of name servers",
+            "Two and a half minutes are long enough for any exchange; a yes or no, with half between the two.", units_min=1),
+        "views that differ": median(
+            of("views_differ_s", "incident-forgotten-topic", other="namesrv-3"), ">=", 100.0, "s",
+            "Most of the hold of 150 s, for each of the two that kept the topic.", units_min=2),
+        "views that differ without a fault": median(
+            of("views_differ_s", "baseline", other="namesrv-3"), "<=", 5.0, "s",
+            "The control: name servers that hear the same say the same.", units_min=2),
+    },
     summary="The views differed for {views that differ} s, until the brokers told the topic anew.",
-)
+)  # fmt: skip
 
-NAMES_02 = Claim(
-    id="NAMES-02",
-    article="A4",
-    says="Senders pull routes, so they notice changes late.",
-    reading="After a topic got more queues, a producer's first send to a new one comes seconds later, and within the 30 s of its "
-    "route timer.",
-    parts=(
-        _part(
-            "first send to a new queue",
-            "notice_s",
-            "incident-more-queues",
-            ">=",
-            4.0,
-            "s",
-            "Timers of 30 s with drawn phases have a median of 15 s; who is told at once needs well under a second. Ten "
-            "producers are enough to tell the two apart.",
-            units_min=5,
-        ),
-        Part(
-            name="within the route timer",
-            quantity=Quantity(
-                measure="notice_s", arm="incident-more-queues", statistic=Statistic.SHARE, within=(None, 35.0)
-            ),
-            relation=">=",
-            bound=0.5,
-            unit="of producers",
-            why="pollNameServerInterval is 30 s, and then a send must happen to choose a new queue; half is what seven of "
-            "seven allow.",
-        ),
-    ),
+NAMES_02 = claim(
+    "NAMES-02", "A4", "Senders pull routes, so they notice changes late.",
+    reading="After a topic got more queues, a producer's first send to a new one comes seconds later, and within the 30 s of "
+    "its route timer.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "routes are fetched by a timer every pollNameServerInterval (30 s); nothing pushes them",
-        f"{CLIENT}.startScheduledTask",
+        CONFIRMED, "routes are fetched by a timer every pollNameServerInterval (30 s); nothing pushes them",
+        "org.apache.rocketmq.client.impl.factory.MQClientInstance.startScheduledTask"
     ),
+    parts={
+        "first send to a new queue": median(
+            of("notice_s", "incident-more-queues"), ">=", 4.0, "s", "Timers of 30 s with drawn phases have a median of 15 s; "
+            "who is told at once needs well under a second. Ten producers are enough to tell the two apart."),
+        "within the route timer": share(
+            of("notice_s", "incident-more-queues"), None, 35.0, 0.5, "of producers", "pollNameServerInterval is 30 s, and then "
+            "a send must happen to choose a new queue; half is what seven of seven allow."),
+    },
     summary="A producer's first send to a new queue came {first send to a new queue} s after the change (median).",
-)
+)  # fmt: skip
 
-NAMES_03 = Claim(
-    id="NAMES-03",
-    article="A4",
-    says="The larger consequences are unbalanced queues and duplicate consumption, bearable as long as the views converge in the "
-    "end.",
-    reading="While two consumers of a group see different brokers, messages of some queues wait for more than 30 s and others are "
-    "consumed twice; after the views have converged nothing is lost.",
-    parts=(
-        _part(
-            "messages that waited",
-            "late_messages",
-            "incident-unheard-broker",
-            ">=",
-            1,
-            "messages",
-            "A queue that nobody consumes holds its messages until the views agree; one shows it, hundreds are expected.",
-        ),
-        _part(
-            "messages consumed twice",
-            "duplicate_messages",
-            "incident-unheard-broker",
-            ">=",
-            1,
-            "messages",
-            "Two consumers on one queue; one shows it, hundreds are expected.",
-        ),
-        _part(
-            "messages that waited without a fault",
-            "late_messages",
-            "baseline",
-            "<=",
-            0.5,
-            "messages",
-            "The control: the load itself lets none wait.",
-        ),
-        _part(
-            "lost in the end",
-            "lost_count",
-            "incident-unheard-broker",
-            "<=",
-            0.5,
-            "messages a queue",
-            "Bearable means that every acknowledged message is consumed once the views agree; eight queues are judged.",
-            units_min=1,
-        ),
-    ),
+NAMES_03 = claim(
+    "NAMES-03", "A4",
+    "The larger consequences are unbalanced queues and duplicate consumption, bearable as long as the views converge in the end.",
+    reading="While two consumers of a group see different brokers, messages of some queues wait for more than 30 s and others "
+    "are consumed twice; after the views have converged nothing is lost.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "each consumer divides the queues of its own route among the members that the broker names; with different routes "
-        "the parts overlap and leave gaps, and offsets stay with the broker",
-        "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.rebalanceByTopic",
+        CONFIRMED, "each consumer divides the queues of its own route among the members that the broker names; with different "
+        "routes the parts overlap and leave gaps, and offsets stay with the broker",
+        "org.apache.rocketmq.client.impl.consumer.RebalanceImpl.rebalanceByTopic"
     ),
-    summary="While the views differed {messages that waited} messages waited for more than 30 s and {messages consumed twice} were "
-    "consumed twice; {lost in the end} were lost.",
-)
+    parts={
+        "messages that waited": median(
+            of("late_messages", "incident-unheard-broker"), ">=", 1, "messages",
+            "A queue that nobody consumes holds its messages until the views agree; one shows it, hundreds are expected.",
+            units_min=1),
+        "messages consumed twice": median(
+            of("duplicate_messages", "incident-unheard-broker"), ">=", 1, "messages",
+            "Two consumers on one queue; one shows it, hundreds are expected.", units_min=1),
+        "messages that waited without a fault": median(
+            of("late_messages", "baseline"), "<=", 0.5, "messages", "The control: the load itself lets none wait.", units_min=1),
+        "lost in the end": median(
+            of("lost_count", "incident-unheard-broker"), "<=", 0.5, "messages a queue",
+            "Bearable means that every acknowledged message is consumed once the views agree; eight queues are judged.",
+            units_min=1),
+    },
+    summary="While the views differed {messages that waited} messages waited for more than 30 s and {messages consumed twice} "
+    "were consumed twice; {lost in the end} were lost.",
+)  # fmt: skip
 
-NAMES_04 = Claim(
-    id="NAMES-04",
-    article="A4",
-    says="Send retries (of normal messages only) and fault avoidance cover for stale routes.",
+NAMES_04 = claim(
+    "NAMES-04", "A4", "Send retries (of normal messages only) and fault avoidance cover for stale routes.",
     reading="With the default two retries at most one send in 200 fails for good while a broker is dead or stands still and the "
     "routes still list it; without retries many do.",
-    parts=(
-        _part(
-            "failed without retries, broker dead",
-            "failed_send_share",
-            "incident-broker-killed",
-            ">=",
-            0.005,
-            "of sends",
-            "There must be something to cover: half of the sends go to the dead broker until the route is renewed.",
-        ),
-        _part(
-            "failed with retries, broker dead",
-            "failed_send_share",
-            "fix-retries",
-            "<=",
-            0.005,
-            "of sends",
-            "To cover for it means that hardly any fails; one in 200 allows for sends under way at the kill.",
-        ),
-        _part(
-            "route of a broker that stands still",
-            "route_stays_s",
-            "incident-broker-paused",
-            ">=",
-            60.0,
-            "s",
-            "The route must be stale for long for the next part to mean anything.",
-            {"broker": ("broker-b",)},
-            3,
-        ),
-        _part(
-            "failed with retries, broker stands still",
-            "failed_send_share",
-            "incident-broker-paused",
-            "<=",
-            0.005,
-            "of sends",
-            "The same with the same retries, where the broker does not refuse but does not answer.",
-        ),
-    ),
     expected=expect(
-        VerdictKind.REFUTED,
-        "sendMsgTimeout (3 s) is for all attempts together; an attempt that is not answered uses it up, and no time is left to "
-        "retry",
-        f"{PRODUCER}.sendDefaultImpl",
+        REFUTED, "sendMsgTimeout (3 s) is for all attempts together; an attempt that is not answered uses it up, and no time is "
+        "left to retry", "org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl.sendDefaultImpl"
     ),
-    summary="With retries {failed with retries, broker dead} of the sends failed while a broker was dead and {failed with retries, "
-    "broker stands still} while it stood still (without retries {failed without retries, broker dead} while dead).",
-)
+    parts={
+        "failed without retries, broker dead": median(
+            of("failed_send_share", "incident-broker-killed"), ">=", 0.005, "of sends",
+            "There must be something to cover: half of the sends go to the dead broker until the route is renewed.", units_min=1),
+        "failed with retries, broker dead": median(
+            of("failed_send_share", "fix-retries"), "<=", 0.005, "of sends",
+            "To cover for it means that hardly any fails; one in 200 allows for sends under way at the kill.", units_min=1),
+        "route of a broker that stands still": median(
+            of("route_stays_s", "incident-broker-paused", broker="broker-b"), ">=", 60.0, "s",
+            "The route must be stale for long for the next part to mean anything.", units_min=3),
+        "failed with retries, broker stands still": median(
+            of("failed_send_share", "incident-broker-paused"), "<=", 0.005, "of sends",
+            "The same with the same retries, where the broker does not refuse but does not answer.", units_min=1),
+    },
+    summary="With retries {failed with retries, broker dead} of the sends failed while a broker was dead and {failed with "
+    "retries, broker stands still} while it stood still (without retries {failed without retries, broker dead} while dead).",
+)  # fmt: skip
 
-NAMES_05 = Claim(
-    id="NAMES-05",
-    article="A4",
-    says="A broker registers with each name server separately and asynchronously.",
+NAMES_05 = claim(
+    "NAMES-05", "A4", "A broker registers with each name server separately and asynchronously.",
     reading="While one name server does not answer for more than two minutes, no broker is absent from the others, which drop "
     "one that has not registered for 120 s.",
-    parts=(
-        _part(
-            "silence of the one",
-            "server_silent_s",
-            "incident-server-paused",
-            ">=",
-            130.0,
-            "s",
-            "Longer than the 120 s after which the others would drop a broker that waits for the silent one.",
-            {"server": LAST},
-        ),
-        _part(
-            "absent from the others",
-            "route_absent_s",
-            "incident-server-paused",
-            "<=",
-            1.0,
-            "s",
-            "Never absent; the watch asks twice a second, so that one miss is allowed.",
-            {"server": OTHERS},
-            4,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "each registration is a task of its own in the broker's outer executor",
-        f"{OUTER_API}.registerBrokerAll",
+        CONFIRMED, "each registration is a task of its own in the broker's outer executor",
+        "org.apache.rocketmq.broker.out.BrokerOuterAPI.registerBrokerAll"
     ),
-    summary="While one name server was silent for {silence of the one} s, the brokers were absent from the others for {absent from "
-    "the others} s.",
-)
+    parts={
+        "silence of the one": median(
+            of("server_silent_s", "incident-server-paused", server="namesrv-3"), ">=", 130.0, "s",
+            "Longer than the 120 s after which the others would drop a broker that waits for the silent one.", units_min=1),
+        "absent from the others": median(
+            of("route_absent_s", "incident-server-paused", server=("namesrv-1", "namesrv-2")), "<=", 1.0, "s",
+            "Never absent; the watch asks twice a second, so that one miss is allowed.", units_min=4),
+    },
+    summary="While one name server was silent for {silence of the one} s, the brokers were absent from the others for {absent "
+    "from the others} s.",
+)  # fmt: skip
 
-NAMES_06 = Claim(
-    id="NAMES-06",
-    article="A4",
-    says="Name servers stay available though inconsistent; a console shows the view of the one that it asks.",
+NAMES_06 = claim(
+    "NAMES-06", "A4", "Name servers stay available though inconsistent; a console shows the view of the one that it asks.",
     reading="While one of three name servers lacks a broker, because it was told so or because the broker is cut off from it, "
     "all of them answer every question, each by its own view.",
-    parts=(
-        _part(
-            "views that differ",
-            "views_differ_s",
-            "incident-unheard-broker",
-            ">=",
-            100.0,
-            "s",
-            "Most of the hold of 150 s: who asks the last name server sees one broker less.",
-            {"other": LAST},
-            2,
-        ),
-        _part(
-            "views that differ after a cut",
-            "views_differ_s",
-            "incident-cut",
-            ">=",
-            10.0,
-            "s",
-            "A broker that is cut off from one name server is dropped there after 120 s of silence and looked for every 10 s, "
-            "so that 20 s of the hold and the time until it registers again are left.",
-            {"other": LAST},
-            2,
-        ),
-        _part(
-            "silence",
-            "server_silent_s",
-            "incident-unheard-broker",
-            "<=",
-            1.0,
-            "s",
-            "Available means that none leaves a question unanswered.",
-            None,
-            3,
-        ),
-        _part(
-            "silence after a cut",
-            "server_silent_s",
-            "incident-cut",
-            "<=",
-            1.0,
-            "s",
-            "The same for a cut between two nodes only.",
-            None,
-            3,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "a route is read from the tables of the name server that is asked",
-        f"{ROUTES}.pickupTopicRouteData",
+        CONFIRMED, "a route is read from the tables of the name server that is asked",
+        "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.pickupTopicRouteData"
     ),
+    parts={
+        "views that differ": median(
+            of("views_differ_s", "incident-unheard-broker", other="namesrv-3"), ">=", 100.0, "s",
+            "Most of the hold of 150 s: who asks the last name server sees one broker less.", units_min=2),
+        "views that differ after a cut": median(
+            of("views_differ_s", "incident-cut", other="namesrv-3"), ">=", 10.0, "s", "A broker that is cut off from one name "
+            "server is dropped there after 120 s of silence and looked for every 10 s, so that 20 s of the hold and the time "
+            "until it registers again are left.", units_min=2),
+        "silence": median(
+            of("server_silent_s", "incident-unheard-broker"), "<=", 1.0, "s",
+            "Available means that none leaves a question unanswered.", units_min=3),
+        "silence after a cut": median(
+            of("server_silent_s", "incident-cut"), "<=", 1.0, "s", "The same for a cut between two nodes only.", units_min=3),
+    },
     summary="The views differed for {views that differ} s, and no name server was silent for longer than {silence} s.",
-)
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="name-server-divergence",

@@ -11,15 +11,21 @@ Where the longest append begins to grow is what page-cache-pressure searches for
 
 from __future__ import annotations
 
-from harness.model.cells import Parameters, ParameterValue
-from harness.model.claims import Claim, Part, Quantity, Statistic
+from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendWatch, PageCacheNeighbour, StoreFreeze
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import SEND_WAIT
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.claims import (
+    CONFIRMED,
+    claim,
+    expect,
+    mean,
+    median,
+    of,
+    ratio,
+)
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("write_faults",))
@@ -36,8 +42,6 @@ NEIGHBOURS: tuple[Parameters, ...] = tuple(
     {"neighbour_mb": neighbour_mb, "watch_ms": 2000, "rate_hz": RATE_HZ} for neighbour_mb in (1024,)
 )
 
-NONE_EXPECTED = "None is expected; three stalls without any bound the mean below 1.3."
-
 
 PRESENT_HEAP = ("-XX:+AlwaysPreTouch",)
 """As the releases' own start scripts have it. The first use of each page of the heap is a fault of the thread that
@@ -48,187 +52,105 @@ def _own_disk(**conf: str) -> BrokerSettings:
     return BrokerSettings(store="loop-ext4", store_mb=2048, conf=conf, jvm=PRESENT_HEAP)
 
 
-def _measured(measure: str, arm: str, statistic: Statistic, *stalls_ms: int) -> Quantity:
-    return Quantity(measure=measure, arm=arm, statistic=statistic, where={"stall_ms": stalls_ms} if stalls_ms else {})
-
-
-def _rejected(arm: str) -> Quantity:
-    where: dict[str, tuple[ParameterValue, ...]] = {"keyword": ("page-cache",), "stall_ms": (1200,)}
-    return Quantity(measure="rejected_count", arm=arm, statistic=Statistic.MEAN, where=where)
-
-
-def _over(left: Quantity, right: Quantity) -> Quantity:
-    return Quantity(
-        measure=left.measure, arm=left.arm, statistic=Statistic.RATIO_OF_MEANS, where=left.where, against=right
-    )
-
-
-REFUSED_WITHOUT = Part(
-    name="refused without the pool",
-    quantity=_rejected("incident"),
-    relation=">=",
-    bound=10.0,
-    unit="requests a stall",
-    why="200 ms of arrivals at 500 a second meet a busy page cache; a tenth is more than chance.",
-    units_min=3,
-)
-
-BUSY_04 = Claim(
-    id="BUSY-04",
-    article="A1, A2",
-    says="For services that are not of financial grade: transientStorePoolEnable=true effectively avoids the first four.",
-    reading="A stall of 1200 ms in the page cache makes the broker refuse sends for a busy page cache without the pool, and "
-    "at most a tenth as many with it.",
-    parts=(
-        REFUSED_WITHOUT,
-        Part(
-            name="with the pool over without",
-            quantity=_over(_rejected("fix-pool"), _rejected("incident")),
-            relation="<=",
-            bound=0.1,
-            unit="of the refusals",
-            why="Effectively avoided: nine of ten are gone.",
-            units_min=3,
-        ),
-    ),
+BUSY_04 = claim(
+    "BUSY-04", "A1, A2",
+    "For services that are not of financial grade: transientStorePoolEnable=true effectively avoids the first four.",
+    reading="A stall of 1200 ms in the page cache makes the broker refuse sends for a busy page cache without the pool, and at "
+    "most a tenth as many with it.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "with the pool an append writes to a buffer that is locked in memory, and only the thread that commits it touches "
-        "the page cache",
-        "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
+        CONFIRMED, "with the pool an append writes to a buffer that is locked in memory, and only the thread that commits it "
+        "touches the page cache", "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)"
     ),
+    parts={
+        "refused without the pool": mean(
+            of("rejected_count", "incident", keyword="page-cache", stall_ms=1200), ">=", 10.0, "requests a stall",
+            "200 ms of arrivals at 500 a second meet a busy page cache; a tenth is more than chance.", units_min=3),
+        "with the pool over without": ratio(
+            of("rejected_count", "fix-pool", keyword="page-cache", stall_ms=1200),
+            of("rejected_count", "incident", keyword="page-cache", stall_ms=1200), "<=", 0.1, "of the refusals",
+            "Effectively avoided: nine of ten are gone.", units_min=3),
+    },
     summary="A stall of 1200 ms in the page cache had {refused without the pool} sends refused without the pool, and with it "
     "{with the pool over without} of that.",
-)
+)  # fmt: skip
 
-BUSY_18 = Claim(
-    id="BUSY-18",
-    article="A1",
-    says="Even with the pool, an append over 500 ms happens now and then and deserves attention.",
-    reading="With the pool, the store logs an append of more than 500 ms when the commit log needs its next file while the "
-    "file system stands still (files of 1 MiB, two of them a second, a stall of 2500 ms). The wait for a file is under the "
-    "lock, but before the append to it, so that only the log has it.",
-    parts=(
-        Part(
-            name="appends over 500 ms",
-            quantity=_measured("slow_append_lines", "incident-pool-rolls", Statistic.MEAN, ROLLS_STALL_MS),
-            relation=">=",
-            bound=0.6,
-            unit="a stall",
-            why="It is one append for each stall, if it happens at all; in most stalls is enough to deserve attention.",
-            units_min=3,
-        ),
-    ),
+BUSY_18 = claim(
+    "BUSY-18", "A1", "Even with the pool, an append over 500 ms happens now and then and deserves attention.",
+    reading="With the pool, the store logs an append of more than 500 ms when the commit log needs its next file while the file "
+    "system stands still (files of 1 MiB, two of them a second, a stall of 2500 ms). The wait for a file is under the lock, but "
+    "before the append to it, so that only the log has it.",
     expected=expect(
-        VerdictKind.CONFIRMED,
+        CONFIRMED,
         "the append that finds its file full waits, under the lock, for the next one, which the file system has to make",
-        "org.apache.rocketmq.store.AllocateMappedFileService.putRequestAndReturnMappedFile",
+        "org.apache.rocketmq.store.AllocateMappedFileService.putRequestAndReturnMappedFile"
     ),
+    parts={
+        "appends over 500 ms": mean(
+            of("slow_append_lines", "incident-pool-rolls", stall_ms=2500), ">=", 0.6, "a stall",
+            "It is one append for each stall, if it happens at all; in most stalls is enough to deserve attention.", units_min=3),
+    },
     summary="With the pool, a stall of 2500 ms in which the commit log needed new files had {appends over 500 ms} appends over "
     "500 ms.",
-)
+)  # fmt: skip
 
-BUSY_22 = Claim(
-    id="BUSY-22",
-    article="A1",
-    says="Without the pool, concurrent reads and writes of the page cache bring page faults and lock timeouts.",
+BUSY_22 = claim(
+    "BUSY-22", "A1", "Without the pool, concurrent reads and writes of the page cache bring page faults and lock timeouts.",
     reading="Without the pool, the threads that append take page faults (at least one for ten appends of 2 KiB), and when the "
     "page cache stands still for 1200 ms an append holds the lock for as long and sends are refused for it.",
-    parts=(
-        Part(
-            name="page faults of an append",
-            quantity=_measured("faults_per_append", "baseline", Statistic.MEDIAN),
-            relation=">=",
-            bound=0.1,
-            unit="faults",
-            why="Every second append of 2 KiB begins a page of 4 KiB; a fifth of that.",
-            units_min=3,
-        ),
-        Part(
-            name="longest append",
-            quantity=_measured("append_longest_ms", "incident", Statistic.MEDIAN, 1200),
-            relation=">=",
-            bound=1000.0,
-            unit="ms",
-            why="The age at which the lock counts as timed out (osPageCacheBusyTimeOutMills).",
-            units_min=3,
-        ),
-        REFUSED_WITHOUT,
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "an append writes to the mapped file itself, under the lock",
-        "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)",
+        CONFIRMED, "an append writes to the mapped file itself, under the lock",
+        "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)"
     ),
-    summary="Without the pool an append had {page faults of an append} page faults; with the page cache standing still for "
-    "1200 ms the longest one took {longest append} ms, and {refused without the pool} sends were refused.",
-)
+    parts={
+        "page faults of an append": median(
+            of("faults_per_append", "baseline"), ">=", 0.1, "faults",
+            "Every second append of 2 KiB begins a page of 4 KiB; a fifth of that.", units_min=3),
+        "longest append": median(
+            of("append_longest_ms", "incident", stall_ms=1200), ">=", 1000.0, "ms",
+            "The age at which the lock counts as timed out (osPageCacheBusyTimeOutMills).", units_min=3),
+        "refused without the pool": mean(
+            of("rejected_count", "incident", keyword="page-cache", stall_ms=1200), ">=", 10.0, "requests a stall",
+            "200 ms of arrivals at 500 a second meet a busy page cache; a tenth is more than chance.", units_min=3),
+    },
+    summary="Without the pool an append had {page faults of an append} page faults; with the page cache standing still for 1200 "
+    "ms the longest one took {longest append} ms, and {refused without the pool} sends were refused.",
+)  # fmt: skip
 
-POOL_02 = Claim(
-    id="POOL-02",
-    article="A1",
-    says="Appends go to locked off-heap buffers, reads come from the page cache: writes and reads no longer contend, and "
-    "append latency drops.",
+POOL_02 = claim(
+    "POOL-02", "A1", "Appends go to locked off-heap buffers, reads come from the page cache: writes and reads no longer "
+    "contend, and append latency drops.",
     reading="While the page cache stands still for 1200 ms, the longest append with the pool takes at most a tenth of what it "
     "takes without.",
-    parts=(
-        Part(
-            name="longest append with the pool over without",
-            quantity=_over(
-                _measured("append_longest_ms", "fix-pool", Statistic.MEAN, 1200),
-                _measured("append_longest_ms", "incident", Statistic.MEAN, 1200),
-            ),
-            relation="<=",
-            bound=0.1,
-            unit="of its length",
-            why="A tenth of the stall is 120 ms, below every limit that the broker has.",
-            units_min=3,
-        ),
-        Part(
-            name="longest append with the pool",
-            quantity=_measured("append_longest_ms", "fix-pool", Statistic.MEDIAN, 1200),
-            relation="<=",
-            bound=200.0,
-            unit="ms",
-            why="Shorter than the age at which a waiting request would be refused.",
-            units_min=3,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "the buffer is locked in memory, so that writing to it waits for nobody",
-        "org.apache.rocketmq.store.TransientStorePool.init",
+        CONFIRMED, "the buffer is locked in memory, so that writing to it waits for nobody",
+        "org.apache.rocketmq.store.TransientStorePool.init"
     ),
+    parts={
+        "longest append with the pool over without": ratio(
+            of("append_longest_ms", "fix-pool", stall_ms=1200), of("append_longest_ms", "incident", stall_ms=1200), "<=", 0.1,
+            "of its length", "A tenth of the stall is 120 ms, below every limit that the broker has.", units_min=3),
+        "longest append with the pool": median(
+            of("append_longest_ms", "fix-pool", stall_ms=1200), "<=", 200.0, "ms",
+            "Shorter than the age at which a waiting request would be refused.", units_min=3),
+    },
     summary="With the page cache standing still for 1200 ms, the longest append took {longest append with the pool} ms with the "
     "pool, {longest append with the pool over without} of what it took without.",
-)
+)  # fmt: skip
 
-POOL_08 = Claim(
-    id="POOL-08",
-    article="A1",
-    says="The pool lowers page faults on the write path.",
+POOL_08 = claim(
+    "POOL-08", "A1", "The pool lowers page faults on the write path.",
     reading="The threads that append take at most half as many page faults with the pool, in as long a time of the same load.",
-    parts=(
-        Part(
-            name="with the pool over without",
-            quantity=_over(
-                _measured("append_faults", "fix-pool-calm", Statistic.MEAN),
-                _measured("append_faults", "baseline", Statistic.MEAN),
-            ),
-            relation="<=",
-            bound=0.5,
-            unit="of the faults",
-            why="Half is a reduction that no accident of the machine brings about.",
-            units_min=3,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "locked memory is present before it is written to, and a new page of a mapped file is not",
-        "org.apache.rocketmq.store.TransientStorePool.init",
+        CONFIRMED, "locked memory is present before it is written to, and a new page of a mapped file is not",
+        "org.apache.rocketmq.store.TransientStorePool.init"
     ),
+    parts={
+        "with the pool over without": ratio(
+            of("append_faults", "fix-pool-calm"), of("append_faults", "baseline"), "<=", 0.5, "of the faults",
+            "Half is a reduction that no accident of the machine brings about.", units_min=3),
+    },
     summary="With the pool the appends had {with the pool over without} of the page faults that they had without.",
-)
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="page-cache-stress",

@@ -12,22 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import CommitStall, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect, on_4x_and_5x
+from scenarios.claims import RELEASES_4X
+from scenarios.rules import claim, confirmed, control, fact, never, of, ratio, refuted, side
 
 FILE_MB, RATE_HZ = 1, 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("free_buffers", "locked_mb", "locked_files_mb"))
 DELIVERED = dataclasses.replace(LOAD, probes=("delivery",))
 """How long from a send until its message can be pulled: with the pool it has to be committed before."""
 FILES = {"mappedFileSizeCommitLog": str(FILE_MB * 1024 * 1024)}
-EXACTLY: tuple[tuple[str, Relation], ...] = (("free buffers", ">="), ("and no more", "<="))
-TIMES: tuple[tuple[str, Relation, float], ...] = (("five over two", ">=", 2.4), ("and no more", "<=", 2.6))
-POOL_OFF_BUFFERS = 2**31 - 1
 STALL = {"stall_ms": 4000, "rate_hz": RATE_HZ}
 CALM = {"stall_ms": 0, "rate_hz": RATE_HZ}
 
@@ -38,244 +34,97 @@ def _pool(size: int, **more: str) -> BrokerSettings:
     )
 
 
-def _rejected(arm: str) -> Quantity:
-    where = {"keyword": ("REJECTREQUEST",)}
-    return Quantity(measure="rejected_count", arm=arm, statistic=Statistic.MEAN, where=where)
-
-
-def _read(measure: str, arm: str, moment: str = "after") -> Quantity:
-    return Quantity(measure=measure, arm=arm, statistic=Statistic.MEDIAN, where={"moment": (moment,)})
-
-
-POOL_01 = Claim(
-    id="POOL-01",
-    article="A1",
-    says="One switch, transientStorePoolEnable, turns the pool on.",
-    reading="With transientStorePoolEnable=true and nothing else changed the broker counts its buffers (fewer than 100 are "
-    "free); without it, it does not. The same switch turns it on with flushDiskType=SYNC_FLUSH.",
-    parts=(
-        Part(
-            name="free buffers with the switch",
-            quantity=_read("free_buffers", "incident-pool-5-calm"),
-            relation="<=",
-            bound=100.0,
-            unit="buffers",
-            why="The pool has five; a broker without one reports the largest integer.",
-            units_min=1,
-        ),
-        Part(
-            name="free buffers without it",
-            quantity=_read("free_buffers", "baseline"),
-            relation=">=",
-            bound=100.0,
-            unit="buffers",
-            why="The control: the broker does not count buffers that it does not have.",
-            units_min=1,
-        ),
-        Part(
-            name="free buffers with synchronous flush",
-            quantity=_read("free_buffers", "incident-pool-sync-flush"),
-            relation="<=",
-            bound=100.0,
-            unit="buffers",
-            why="One switch: a second setting must not turn off what it turned on.",
-            units_min=1,
-        ),
-    ),
-    expected=on_4x_and_5x(
-        Expectation(
-            verdict=VerdictKind.REFUTED,
-            because="it also takes ASYNC_FLUSH, and a broker that is no slave",
-            source="org.apache.rocketmq.store.config.MessageStoreConfig.isTransientStorePoolEnable",
-        ),
-        Expectation(
-            verdict=VerdictKind.CONFIRMED,
-            because="the switch alone decides on a master, whatever the flush",
-            source="org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolEnable",
-        ),
-    ),
-    summary="With the switch the broker had {free buffers with the switch} free buffers, without it {free buffers without it}, "
-    "and with the switch and SYNC_FLUSH {free buffers with synchronous flush}.",
+NO_POOL, FIVE, TWO, ONE = "baseline", "incident-pool-5-calm", "incident-pool-2", "incident-pool-1"
+STALLED, SYNC_FLUSH = "incident-pool-5", "incident-pool-sync-flush"
+REJECTED = "REJECTREQUEST"
+LARGEST_INTEGER = 2147483647
+WINDOW = 200
+"""Requests of the 0.4 s in which refusals are counted, and half of it in milliseconds: a median moves by a longer hiccup only."""
+COUNTED = side(3, LARGEST_INTEGER, "five less two that files ahead took, or the number that stands for no pool")
+LAST_SECOND = side(500, 0, "three free buffers last 3 s of the 4, or a pool that waits instead")
+SOME = side(WINDOW, 0, "all requests of 0.4 s, or none")
+RANDOM_READS = ratio(
+    of("probe_median_ms", FIVE, kind="pull", reader="cold"),
+    of("probe_median_ms", FIVE, kind="pull", reader="tail"),
+    side(10, 1, "a disk's read, or memory's"),
+    slack_ms=WINDOW,
 )
+FIVE_LONG = side(0, 2.5, "MB: five files of 1 MiB within 5 %, or buffers of half of one", bound=0.25)
+TWO_LONG = side(0, 1, "MB: two files of 1 MiB within 5 %, or buffers of half of one", bound=0.1)
 
-POOL_03 = Claim(
-    id="POOL-03",
-    article="A1, A2",
-    says="No free buffer means requests are rejected.",
-    reading="A pool of five that runs out while its commit stands still for 4 s rejects requests, as do pools of one and "
-    "two without any stall; a pool of five without a stall, and no pool, reject none.",
-    parts=(
-        Part(
-            name="pool of 5, commit stalled",
-            quantity=_rejected("incident-pool-5"),
-            relation=">=",
-            bound=50.0,
-            unit="requests a stall",
-            why="Three free buffers last about 3 s at a file a second; of the second that is left a tenth would do.",
-            units_min=3,
-        ),
-        *(
-            Part(
-                name=f"pool of {size}, no stall",
-                quantity=_rejected(f"incident-pool-{size}"),
-                relation=">=",
-                bound=50.0,
-                unit="requests a trial",
-                why="It has no free buffer from the first message on; of 200 requests in the window a quarter is no accident.",
-                units_min=3,
-            )
-            for size in (1, 2)
-        ),
-        Part(
-            name="pool of 5, no stall",
-            quantity=_rejected("incident-pool-5-calm"),
-            relation="<=",
-            bound=1.5,
-            unit="requests a trial",
-            why="None is expected; three trials without any bound the mean below 1.3.",
-            units_min=3,
-        ),
-        Part(
-            name="no pool",
-            quantity=_rejected("baseline"),
-            relation="<=",
-            bound=1.5,
-            unit="requests a trial",
-            why="None is expected; three trials without any bound the mean below 1.3.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "a request is rejected while the number of free buffers is zero",
-        "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient",
-    ),
-    summary="A pool of five rejected {pool of 5, commit stalled} requests when its commit stood still for 4 s and "
-    "{pool of 5, no stall} without; pools of one and two rejected {pool of 1, no stall} and {pool of 2, no stall} without "
-    "any stall.",
-)
 
-POOL_09 = Claim(
-    id="POOL-09",
-    article="A1",
-    says="The switch locks the commit-log files in use in memory; mapped memory may otherwise be swapped out.",
-    reading="With the switch on, pages of mapped commit-log files are locked in the broker's process. (What is locked "
-    "instead, the pool's own buffers, is reported beside it.)",
-    parts=(
-        Part(
-            name="locked of mapped files",
-            quantity=_read("locked_files_mb", "incident-pool-5-calm"),
-            relation=">=",
-            bound=0.5,
-            unit="MB",
-            why="Half of one commit-log file of 1 MiB, of which at least one is in use.",
-            units_min=1,
-        ),
-        Part(
-            name="locked in all",
-            quantity=_read("locked_mb", "incident-pool-5-calm"),
-            relation=">=",
-            bound=4.9,
-            unit="MB",
-            why="Five buffers of 1 MiB, if memory is locked at all.",
-            units_min=1,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.REFUTED,
-        "mlock is called on the buffers of the pool; a mapped file is locked only where it is warmed, which another switch "
-        "decides",
-        "org.apache.rocketmq.store.TransientStorePool.init",
-    ),
-    summary="With the switch {locked in all} MB of the broker were locked, of mapped commit-log files {locked of mapped files} "
-    "MB: the pool's own buffers are what is locked.",
-)
+POOL_01 = claim(
+    "POOL-01", "A1", "One switch, transientStorePoolEnable, turns the pool on.",
+    reading="With transientStorePoolEnable=true alone the broker counts its buffers, and so it does with flushDiskType=SYNC_FLUSH.",
+    expected=refuted("it also takes ASYNC_FLUSH, and a broker that is no slave",
+                     "org.apache.rocketmq.store.config.MessageStoreConfig.isTransientStorePoolEnable", RELEASES_4X)
+    | confirmed("the switch alone decides on a master, whatever the flush",
+                "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolEnable", ("5.3.3",)),
+    parts={
+        "the switch alone": fact(of("free_buffers", FIVE, moment="after"), COUNTED),
+        "synchronous flush": fact(of("free_buffers", SYNC_FLUSH, moment="after"), COUNTED),
+        "no switch": control(fact(of("free_buffers", NO_POOL, moment="after"), side(LARGEST_INTEGER, 5, "none, or one of five"))),
+    },
+    summary="The switch alone turned the pool on {the switch alone}, with flushDiskType=SYNC_FLUSH {synchronous flush}.",
+)  # fmt: skip
 
-POOL_10 = Claim(
-    id="POOL-10",
-    article="A2",
-    says="With the pool off the number of free buffers reads as the largest integer, so that condition never rejects.",
+POOL_03 = claim(
+    "POOL-03", "A1, A2", "No free buffer means requests are rejected.",
+    reading="A pool of five whose commit stands still for 4 s rejects requests, as do pools of one and two without any stall.",
+    expected=confirmed("it asks for a free one", "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient"),
+    parts={
+        "pool of 5, stalled": fact(of("rejected_count", STALLED, keyword=REJECTED), LAST_SECOND),
+        "pool of 1": fact(of("rejected_count", ONE, keyword=REJECTED), SOME),
+        "pool of 2": fact(of("rejected_count", TWO, keyword=REJECTED), SOME),
+        "pool of 5": control(never(of("rejected_count", FIVE, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
+        "no pool": control(never(of("rejected_count", NO_POOL, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
+    },
+    summary="A pool of five whose commit stood still for 4 s rejected requests {pool of 5, stalled}, a pool of one without any "
+    "stall {pool of 1}, a pool of two {pool of 2}.",
+)  # fmt: skip
+
+POOL_09 = claim(
+    "POOL-09", "A1", "The switch locks the commit-log files in use in memory; mapped memory may otherwise be swapped out.",
+    reading="With the switch on, pages of mapped commit-log files are locked in the broker's process. The control is that "
+    "something is locked at all, which is the pool's own buffers.",
+    expected=refuted("mlock is called on the buffers of the pool; a mapped file is locked only where it is warmed, which another "
+                     "switch decides", "org.apache.rocketmq.store.TransientStorePool.init"),
+    parts={
+        "mapped files": fact(of("locked_files_mb", FIVE, moment="after"), side(1, 0, "a commit-log file is in use at least")),
+        "buffers": control(fact(of("locked_mb", FIVE, moment="after"), side(5, 0, "five buffers of 1 MiB"))),
+    },
+    summary="With the switch memory was locked {buffers}, mapped commit-log files {mapped files}.",
+)  # fmt: skip
+
+POOL_10 = claim(
+    "POOL-10", "A2", "With the pool off the number of free buffers reads as the largest integer, so that condition never rejects.",
     reading="Without the pool the broker reports 2147483647 free buffers and rejects none.",
-    parts=(
-        *(
-            Part(
-                name=name,
-                quantity=_read("free_buffers", "baseline"),
-                relation=relation,
-                bound=float(POOL_OFF_BUFFERS),
-                unit="buffers",
-                why="Java's Integer.MAX_VALUE exactly, which is what the article names.",
-                units_min=1,
-            )
-            for name, relation in EXACTLY
-        ),
-        Part(
-            name="rejected",
-            quantity=_rejected("baseline"),
-            relation="<=",
-            bound=1.5,
-            unit="requests a trial",
-            why="None is expected; three trials without any bound the mean below 1.3.",
-            units_min=3,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "availableBufferNums (in 5.x remainTransientStoreBufferNumbs) gives Integer.MAX_VALUE while the pool is off",
-        "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
-        "org.apache.rocketmq.store.DefaultMessageStore.remainTransientStoreBufferNumbs",
-    ),
-    summary="Without the pool the broker reported {free buffers} free buffers and rejected {rejected} requests.",
-)
+    expected=confirmed("availableBufferNums (in 5.x remainTransientStoreBufferNumbs) gives Integer.MAX_VALUE while the pool is off",
+                       "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
+                       "org.apache.rocketmq.store.DefaultMessageStore.remainTransientStoreBufferNumbs"),
+    parts={
+        "largest integer": fact(of("free_buffers", NO_POOL, moment="after"), predicted=LARGEST_INTEGER,
+                                at=side(0, LARGEST_INTEGER, "exactly that, or none", bound=0)),
+        "none rejected": fact(of("rejected_count", NO_POOL, keyword=REJECTED), side(0, WINDOW, "none, or all of 0.4 s")),
+    },
+    summary="Without the pool 2,147,483,647 free buffers were reported {largest integer}, and no request was rejected {none "
+    "rejected}.",
+)  # fmt: skip
 
-POOL_11 = Claim(
-    id="POOL-11",
-    article="A1",
-    says="A buffer is as long as a commit-log file; writes are sequential, reads random.",
-    reading="The memory that the pool has locked, less what a broker without it has, grows by the length of a commit-log "
-    "file with every buffer: measured for pools of two and five. That reads are random needs no measurement: they begin "
-    "wherever a consumer is.",
-    parts=(
-        *(
-            Part(
-                name=name,
-                quantity=Quantity(
-                    measure="locked_mb",
-                    arm="incident-pool-5-calm",
-                    statistic=Statistic.RATIO_OF_MEANS,
-                    where={"moment": ("after",)},
-                    against=Quantity(
-                        measure="locked_mb",
-                        arm="incident-pool-2",
-                        statistic=Statistic.MEAN,
-                        where={"moment": ("after",)},
-                    ),
-                ),
-                relation=relation,
-                bound=bound,
-                unit="times",
-                why="Five buffers are 2.5 times two; a page more for each that begins within one is 0.4 % of a buffer.",
-                units_min=3,
-            )
-            for name, relation, bound in TIMES
-        ),
-        Part(
-            name="locked by five",
-            quantity=_read("locked_mb", "incident-pool-5-calm"),
-            relation="<=",
-            bound=5.0 * FILE_MB + 0.1,
-            unit="MB",
-            why="Five times a file, and a page for each buffer that does not begin with one.",
-            units_min=1,
-        ),
-    ),
-    expected=expect(
-        VerdictKind.CONFIRMED,
-        "a buffer is allocated with the size of a commit-log file, and mlock is called on as much",
-        "org.apache.rocketmq.store.TransientStorePool.init",
-    ),
-    summary="Five buffers had {locked by five} MB locked, {five over two} times what two had, with files of 1 MiB.",
-)
+POOL_11 = claim(
+    "POOL-11", "A1", "A buffer is as long as a commit-log file; writes are sequential, reads random.",
+    reading="The memory that pools of two and of five have locked is that of as many commit-log files of 1 MiB: bytes, which no "
+    "sample is needed for. Reads at random places would take longer than those at the end; no load of it reads so yet.",
+    expected=confirmed("a buffer is allocated with the size of a commit-log file, and mlock is called on as much",
+                       "org.apache.rocketmq.store.TransientStorePool.init"),
+    parts={
+        "five": fact(of("locked_mb", FIVE, moment="after"), FIVE_LONG, predicted=5),
+        "two": fact(of("locked_mb", TWO, moment="after"), TWO_LONG, predicted=2),
+        "random reads": RANDOM_READS,
+    },
+    summary="Five buffers had five files' length locked {five}, two that of two {two}; reads from the disk took "
+    "{random reads} times those at the end.",
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="pool-exhausted",
@@ -355,8 +204,8 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(POOL_01, POOL_03, POOL_09, POOL_10, POOL_11),
-    budget=TrialBudget(trials=5, deployments=1, extra_trials=3),
-    quick_budget=TrialBudget(trials=3, deployments=1),
+    budget=TrialBudget(trials=2, deployments=2, extra_trials=1),
+    quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={"incident-pool-3": (), "fix-larger-pool": (), "incident-pool-5-low-memlock": ()},
     exclusive=True,
     shares_machine=True,

@@ -6,16 +6,18 @@ every write queue in turn. The numbers are changed while this runs; after the ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from harness.model.cells import ParameterValue
-from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault, ResizeTopic
 from harness.model.loads import QueueNumbers
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.claims import (
+    CONFIRMED,
+    claim,
+    expect,
+    mean,
+    median,
+    of,
+)
 
 GROUPS = 5
 """Two deployments of it on one broker and on three make twenty groups of two members an arm, and 640 queues of groups."""
@@ -35,210 +37,128 @@ WRITE_8, WRITE_4 = "incident-write-8-read-4", "incident-write-4-read-8"
 READ_FIRST, BOTH, IN_ORDER = "incident-shrink-read-first", "incident-shrink-at-once", "fix-shrink-in-order"
 
 
-def _part(
-    name: str,
-    measure: str,
-    arm: str,
-    relation: str,
-    bound: float,
-    unit: str,
-    why: str,
-    *,
-    where: Mapping[str, tuple[ParameterValue, ...]] | None = None,
-    statistic: Statistic = Statistic.MEDIAN,
-) -> Part:
-    quantity = Quantity(measure=measure, arm=arm, statistic=statistic, where=where or {})
-    return Part(
-        name=name,
-        quantity=quantity,
-        relation="<=" if relation == "<=" else ">=",
-        bound=bound,
-        unit=unit,
-        why=why,
-    )
-
-
-_HALF = "A number of queues is whole: half a queue lies between this one and the next."
-HELD: Mapping[str, tuple[ParameterValue, ...]] = {"moment": ("held",)}
-END: Mapping[str, tuple[ParameterValue, ...]] = {"moment": ("end",)}
-
-QUEUES_01 = Claim(
-    id="QUEUES-01",
-    article="A3",
-    says="Producers route by writeQueueNums, consumers by readQueueNums.",
-    reading="With 8 write and 4 read queues a broker, accepted sends lie in 8 queues and a group's members have 4; with 4 "
-    "and 8 it is the other way round.",
-    parts=(
-        _part("queues sent to, 8 and 4", "sent_queues_count", WRITE_8, ">=", 7.5, "a broker", _HALF),
-        _part("queues given out, 8 and 4", "assigned_queues_count", WRITE_8, "<=", 4.5, "a broker", _HALF),
-        _part("queues sent to, 4 and 8", "sent_queues_count", WRITE_4, "<=", 4.5, "a broker", _HALF),
-        _part("queues given out, 4 and 8", "assigned_queues_count", WRITE_4, ">=", 7.5, "a broker", _HALF),
-    ),
+QUEUES_01 = claim(
+    "QUEUES-01", "A3", "Producers route by writeQueueNums, consumers by readQueueNums.",
+    reading="With 8 write and 4 read queues a broker, accepted sends lie in 8 queues and a group's members have 4; with 4 and 8 "
+    "it is the other way round.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "the client makes its list of queues to send to of writeQueueNums and that to consume from of readQueueNums",
+        CONFIRMED, "the client makes its list of queues to send to of writeQueueNums and that to consume from of readQueueNums",
         "org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo and "
-        "topicRouteData2TopicSubscribeInfo",
+        "topicRouteData2TopicSubscribeInfo"
     ),
-    summary="With 8 write and 4 read queues producers used {queues sent to, 8 and 4} a broker and consumers were given "
-    "{queues given out, 8 and 4}; with 4 and 8 it was {queues sent to, 4 and 8} and {queues given out, 4 and 8}.",
-)
+    parts={
+        "queues sent to, 8 and 4": median(
+            of("sent_queues_count", "incident-write-8-read-4"), ">=", 7.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "queues given out, 8 and 4": median(
+            of("assigned_queues_count", "incident-write-8-read-4"), "<=", 4.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "queues sent to, 4 and 8": median(
+            of("sent_queues_count", "incident-write-4-read-8"), "<=", 4.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "queues given out, 4 and 8": median(
+            of("assigned_queues_count", "incident-write-4-read-8"), ">=", 7.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+    },
+    summary="With 8 write and 4 read queues producers used {queues sent to, 8 and 4} a broker and consumers were given {queues "
+    "given out, 8 and 4}; with 4 and 8 it was {queues sent to, 4 and 8} and {queues given out, 4 and 8}.",
+)  # fmt: skip
 
-QUEUES_02 = Claim(
-    id="QUEUES-02",
-    article="A3",
-    says="Write 8, read 4: eight queue folders are created, and queues 4 to 7 are never consumed.",
+QUEUES_02 = claim(
+    "QUEUES-02", "A3", "Write 8, read 4: eight queue folders are created, and queues 4 to 7 are never consumed.",
     reading="Each broker's store has eight folders of the topic's consume queue; until the numbers are mended no message of "
     "queues 4 to 7 is consumed, and the brokers' own offsets show what is stranded there.",
-    parts=(
-        _part("folders", "queue_folders_count", WRITE_8, ">=", 7.5, "a broker", _HALF),
-        _part(
-            "consumed of queues 4 to 7",
-            "consumed_beyond_read_count",
-            WRITE_8,
-            "<=",
-            0.5,
-            "messages a group",
-            "Never means none; twenty groups without any bound the rate below a fifth of a message.",
-            statistic=Statistic.MEAN,
-        ),
-        _part(
-            "stranded before the numbers are mended",
-            "stranded_count",
-            WRITE_8,
-            ">=",
-            100.0,
-            "messages a group",
-            "Four queues get a message every two seconds each for a minute on the smaller topic: more than a hundred.",
-            where=HELD,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
+        CONFIRMED,
         "the broker makes a consume queue for every queue that gets a message; consumers are given those below readQueueNums",
-        "org.apache.rocketmq.store.DefaultMessageStore.findConsumeQueue",
+        "org.apache.rocketmq.store.DefaultMessageStore.findConsumeQueue"
     ),
+    parts={
+        "folders": median(
+            of("queue_folders_count", "incident-write-8-read-4"), ">=", 7.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "consumed of queues 4 to 7": mean(
+            of("consumed_beyond_read_count", "incident-write-8-read-4"), "<=", 0.5, "messages a group",
+            "Never means none; twenty groups without any bound the rate below a fifth of a message."),
+        "stranded before the numbers are mended": median(
+            of("stranded_count", "incident-write-8-read-4", moment="held"), ">=", 100.0, "messages a group",
+            "Four queues get a message every two seconds each for a minute on the smaller topic: more than a hundred."),
+    },
     summary="There were {folders} folders a broker, {consumed of queues 4 to 7} messages of queues 4 to 7 were consumed, and "
     "{stranded before the numbers are mended} lay there when the numbers were mended.",
-)
+)  # fmt: skip
 
-QUEUES_03 = Claim(
-    id="QUEUES-03",
-    article="A3",
-    says="Write 4, read 8 with two consumers: the first gets everything, the second nothing.",
+QUEUES_03 = claim(
+    "QUEUES-03", "A3", "Write 4, read 8 with two consumers: the first gets everything, the second nothing.",
     reading="On one broker, the member whose client id sorts first consumes every message, and the other none.",
-    parts=(
-        _part(
-            "share of the first",
-            "member_share",
-            WRITE_4,
-            ">=",
-            0.99,
-            "share",
-            "Everything; a hundredth allows for what came while members were given queues.",
-            where={"brokers": (1,), "member": ("first",)},
-        ),
-        _part(
-            "share of the second",
-            "member_share",
-            WRITE_4,
-            "<=",
-            0.01,
-            "share",
-            "Nothing; the same hundredth.",
-            where={"brokers": (1,), "member": ("second",)},
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
+        CONFIRMED,
         "queues are given out in one piece each, sorted: 0 to 3 to the first member and 4 to 7, which are empty, to the second",
-        "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely",
+        "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
     ),
-    summary="On one broker the first member got {share of the first} of the messages and the second {share of the second}; "
-    "with three brokers the pieces are cut elsewhere.",
-)
+    parts={
+        "share of the first": median(
+            of("member_share", "incident-write-4-read-8", brokers=1, member="first"), ">=", 0.99, "share",
+            "Everything; a hundredth allows for what came while members were given queues."),
+        "share of the second": median(
+            of("member_share", "incident-write-4-read-8", brokers=1, member="second"), "<=", 0.01, "share",
+            "Nothing; the same hundredth."),
+    },
+    summary="On one broker the first member got {share of the first} of the messages and the second {share of the second}; with "
+    "three brokers the pieces are cut elsewhere.",
+)  # fmt: skip
 
-QUEUES_04 = Claim(
-    id="QUEUES-04",
-    article="A3",
-    says="Equal numbers are the rule; they differ only while a topic is being shrunk.",
-    reading="With equal numbers nothing is stranded. Shrinking from 8 to 4 strands nothing when the write queues go first "
-    "and the read queues follow; when the read queues go first it does. Made equal again, everything is consumed.",
-    parts=(
-        _part(
-            "stranded with equal numbers",
-            "stranded_count",
-            "baseline",
-            "<=",
-            0.5,
-            "messages a group",
-            "None is the rule; twenty groups without any bound the mean below a fifth.",
-            where=HELD,
-            statistic=Statistic.MEAN,
-        ),
-        _part(
-            "stranded by shrinking in order",
-            "stranded_count",
-            IN_ORDER,
-            "<=",
-            0.5,
-            "messages a group",
-            "The same: a queue that is still read when nobody sends into it any more empties itself.",
-            where=HELD,
-            statistic=Statistic.MEAN,
-        ),
-        _part(
-            "stranded by shrinking the read queues first",
-            "stranded_count",
-            READ_FIRST,
-            ">=",
-            10.0,
-            "messages a group",
-            "Producers go on for as long as the step lasts, which is a hundred messages a group and more.",
-            where=HELD,
-        ),
-        _part(
-            "still stranded when mended",
-            "stranded_count",
-            READ_FIRST,
-            "<=",
-            0.5,
-            "messages a group",
-            "Growing back gives the queues to consumers again, which drain them.",
-            where=END,
-            statistic=Statistic.MEAN,
-        ),
-    ),
+QUEUES_04 = claim(
+    "QUEUES-04", "A3", "Equal numbers are the rule; they differ only while a topic is being shrunk.",
+    reading="With equal numbers nothing is stranded. Shrinking from 8 to 4 strands nothing when the write queues go first and "
+    "the read queues follow; when the read queues go first it does. Made equal again, everything is consumed.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "consumers are given the queues below readQueueNums, and the broker takes sends into any queue below the larger of "
-        "the two numbers, from producers whose route is old as well",
-        "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck",
+        CONFIRMED, "consumers are given the queues below readQueueNums, and the broker takes sends into any queue below the "
+        "larger of the two numbers, from producers whose route is old as well",
+        "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck"
     ),
-    summary="Equal numbers stranded {stranded with equal numbers} messages a group, shrinking in order {stranded by shrinking in "
-    "order}, read queues first {stranded by shrinking the read queues first}, of which {still stranded when mended} were left "
-    "after growing back.",
-)
+    parts={
+        "stranded with equal numbers": mean(
+            of("stranded_count", "baseline", moment="held"), "<=", 0.5, "messages a group",
+            "None is the rule; twenty groups without any bound the mean below a fifth."),
+        "stranded by shrinking in order": mean(
+            of("stranded_count", "fix-shrink-in-order", moment="held"), "<=", 0.5, "messages a group",
+            "The same: a queue that is still read when nobody sends into it any more empties itself."),
+        "stranded by shrinking the read queues first": median(
+            of("stranded_count", "incident-shrink-read-first", moment="held"), ">=", 10.0, "messages a group",
+            "Producers go on for as long as the step lasts, which is a hundred messages a group and more."),
+        "still stranded when mended": mean(
+            of("stranded_count", "incident-shrink-read-first", moment="end"), "<=", 0.5, "messages a group",
+            "Growing back gives the queues to consumers again, which drain them."),
+    },
+    summary="Equal numbers stranded {stranded with equal numbers} messages a group, shrinking in order {stranded by shrinking "
+    "in order}, read queues first {stranded by shrinking the read queues first}, of which {still stranded when mended} were "
+    "left after growing back.",
+)  # fmt: skip
 
-QUEUES_05 = Claim(
-    id="QUEUES-05",
-    article="A3",
-    says="Only write queues make files; with write 4, read 8 consumers are given eight queues, four of them forever empty.",
-    reading="Each broker's store has four folders of the topic's consume queue, a group's members have eight queues of it, "
-    "and four of these have never had a message.",
-    parts=(
-        _part("folders", "queue_folders_count", WRITE_4, "<=", 4.5, "a broker", _HALF),
-        _part("queues given out", "assigned_queues_count", WRITE_4, ">=", 7.5, "a broker", _HALF),
-        _part("empty ones", "empty_read_queues_count", WRITE_4, ">=", 3.5, "a broker", _HALF),
-    ),
+QUEUES_05 = claim(
+    "QUEUES-05", "A3",
+    "Only write queues make files; with write 4, read 8 consumers are given eight queues, four of them forever empty.",
+    reading="Each broker's store has four folders of the topic's consume queue, a group's members have eight queues of it, and "
+    "four of these have never had a message.",
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "files come with the first message of a queue; that a consumer asks for a queue makes none",
-        "org.apache.rocketmq.store.ConsumeQueue and MappedFileQueue.getLastMappedFile",
+        CONFIRMED, "files come with the first message of a queue; that a consumer asks for a queue makes none",
+        "org.apache.rocketmq.store.ConsumeQueue and MappedFileQueue.getLastMappedFile"
     ),
+    parts={
+        "folders": median(
+            of("queue_folders_count", "incident-write-4-read-8"), "<=", 4.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "queues given out": median(
+            of("assigned_queues_count", "incident-write-4-read-8"), ">=", 7.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+        "empty ones": median(
+            of("empty_read_queues_count", "incident-write-4-read-8"), ">=", 3.5, "a broker",
+            "A number of queues is whole: half a queue lies between this one and the next."),
+    },
     summary="With 4 write and 8 read queues there were {folders} folders a broker; {queues given out} queues were given out, "
     "{empty ones} of them empty.",
-)
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="queue-number-mismatch",

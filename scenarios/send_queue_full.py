@@ -7,73 +7,55 @@ heartbeat. Each kind is in a connection of its own, so that one never waits for 
 
 from __future__ import annotations
 
-from harness.model.claims import Claim, Part, Quantity, Statistic
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
-from scenarios.expectations import expect
+from scenarios.claims import (
+    CONFIRMED,
+    claim,
+    expect,
+    mean,
+    median,
+    of,
+)
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(probes=("pull", "admin", "heartbeat"))
 STALL = {"stall_ms": 1200, "rate_hz": RATE_HZ}
 
 
-def _worst(kind: str) -> Part:
-    return Part(
-        name=f"longest {kind}",
-        quantity=Quantity(
-            measure="probe_worst_ms", arm="incident", statistic=Statistic.MEDIAN, where={"kind": (kind,)}
-        ),
-        relation="<=",
-        bound=150.0,
-        unit="ms",
-        why="An eighth of the stall: a pool that waited for the jam would need most of its 1200 ms, an idle one a few.",
-        units_min=3,
-    )
-
-
-BUSY_15 = Claim(
-    id="BUSY-15",
-    article="A1",
-    says="Each request processor has its own thread pool, so a jam in one leaves the others running.",
+BUSY_15 = claim(
+    "BUSY-15", "A1", "Each request processor has its own thread pool, so a jam in one leaves the others running.",
     reading="While an append is stalled for 1200 ms and sends are refused, pulls, offset queries and heartbeats to the same "
     "broker are answered within 150 ms, all of them.",
-    parts=(
-        Part(
-            name="refused sends",
-            quantity=Quantity(
-                measure="rejected_count", arm="incident", statistic=Statistic.MEAN, where={"keyword": ("any",)}
-            ),
-            relation=">=",
-            bound=10.0,
-            unit="requests a stall",
-            why="Without refused sends there was no jam from which anything could have been kept apart.",
-            units_min=3,
-        ),
-        _worst("pull"),
-        _worst("admin"),
-        _worst("heartbeat"),
-        Part(
-            name="unanswered",
-            quantity=Quantity(measure="probe_unanswered_count", arm="incident", statistic=Statistic.MEAN),
-            relation="<=",
-            bound=1.5,
-            unit="requests a stall",
-            why="None is expected; three stalls of three kinds without any bound the mean below 1.3.",
-            units_min=3,
-        ),
-    ),
     expected=expect(
-        VerdictKind.CONFIRMED,
-        "sends, pulls, administration and heartbeats are registered with executors of their own, and only that of sends "
-        "waits for the put lock",
-        "org.apache.rocketmq.broker.BrokerController.registerProcessor",
+        CONFIRMED, "sends, pulls, administration and heartbeats are registered with executors of their own, and only that of "
+        "sends waits for the put lock", "org.apache.rocketmq.broker.BrokerController.registerProcessor"
     ),
+    parts={
+        "refused sends": mean(
+            of("rejected_count", "incident", keyword="any"), ">=", 10.0, "requests a stall",
+            "Without refused sends there was no jam from which anything could have been kept apart.", units_min=3),
+        "longest pull": median(
+            of("probe_worst_ms", "incident", kind="pull"), "<=", 150.0, "ms",
+            "An eighth of the stall: a pool that waited for the jam would need most of its 1200 ms, an idle one a few.",
+            units_min=3),
+        "longest admin": median(
+            of("probe_worst_ms", "incident", kind="admin"), "<=", 150.0, "ms",
+            "An eighth of the stall: a pool that waited for the jam would need most of its 1200 ms, an idle one a few.",
+            units_min=3),
+        "longest heartbeat": median(
+            of("probe_worst_ms", "incident", kind="heartbeat"), "<=", 150.0, "ms",
+            "An eighth of the stall: a pool that waited for the jam would need most of its 1200 ms, an idle one a few.",
+            units_min=3),
+        "unanswered": mean(
+            of("probe_unanswered_count", "incident"), "<=", 1.5, "requests a stall",
+            "None is expected; three stalls of three kinds without any bound the mean below 1.3.", units_min=3),
+    },
     summary="While {refused sends} sends a stall were refused, the longest pull took {longest pull} ms, the longest offset "
     "query {longest admin} ms and the longest heartbeat {longest heartbeat} ms.",
-)
+)  # fmt: skip
 
 SCENARIO = Scenario(
     name="send-queue-full",
@@ -120,6 +102,6 @@ SCENARIO = Scenario(
     quick_cells={"incident-small-queue": (), "fix-large-queue": ()},
     exclusive=True,
     hiccup_ms_max=40.0,
-    ways=("byteman",),
+    injections=("byteman",),
 )
 """The freeze stops the pages that a pull reads from as well, so that it could not tell one pool's jam from another's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, events_file
+from analysis.checkers.base import Inputs, in_events
 from analysis.evidence.tables import OBSERVATIONS
 from harness.model.measures import ANSWER, measures_of
 
@@ -16,7 +16,7 @@ def observe(inputs: Inputs) -> DataFrame:
     columns = {
         "unit": F.concat_ws("/", *ANSWER.key),
         "censored": F.lit(False),
-        "file": events_file(),
+        "file": in_events()["file"],
         "line": F.col("n"),
         "operation": F.concat_ws(" ", F.concat(F.col("of"), F.lit(":")), F.col("measure"), F.col("detail")),
     }

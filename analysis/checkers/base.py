@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from string import Formatter
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.consumption import Consumption
-from analysis.evidence.records import Records
+from analysis.evidence.records import Records, column_of, place
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.logs.tables import Logs
 from harness.model.measures import MEASURES
@@ -38,20 +39,20 @@ class Checker(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Value:
-    """The value of a measure in the catalogue, as columns of a table. A null value is no observation.
+    """The value of a measure in the catalogue, by columns of a table. A null value is no observation.
 
-    ``file``, ``line`` and ``operation`` say where it can be looked up; by default the first two are the table's columns
-    ``file`` and ``n``. ``params`` are the measure's own parameters.
+    ``said`` is a template for :func:`words`, in which ``{value}`` is the value. ``at`` is the :func:`place` where it can be
+    looked up, by default the row's own; ``params`` are the measure's own parameters.
     """
 
     measure: str
-    value: Column
-    operation: Column
-    file: Column | None = None
-    line: Column | None = None
-    params: Mapping[str, Column] = field(default_factory=dict)
+    value: Column | str
+    said: str
+    _: KW_ONLY
+    at: Column | str | None = None
+    params: Mapping[str, Column | str] = field(default_factory=dict)
     censored: Column | None = None
 
 
@@ -68,17 +69,28 @@ def observations(table: DataFrame, *values: Value) -> DataFrame:
 
 
 def _struct(value: Value) -> Column:
-    given = [column.cast("string").alias(name) for name, column in value.params.items()]
+    given = [column_of(column).cast("string").alias(name) for name, column in value.params.items()]
+    at = place() if value.at is None else column_of(value.at)
     return F.struct(
         F.lit(value.measure).alias("measure"),
         unit_key(value.measure).alias("unit"),
         (F.to_json(F.struct(*given)) if given else F.lit("{}")).alias("params"),
-        value.value.cast("double").alias("value"),
+        column_of(value.value).cast("double").alias("value"),
         (F.lit(False) if value.censored is None else F.coalesce(value.censored, F.lit(False))).alias("censored"),
-        (F.col("file") if value.file is None else value.file).alias("file"),
-        (F.col("n") if value.line is None else value.line).cast("long").alias("line"),
-        value.operation.alias("operation"),
+        at["file"].alias("file"),
+        at["line"].alias("line"),
+        words(value.said, value=column_of(value.value)).alias("operation"),
     )
+
+
+def words(template: str, **given: Column) -> Column:
+    """``"group {group}"`` with the columns that it names, or those that are given; null when one of them is."""
+    parts = []
+    for text, name, _, _ in Formatter().parse(template):
+        parts.append(F.lit(text))
+        if name:
+            parts.append(given[name] if name in given else F.col(name))
+    return F.concat(*parts)
 
 
 def together(*tables: DataFrame) -> DataFrame:
@@ -91,11 +103,11 @@ def unit_key(measure: str) -> Column:
     return F.concat_ws("/", *MEASURES[measure].independent.key)
 
 
-def events_file() -> Column:
-    """The trial's events, relative to the run directory."""
-    return F.concat(F.lit("trials/"), F.col("trial"), F.lit("/events.jsonl"))
+def in_events(line: Column | str = "n") -> Column:
+    """The place of a line in the trial's events."""
+    return place(line, F.concat(F.lit("trials/"), F.col("trial"), F.lit("/events.jsonl")))
 
 
-def queue_words() -> Column:
-    """``group g0 queue broker-a:3``."""
-    return F.concat(F.lit("group "), F.col("group"), F.lit(" queue "), F.concat_ws(":", "broker", "queue"))
+def at_fault() -> Column:
+    """Where the trial's events say that the fault began."""
+    return in_events("fault_line")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.evidence.records import ANALYSIS_FOLDER, keep
+from analysis.evidence.records import ANALYSIS_FOLDER, keep, place
 from harness.rundir.reading import RunDirectory
 
 QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
@@ -30,7 +30,7 @@ OWNED_BEFORE_NS = 5_000_000_000
 three seconds at least. Where a listener works for ten seconds that is true of half of the owner's queues, and the others
 are left out. Message delays are taken from the same moment on."""
 
-ONE_SECOND_NS = 1_000_000_000
+SECOND_NS = 1_000_000_000
 _BITS = 64
 _PARTITIONS = 8
 
@@ -59,14 +59,7 @@ def _in_order(consumptions: DataFrame) -> DataFrame:
     """
     columns = consumptions.select(
         F.xxhash64(*_SORT_KEY).alias("hash"),
-        *_SORT_KEY,
-        "file",
-        "n",
-        "instance",
-        "offset",
-        "intended_ns",
-        "started_ns",
-        "finished_ns",
+        *(*_SORT_KEY, "file", "n", "instance", "offset", "intended_ns", "started_ns", "finished_ns"),
     )
     # Small enough partitions to be sorted in memory, two at a time.
     spread = columns.repartition(_PARTITIONS, "hash")
@@ -85,12 +78,8 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
     windows = trials.select("trial", "fault_ns", "hold_to_ns")
     ahead = F.col("highest_before").isNull() | (F.col("offset") > F.col("highest_before"))
     after_fault = F.col("started_ns") >= F.col("fault_ns")
-    timed = (
-        ahead
-        & (F.col("intended_ns") >= F.col("fault_ns") - OWNED_BEFORE_NS)
-        & (F.col("intended_ns") <= F.col("hold_to_ns"))
-    )
-    in_ten_seconds = F.col("intended_ns").between(F.col("fault_ns"), F.col("fault_ns") + 10 * ONE_SECOND_NS)
+    timed = ahead & F.col("intended_ns").between(F.col("fault_ns") - OWNED_BEFORE_NS, F.col("hold_to_ns"))
+    in_ten_seconds = F.col("intended_ns").between(F.col("fault_ns"), F.col("fault_ns") + 10 * SECOND_NS)
     bit = F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
     delay = F.when(timed, F.col("started_ns") - F.col("intended_ns"))
     # A listener that is at work when the fault comes has the queue, however long ago it began.
@@ -108,26 +97,21 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
             F.max_by("n", "started_ns").alias("last_line"),
             F.max("finished_ns").alias("finished_ns"),
             F.max("offset").alias("offset_max"),
-            _at("n", "min", F.when(~ahead, F.col("started_ns"))).alias("not_ahead_line"),
+            F.min_by("n", F.when(~ahead, F.col("started_ns"))).alias("not_ahead_line"),
             F.min(F.when(~ahead, F.col("started_ns"))).alias("not_ahead_ns"),
             F.min(F.when(after_fault, F.col("started_ns"))).alias("after_fault_ns"),
-            _at("n", "min", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
+            F.min_by("n", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
             F.max(F.when(~after_fault, at_work_ns)).alias("before_fault_ns"),
-            _at("n", "max", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
+            F.max_by("n", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
             F.collect_list(delay).alias("delays_ns"),
-            F.count(F.when(timed & in_ten_seconds & (delay > ONE_SECOND_NS), 1)).alias("late_in_10s"),
+            F.count(F.when(timed & in_ten_seconds & (delay > SECOND_NS), 1)).alias("late_in_10s"),
             F.max(delay).alias("delay_ns_max"),
-            _at("n", "max", delay).alias("delay_max_line"),
+            F.max_by("n", delay).alias("delay_max_line"),
         )
     )
     # A trial has one topic, and a history is named for its process: both are known without carrying them along.
     process = F.substring_index(F.substring_index("file", "/", -1), ".", 1)
     return folded.drop("hash").join(trials.select("trial", "topic"), "trial").withColumn("process", process)
-
-
-def _at(column: str, end: str, order: Column) -> Column:
-    """The value of ``column`` where ``order`` is smallest or largest; rows with a null order do not count."""
-    return F.min_by(column, order) if end == "min" else F.max_by(column, order)
 
 
 def _queues(pieces: DataFrame) -> DataFrame:
@@ -145,21 +129,16 @@ def _queues(pieces: DataFrame) -> DataFrame:
         F.sum("consumptions").alias("consumptions"),
         F.sum("steps_ahead").alias("steps_ahead"),
         F.max("offset_max").alias("offset_max"),
-        F.max_by("file", "last_ns").alias("last_file"),
-        F.max_by("last_line", "last_ns").alias("last_line"),
-        F.min_by("file", "not_ahead_ns").alias("not_ahead_file"),
-        F.min_by("not_ahead_line", "not_ahead_ns").alias("not_ahead_line"),
+        F.max_by(place("last_line"), "last_ns").alias("last_at"),
+        F.min_by(place("not_ahead_line"), "not_ahead_ns").alias("not_ahead_at"),
         F.min(taken_ns).alias("taken_ns"),
-        F.min_by("file", taken_ns).alias("taken_file"),
-        F.min_by("after_fault_line", taken_ns).alias("taken_line"),
+        F.min_by(place("after_fault_line"), taken_ns).alias("taken_at"),
         F.max(owned_ns).alias("owned_ns"),
-        F.max_by("file", owned_ns).alias("owned_file"),
-        F.max_by("before_fault_line", owned_ns).alias("owned_line"),
-        F.max_by("instance", owned_ns).alias("owner"),
+        F.max_by(place("before_fault_line"), owned_ns).alias("owned_at"),
         delays.alias("delays_ns"),
         F.sum("late_in_10s").alias("late_in_10s"),
-        F.max_by("file", "delay_ns_max").alias("delay_max_file"),
-        F.max_by("delay_max_line", "delay_ns_max").alias("delay_max_line"),
+        F.max("delay_ns_max").alias("delay_ns_max"),
+        F.max_by(place("delay_max_line"), "delay_ns_max").alias("delay_max_at"),
     )
     return folded.join(different, list(QUEUE_KEY))
 
@@ -170,7 +149,6 @@ def runs_of(pieces: DataFrame) -> DataFrame:
         F.min("first_ns").alias("first_ns"),
         F.min_by("first_line", "first_ns").alias("first_line"),
         F.max("finished_ns").alias("finished_ns"),
-        F.sum("consumptions").alias("consumptions"),
     )
 
 

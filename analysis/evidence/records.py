@@ -63,6 +63,16 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
     )
 
 
+def place(line: Column | str = "n", file: Column | str = "file") -> Column:
+    """Where a record lies, as one column: its ``file`` and its ``line`` in there."""
+    return F.struct(column_of(file).alias("file"), column_of(line).cast("long").alias("line"))
+
+
+def column_of(column: Column | str) -> Column:
+    """The column, which may be told by its name."""
+    return F.col(column) if isinstance(column, str) else column
+
+
 def keep(spark: SparkSession, table: DataFrame, path: Path) -> DataFrame:
     """Write the table as Parquet and go on from the file, so that nothing before it is computed again."""
     _clear(path)

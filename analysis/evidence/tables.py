@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from harness.rundir import events, history
+from harness.rundir import events, records
 from harness.rundir.records import Declared, Kind
 
 _STRING, _LONG, _INT, _DOUBLE, _BOOLEAN = StringType(), LongType(), IntegerType(), DoubleType(), BooleanType()
@@ -35,7 +35,8 @@ SAFEPOINT = "safepoint"
 """What stopped a JVM, where it was no collection."""
 
 
-def _table(**columns: DataType) -> StructType:
+def table(**columns: DataType) -> StructType:
+    """A schema, all of whose columns may be null."""
     return StructType([StructField(name, kind, nullable=True) for name, kind in columns.items()])
 
 
@@ -58,14 +59,14 @@ def _union_of(records: Declared) -> StructType:
     for field in (field for kind in records.values() for field in kind.fields if field.name not in _LEFT_IN_FILES):
         is_other = columns.get(field.name, _TYPES[field.kind]) != _TYPES[field.kind]
         columns[field.name] = _STRING if is_other else _TYPES[field.kind]
-    return _table(**columns, **{CORRUPT_COLUMN: _STRING})
+    return table(**columns, **{CORRUPT_COLUMN: _STRING})
 
 
-HISTORY = _union_of(history.HISTORY)
+HISTORY = _union_of(records.HISTORY)
 
 EVENTS = _union_of(events.EVENTS)
 
-TRIALS = _table(
+TRIALS = table(
     trial=_STRING,
     incident=_STRING,
     arm=_STRING,
@@ -93,10 +94,10 @@ TRIALS = _table(
 )
 """One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""
 
-FREEZES = _table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
+FREEZES = table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
 """The time in which a trial's file system was frozen, on the wall clock."""
 
-OBSERVATIONS = _table(
+OBSERVATIONS = table(
     measure=_STRING,
     trial=_STRING,
     deployment=_STRING,
@@ -112,7 +113,7 @@ OBSERVATIONS = _table(
 for what is true of a whole deployment. ``file`` (relative to the run directory), ``line`` and ``operation`` say where
 the value can be looked up."""
 
-LOG_FILES = _table(
+LOG_FILES = table(
     file=_STRING, deployment=_STRING, node=_STRING, trial=_STRING, name=_STRING, kind=_STRING, zone=_STRING
 )
 """Log files of a run. ``name`` is without the rotation's number, ``kind`` tells the parser."""

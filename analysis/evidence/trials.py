@@ -9,9 +9,10 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F  # noqa: N812  # noqa: N812
+from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import Records
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
@@ -40,31 +41,31 @@ class TrialFacts:
     """
 
     trial: TrialRecord
-    fault: str | None
-    states: frozenset[str]
-    injecting_ns: int | None
-    injected_ns: int | None
-    asked_ms: float | None
-    achieved_ms: float | None
-    fault_ns: int | None
-    fault_line: int | None
-    hold_from_ns: int | None
-    hold_to_ns: int | None
-    end_ns: int | None
-    appends: int
-    append_node: str | None
-    append_entry_ns: int | None
-    append_exit_ns: int | None
-    append_line: int | None
-    drained: bool | None
-    remaining: int | None
-    drain_line: int | None
-    hiccup_ms_max: float | None
-    wall_minus_mono_us: int | None
-    wall_step_ms: float
-    sends: int
-    records: int
-    damaged_lines: int
+    fault: str | None = None
+    states: frozenset[str] = frozenset()
+    injecting_ns: int | None = None
+    injected_ns: int | None = None
+    asked_ms: float | None = None
+    achieved_ms: float | None = None
+    fault_ns: int | None = None
+    fault_line: int | None = None
+    hold_from_ns: int | None = None
+    hold_to_ns: int | None = None
+    end_ns: int | None = None
+    appends: int = 0
+    append_node: str | None = None
+    append_entry_ns: int | None = None
+    append_exit_ns: int | None = None
+    append_line: int | None = None
+    drained: bool | None = None
+    remaining: int | None = None
+    drain_line: int | None = None
+    hiccup_ms_max: float | None = None
+    wall_minus_mono_us: int | None = None
+    wall_step_ms: float = 0.0
+    sends: int = 0
+    records: int = 0
+    damaged_lines: int = 0
     healed_ns: int | None = None
     stopped_ms: float | None = None
     exercised: bool | None = None
@@ -82,13 +83,9 @@ def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = N
 
     ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need.
     """
-    events = _from_events(records.events)
-    clocks = _clocks(records.anchors)
-    history = _history_counts(records)
-    rows = {
-        row["trial"]: row.asDict()
-        for row in events.join(clocks, "trial", "full").join(history, "trial", "full").collect()
-    }
+    tables = (_from_events(records.events), _clocks(records.anchors), _history_counts(records))
+    joined = functools.reduce(lambda one, other: one.join(other, "trial", "full"), tables)
+    rows = {row["trial"]: row.asDict() for row in joined.collect()}
     facts = [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
     return facts if stops is None else _with_stops(facts, stops)
 
@@ -118,9 +115,10 @@ def _frozen_node(facts: TrialFacts) -> str | None:
 
 
 def _freeze_window(facts: TrialFacts) -> dict[str, object]:
+    offset_us = facts.wall_minus_mono_us
+
     def wall_us(mono_ns: int | None) -> int | None:
-        offset = facts.wall_minus_mono_us
-        return None if mono_ns is None or offset is None else mono_ns // 1000 + offset
+        return None if mono_ns is None or offset_us is None else mono_ns // 1000 + offset_us
 
     return {
         "trial_name": facts.trial.trial,
@@ -136,17 +134,17 @@ def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]
     return F.broadcast(frame_of(spark, [_row(item, run) for item in facts], TRIALS))
 
 
-def wait_limit_ms(trial: TrialRecord, run: RunDirectory) -> float:
-    """How old a request in the send queue may become: what the broker was told last, else the default."""
+def setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
+    """The value that the broker was told last, else the one that it was started with, else its default."""
     deployment = run.deployment(trial.deployment)
-    told = trial.live_conf.get(SEND_WAIT) or (deployment.started_conf.get(SEND_WAIT) if deployment else None)
-    return float(told) if told else SEND_WAIT_MS
+    told = trial.live_conf.get(name) or (deployment.started_conf.get(name) if deployment else None)
+    return float(told) if told else default
 
 
 def lock_life_ms(trial: TrialRecord, run: RunDirectory) -> float:
     """How long a queue's lock lives on the brokers without being renewed: what their JVM was told, else the default."""
     deployment = run.deployment(trial.deployment)
-    told = deployment.properties.get(LOCK_LIFE) if deployment else None
+    told = deployment.started_properties.get(LOCK_LIFE) if deployment else None
     return float(told) if told else LOCK_LIFE_MS
 
 
@@ -175,7 +173,9 @@ def _from_events(events: DataFrame) -> DataFrame:
         F.max("asked_ms").alias("asked_ms"),
         F.max("achieved_ms").alias("achieved_ms"),
         F.min("exercised").alias("exercised"),
-        F.max(F.when((kind == "reading") & (F.col("name") == WATCHED), F.col("value"))).alias("watched_appends"),
+        F.max(F.when((kind == "reading") & (F.col("name") == WATCHED), F.col("value").cast("long"))).alias(
+            "watched_appends"
+        ),
         F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("no_effect"),
         stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
         stamp("n", phase("inject", "begin")).alias("inject_line"),
@@ -222,7 +222,7 @@ def _clocks(anchors: DataFrame) -> DataFrame:
         .groupBy("trial")
         .agg(
             F.percentile_approx("offset_us", 0.5).alias("wall_minus_mono_us"),
-            F.coalesce(F.max(F.abs("moved_us")), F.lit(0)).alias("wall_step_us"),
+            (F.max(F.abs("moved_us")) / 1000).alias("wall_step_ms"),
         )
     )
 
@@ -233,85 +233,24 @@ def _history_counts(records: Records) -> DataFrame:
     return (
         functools.reduce(DataFrame.unionByName, each)
         .groupBy("trial")
-        .agg(*[F.count(F.when(F.col("kind") == name, 1)).alias(name) for name in kinds])
+        .agg(*[F.count_if(F.col("kind") == name).alias(name) for name in kinds])
+        .withColumn("records", F.col("sends") + F.col("consumptions"))
     )
 
 
-def _facts(trial: TrialRecord, row: Mapping[str, object]) -> TrialFacts:
-    def whole(name: str) -> int | None:
-        value = row.get(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-    def real(name: str) -> float | None:
-        value = row.get(name)
-        return float(value) if isinstance(value, int | float) else None
-
-    def text(name: str) -> str | None:
-        value = row.get(name)
-        return value if isinstance(value, str) else None
-
-    states, watched = row.get("states"), real("watched_appends")
-    drained, exercised = row.get("drained"), row.get("exercised")
-    return TrialFacts(
-        trial=trial,
-        fault=text("fault"),
-        states=frozenset(str(state) for state in states) if isinstance(states, list) else frozenset(),
-        injecting_ns=whole("injecting_ns"),
-        injected_ns=whole("injected_ns"),
-        asked_ms=real("asked_ms"),
-        achieved_ms=real("achieved_ms"),
-        fault_ns=whole("fault_ns"),
-        fault_line=whole("fault_line"),
-        hold_from_ns=whole("hold_from_ns"),
-        hold_to_ns=whole("hold_to_ns"),
-        end_ns=whole("end_ns"),
-        appends=whole("appends") or 0,
-        append_node=text("append_node"),
-        append_entry_ns=whole("append_entry_ns"),
-        append_exit_ns=whole("append_exit_ns"),
-        append_line=whole("append_line"),
-        drained=drained if isinstance(drained, bool) else None,
-        remaining=whole("remaining"),
-        drain_line=whole("drain_line"),
-        hiccup_ms_max=real("hiccup_ms_max"),
-        wall_minus_mono_us=whole("wall_minus_mono_us"),
-        wall_step_ms=(real("wall_step_us") or 0.0) / 1000,
-        sends=whole("sends") or 0,
-        records=(whole("sends") or 0) + (whole("consumptions") or 0),
-        damaged_lines=whole("damaged_lines") or 0,
-        healed_ns=whole("healed_ns"),
-        exercised=exercised if isinstance(exercised, bool) else None,
-        no_effect=text("no_effect"),
-        watched_appends=None if watched is None else int(watched),
-        fault_target=text("fault_target"),
-    )
+def _facts(trial: TrialRecord, row: Mapping[str, Any]) -> TrialFacts:
+    names = {field.name for field in dataclasses.fields(TrialFacts)} - {"trial"}
+    known = {name: value for name, value in row.items() if name in names and value is not None}
+    return TrialFacts(trial=trial, **{**known, "states": frozenset(known.get("states", ()))})
 
 
 def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:
+    """What is known of a trial by name; the table takes the columns that it has."""
     trial = facts.trial
     return {
-        "trial": trial.trial,
-        "incident": trial.incident,
-        "arm": trial.arm,
-        "release": trial.release,
-        "deployment": trial.deployment,
-        "topic": trial.topic,
+        **vars(facts),
+        **vars(trial),
         "grouped": bool(trial.groups),
-        "fault": facts.fault,
-        "fault_ns": facts.fault_ns,
-        "fault_line": facts.fault_line,
-        "fault_target": facts.fault_target,
-        "hold_from_ns": facts.hold_from_ns,
-        "hold_to_ns": facts.hold_to_ns,
-        "end_ns": facts.end_ns,
-        "append_node": facts.append_node,
-        "append_entry_ns": facts.append_entry_ns,
-        "append_exit_ns": facts.append_exit_ns,
-        "append_line": facts.append_line,
-        "drained": facts.drained,
-        "drain_line": facts.drain_line,
-        "wall_minus_mono_us": facts.wall_minus_mono_us,
-        "wait_limit_ms": wait_limit_ms(trial, run),
+        "wait_limit_ms": setting(run, trial, SEND_WAIT, SEND_WAIT_MS),
         "lock_life_ms": lock_life_ms(trial, run),
-        "sends": facts.sends,
     }

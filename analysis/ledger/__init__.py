@@ -1,1 +1,1 @@
-"""What is read, kept and written of a record of runs."""
+"""The record of runs, and the ledger that is made from it."""

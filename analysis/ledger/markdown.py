@@ -1,55 +1,61 @@
-"""The ledger for people: a run's own ``ledger.md``, the record's ``LEDGER.md`` with a page a claim, the README's table."""
+"""The ledger for people: a run's own ``ledger.md``, the record's ``LEDGER.md``, and the README's table of families."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
+from analysis.ledger.lines import FROM_SUMMARY, LedgerLine
+from analysis.ledger.record import Record
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
 
-if TYPE_CHECKING:
-    from analysis.ledger.ledger import Ledger, LedgerFinding
+Entries = dict[str, LedgerLine]
+"""By release."""
 
-    Entries = dict[str, LedgerFinding]
-    """By release."""
+FAMILIES = {
+    "BUSY": "system busy, broker busy",
+    "POOL": "the transient store pool",
+    "ORDER": "ordered consumption and its locks",
+    "QUEUES": "numbers of read and write queues",
+    "TOPICS": "retry topics and the size of a registration",
+    "NAMES": "name servers that differ",
+}
+"""By the first word of a claim's id."""
 
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
-PAGES = "ledger"
-"""The folder of the claims' pages, beside ``LEDGER.md``."""
+LEDGER_MD = "LEDGER.md"
 
 
-def ledger_table(ledger: Ledger, *, every: bool = False, pages: str = "") -> str:
+def ledger_table(lines: Sequence[LedgerLine], *, every: bool = False) -> str:
     """One row a claim: what the article says (shortened), the verdict of each release, and the summarising sentence.
 
     A row is about the defaults: local processes, appends stalled in the JVM, the newest release's sentence. What other backends
-    and ways of injection gave stands in a column of its own; with ``every`` each of them has its own row with all sentences. A
-    verdict that differs from the committed expectation says so. Claims link to their pages in the folder ``pages``.
+    and injections gave stands in a column of its own; with ``every`` each of them has its own row with all sentences. A
+    verdict that differs from the committed expectation says so.
     """
-    releases = sorted({finding.release for finding in ledger.findings}, key=natural_key)
+    releases = sorted({line.release for line in lines}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
     by_claim: dict[str, list[tuple[str, Entries]]] = {}
-    for (name, claim), entries in _by_claim(ledger).items():
+    for (name, claim), entries in _by_claim(lines).items():
         by_claim.setdefault(name if every else claim, []).append((name, entries))
     has_others = any(len(found) > 1 for found in by_claim.values())
     head = ["claim", "the article says", *releases, "measured", *(["elsewhere"] if has_others else [])]
     rows = [_row(head), _row("---" for _ in head)]
     for name, found in by_claim.items():
         (_, main), *others = sorted(found, key=lambda one: _defaults_first(one[1]))
-        claim = next(iter(main.values())).claim
-        says = shortened(ledger.claims[claim].says) if claim in ledger.claims else ""
+        says = shortened(next(iter(main.values())).says)
         verdicts = [_verdict(main[release]) if release in main else "not run" for release in releases]
         elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
         newest = main[max(main, key=natural_key)]
         told = [entry for entry in main.values() if every or entry.summary == newest.summary]
-        linked = f"[{_text(name)}]({pages}/{claim}.md)" if pages else _text(name)
-        rows.append(_row([linked, _text(says), *verdicts, _sentences(told, len(main)), *elsewhere]))
+        rows.append(_row([_text(name), _text(says), *verdicts, _sentences(told, len(main)), *elsewhere]))
     return "\n".join(rows)
 
 
@@ -67,42 +73,126 @@ def _compared(main: Entries, name: str, other: Entries) -> str:
     return f"{marks}: {'; '.join(words)}"
 
 
-def ledger_document(ledger: Ledger) -> str:
+def ledger_document(lines: Sequence[LedgerLine]) -> str:
     """A run's ``ledger.md``: the table, then each claim with its expectation, numbers and evidence by release."""
-    parts = _overview(ledger)
-    for (name, claim), entries in _by_claim(ledger).items():
-        parts += _claim(ledger, name, claim, entries)
+    parts = [
+        "# Ledger",
+        "",
+        "What this run found, claim by claim and release by release.",
+        "",
+        ledger_table(lines, every=True),
+        "",
+    ]
+    for (name, _), entries in _by_claim(lines).items():
+        parts += _claim(name, entries)
     return _document(parts)
 
 
-def ledger_index(ledger: Ledger) -> str:
-    """The record's ``LEDGER.md``: the table alone, whose claims link to their pages."""
-    return _document(_overview(ledger, pages=PAGES))
-
-
-def ledger_pages(ledger: Ledger) -> dict[str, str]:
-    """A page for each claim, by its file's name: expectation, numbers and evidence by release."""
-    parts: dict[str, list[str]] = {}
-    for (name, claim), entries in _by_claim(ledger).items():
-        page = parts.setdefault(f"{claim}.md", [f"# {_text(claim)}", "", "[All claims](../LEDGER.md)", ""])
-        page += _claim(ledger, name, claim, entries)
-    return {name: _document(page) for name, page in parts.items()}
-
-
-def _overview(ledger: Ledger, pages: str = "") -> list[str]:
-    return [
+def ledger_index(lines: Sequence[LedgerLine], record: Record) -> str:
+    """The record's ``LEDGER.md``: a table for each family, what refutes, earlier verdicts that differ, and the runs."""
+    parts = [
         "# Ledger",
         "",
-        "What was measured for each claim, release by release. Written by `mqlab ledger --update RUN_DIR...` from "
-        "[ledger.json](ledger.json); do not edit it by hand.",
+        "What was measured for each claim, release by release. Written by `mqlab ledger` from [the record](record/) and the "
+        "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures and the evidence; do not edit it by hand.",
         "",
-        "A verdict holds for its release, on the host, the settings and the way of injection that stand beside it. "
+        "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
         "*Undecided* is never a pass.",
         "",
-        ledger_table(ledger, every=True, pages=pages),
-        "",
-        *_runs(ledger),
     ]
+    if summarised := [line for line in lines if line.basis == FROM_SUMMARY]:
+        parts += [
+            f"{len(summarised)} of {len(lines)} verdicts are summaries: earlier rules gave them, before trials were recorded. "
+            "Most of their intervals rest on one or two deployments of one run, and say nothing of what another deployment does.",
+            "",
+        ]
+    for family, of in _families(lines).items():
+        parts += [f"## {family}", "", _title(family), "", ledger_table(of, every=True), ""]
+    return _document([*parts, *_events(record), *_earlier(lines), *_runs(lines, record)])
+
+
+def families_table(lines: Sequence[LedgerLine], ledger_md: str) -> str:
+    """The README's: one row a family, and by release how many claims are decided which way, on the defaults' backend."""
+    releases = sorted({line.release for line in lines}, key=natural_key)
+    if not releases:
+        return "No run is recorded yet."
+    rows = [_row(["claims", "about", *releases]), _row("---" for _ in range(len(releases) + 2))]
+    for family, of in _families(lines).items():
+        claims = {line.claim for line in of}
+        by_release = []
+        for release in releases:
+            main: Entries = {}
+            for line in of:
+                if line.release == release and _is_default(line) >= _is_default(main.get(line.claim, line)):
+                    main[line.claim] = line
+            counts = Counter(str(line.verdict) for line in main.values())
+            by_release.append(", ".join(f"{counts[kind]} {kind}" for kind in VerdictKind if counts[kind]) or "not run")
+        linked = f"[{family} ({len(claims)})]({ledger_md}#{family.lower()})"
+        rows.append(_row([linked, _title(family), *by_release]))
+    return "\n".join(rows)
+
+
+def _is_default(line: LedgerLine) -> tuple[bool, bool]:
+    return line.backend == "local", line.injection != FREEZE
+
+
+def _title(family: str) -> str:
+    return FAMILIES.get(family, family.lower())
+
+
+def _families(lines: Iterable[LedgerLine]) -> dict[str, list[LedgerLine]]:
+    """In the order of the list above, others after them."""
+    found: dict[str, list[LedgerLine]] = {family: [] for family in FAMILIES}
+    for line in lines:
+        found.setdefault(line.claim.partition("-")[0], []).append(line)
+    return {family: of for family, of in found.items() if of}
+
+
+def _events(record: Record) -> list[str]:
+    """Counterexamples and events, each once."""
+    rows = [
+        _row([event.claim or "no claim yet", event.release, _text(event.says), _seen(event.events, event.tries),
+              "verified" if event.verified else "unverified", event.run or "none committed"])
+        for event in sorted(record.events, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.id))
+    ]  # fmt: skip
+    head = [_row(["claim", "release", "what happened", "seen", "proof", "run"]), _row(["---"] * 6)]
+    said = 'A verified one has two records of different origin that agree; it refutes a "never" for good, whatever later runs show.'
+    return ["## Counterexamples and events", "", said, "", *head, *rows, ""] if rows else []
+
+
+def _seen(events: int | None, tries: int | None) -> str:
+    return "" if tries is None else f"in some of {tries}" if events is None else f"{events} of {tries}"
+
+
+def _earlier(lines: Sequence[LedgerLine]) -> list[str]:
+    """Earlier verdicts that are not the present one; all of them stand in the ledger's lines."""
+    rows = [
+        _row([line.claim, line.release, line.backend, _text(line.injection), str(one.verdict), str(line.verdict), one.run,
+              _text(one.because)])
+        for line in lines
+        for one in line.earlier
+        if one.verdict is not line.verdict
+    ]  # fmt: skip
+    head = [
+        _row(["claim", "release", "backend", "injection", "then", "now", "by run", "what came after it"]),
+        _row(["---"] * 8),
+    ]
+    return ["## Earlier verdicts that differ", "", *head, *rows, ""] if rows else []
+
+
+def _runs(lines: Sequence[LedgerLine], record: Record) -> list[str]:
+    """Every run that was registered or told, whatever became of it."""
+    told = {one.run: (one.created, one.commit, "summary") for one in record.summaries}
+    for entry in record.journal.of("registered"):
+        told[entry.about] = (entry.at, entry.commit, "registered, nothing of it is recorded yet")
+    for entry in record.journal.of("recorded"):
+        told[entry.about] = (entry.at, entry.commit, "recorded")
+    rows = [
+        _row([f"`{_code(run)}`", created[:10], f"`{commit[:12]}`", state])
+        for run, (created, commit, state) in sorted(told.items(), key=lambda item: (item[1][0], item[0]))
+    ]
+    end = f"The record's journal has {len(record.journal.entries)} entries and ends with `{record.journal.head}`."
+    return ["## Runs", "", _row(["run", "date", "commit", "as"]), _row(["---"] * 4), *rows, "", end]
 
 
 def _document(parts: Iterable[str]) -> str:
@@ -121,30 +211,30 @@ def between_markers(document: str, table: str, name: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def _by_claim(ledger: Ledger) -> dict[tuple[str, str], Entries]:
-    """Entries by release, for each name and claim; the name has what tells entries of one claim and release apart."""
-    backends = {finding.backend for finding in ledger.findings}
+def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:
+    """Lines by release, for each name and claim; the name has what tells lines of one claim and release apart."""
+    backends = {line.backend for line in lines}
     cells: dict[tuple[str, str, str], set[str]] = {}
-    for finding in ledger.findings:
-        cells.setdefault((finding.claim, finding.release, finding.backend), set()).add(finding.injection)
-    several_ways = {claim for (claim, _, _), ways in cells.items() if len(ways) > 1}
+    for line in lines:
+        cells.setdefault((line.claim, line.release, line.backend), set()).add(line.injection)
+    several = {claim for (claim, _, _), made in cells.items() if len(made) > 1}
     rows: dict[tuple[str, str], Entries] = {}
-    for finding in ledger.findings:
-        marks = [finding.backend] if len(backends) > 1 else []
-        marks += [finding.injection] if finding.claim in several_ways else []
-        name = f"{finding.claim} ({', '.join(marks)})" if marks else finding.claim
-        rows.setdefault((name, finding.claim), {})[finding.release] = finding
+    for line in lines:
+        marks = [line.backend] if len(backends) > 1 else []
+        marks += [line.injection] if line.claim in several else []
+        name = f"{line.claim} ({', '.join(marks)})" if marks else line.claim
+        rows.setdefault((name, line.claim), {})[line.release] = line
     return dict(sorted(rows.items(), key=lambda row: natural_key(row[0][0])))
 
 
-def _verdict(entry: LedgerFinding) -> str:
+def _verdict(entry: LedgerLine) -> str:
     words = f"**{entry.verdict}**" if entry.verdict is VerdictKind.REFUTED else str(entry.verdict)
     if entry.verdict is VerdictKind.UNDECIDED:
         return f"{words} ({_text(entry.reason)})" if entry.reason else words
     return words if entry.verdict is entry.expected else f"{words}, expected {entry.expected}"
 
 
-def _sentences(entries: Sequence[LedgerFinding], releases_total: int) -> str:
+def _sentences(entries: Sequence[LedgerLine], releases_total: int) -> str:
     """One sentence where all releases share it, else one with its releases in front."""
     by_summary: dict[str, list[str]] = {}
     for entry in entries:
@@ -155,62 +245,43 @@ def _sentences(entries: Sequence[LedgerFinding], releases_total: int) -> str:
     return "<br>".join(f"{_text(', '.join(releases))}: {_text(summary)}" for summary, releases in by_summary.items())
 
 
-def _runs(ledger: Ledger) -> list[str]:
-    if not ledger.runs:
-        return []
-    rows = [_row(["run", "commit", "effort", "seed", "backend", "cores", "Java"]), _row(["---"] * 7)]
-    for run in ledger.runs:
-        cores = str(run.host.cores) if run.host.cores is not None else ""
-        cells = [run.run, run.commit[:12], run.effort, str(run.seed), run.backend, cores, run.host.java]
-        rows.append(_row(_text(cell) for cell in cells))
-    return ["## Runs", "", *rows, ""]
-
-
-def _claim(ledger: Ledger, name: str, claim: str, entries: dict[str, LedgerFinding]) -> list[str]:
-    text = ledger.claims.get(claim)
+def _claim(name: str, entries: Entries) -> list[str]:
+    first = next(iter(entries.values()))
     lines = [f"## {_text(name)}", ""]
-    if text is not None:
-        lines += [f"Article {_text(text.article)}, incident `{_code(text.incident)}`: {_text(text.says)}", ""]
+    if first.says:
+        lines += [f"Article {_text(first.article)}, incident `{_code(first.incident)}`: {_text(first.says)}", ""]
     for release, entry in entries.items():
         lines += _release(name, release, entry)
     return lines
 
 
-def _release(name: str, release: str, entry: LedgerFinding) -> list[str]:
+def _release(name: str, release: str, entry: LedgerLine) -> list[str]:
     lines = [
         f"### {_text(name)} on {_text(release)}: {_verdict(entry)}",
         "",
         _text(entry.summary) or "No sentence was recorded.",
         "",
         f"- expected from the code: {entry.expected}. {_text(entry.expected_from_code)}",
-        f"- {entry.trials} valid trials, run `{_code(entry.run)}`, client {_text(entry.client)}, "
+        f"- {entry.trials} valid trials, run `{_code(', '.join(entry.runs))}`, client {_text(entry.client)}, "
         f"injection {_text(entry.injection)}, rule of commit `{_code(entry.rule_commit[:12])}`",
-        *(f"- {_text(note)}" for note in entry.validity),
+        *(f"- {_text(note)}" for note in entry.notes),
         "",
     ]
-    if entry.measures:
+    if entry.figures:
         rows = [
-            _row(["measure", "arm", "cell", "units", "values", "median", "95 % interval", "p90", "p99", "range"]),
-            _row(["---"] * 10),
+            _row(["measure", "arm", "cell", "tries", "median", "interval", "range"]),
+            _row(["---"] * 7),
         ]
-        for measure in entry.measures:
-            values = f"{measure.n}, {measure.censored} censored" if measure.censored else str(measure.n)
-            span = (
-                ""
-                if measure.min is None or measure.max is None
-                else f"{number(measure.min)} to {quantity(measure.max, measure.unit)}"
-            )
+        for figure in entry.figures:
+            spans = figure.min is not None and figure.max is not None
             cells = [
-                measure.name,
-                measure.arm,
-                cell_label(measure.params),
-                str(measure.independent),
-                values,
-                quantity(measure.p50, measure.unit),
-                interval(measure.low, measure.high, measure.unit),
-                number(measure.p90),
-                number(measure.p99),
-                span,
+                figure.name,
+                figure.arm,
+                cell_label(figure.params),
+                f"{figure.tries}, {figure.censored} values censored" if figure.censored else str(figure.tries),
+                quantity(figure.p50, figure.unit),
+                interval(figure.low, figure.high, figure.unit),
+                f"{number(figure.min)} to {quantity(figure.max, figure.unit)}" if spans else "",
             ]
             rows.append(_row(_text(cell) for cell in cells))
         lines += [*rows, ""]

@@ -11,27 +11,36 @@ from analysis.checkers.delivery.keys import queues_of_keys
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.load.figures import Figures, unplaced
-from analysis.load.properties import Property, undecided
+from analysis.load.properties import Property, decided, undecided
+from harness.model.verdicts import VerdictKind
+from harness.rundir.joined import WORKERS
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
+_ELSEWHERE = "the histories of {} workers are missing: `mqlab analyze RUN --with RUN...` judges them as one"
+
 
 def bodies(records: Records, trial: TrialRecord) -> Property:
-    """Every body names this run and has its checksum."""
+    """Every body names this run and has its checksum. On a cluster of the user's other messages may lie in the topic."""
     name = "bodies whole"
-    failed = F.col("outcome") != "ok"
+    foreign = (F.col("outcome") == "foreign") & F.lit(trial.backend == "given")
+    failed = (F.col("outcome") != "ok") & ~foreign
     row = records.consumptions.agg(
-        F.count("*").alias("all"),
+        F.count(F.when(~foreign, 1)).alias("all"),
+        F.count(F.when(foreign, 1)).alias("foreign"),
         F.count(F.when(failed, 1)).alias("failed"),
         F.min_by("file", F.when(failed, F.col("n"))).alias("file"),
         F.min(F.when(failed, F.col("n"))).alias("line"),
     ).collect()[0]
     if not row["all"]:
-        return undecided(name, "nobody consumed")
+        return undecided(name, "nobody consumed a message of this load")
+    words = f"{row['all'] - row['failed']:,} of {row['all']:,} bodies named this run and had their checksum"
+    if row["foreign"]:
+        words += f"; {row['foreign']:,} messages of others are left out"
     return Property(
         name=name,
-        holds="violated" if row["failed"] else "holds",
-        words=f"{row['all'] - row['failed']:,} of {row['all']:,} bodies named this run and had their checksum",
+        verdict=decided(row["failed"]),
+        words=words,
         count=row["failed"],
         file=row["file"] or "",
         line=row["line"] or 0,
@@ -42,12 +51,7 @@ def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Prope
     """The brokers hold what they acknowledged, and at most what else may have reached them."""
     name = "store agrees"
     queue = ("topic", "broker", "queue")
-    store = (
-        records.events.where("type = 'store_max'")
-        .withColumn("queue", F.col("queue").cast("int"))
-        .groupBy(*queue)
-        .agg(F.max("min_offset").alias("min_offset"), F.max("max_offset").alias("max_offset"))
-    )
+    store = stored_meanwhile(records)
     sends = (
         records.sends.where((F.col("outcome") == "ok") & ~unplaced())
         .groupBy(*queue)
@@ -61,8 +65,8 @@ def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Prope
         store.join(sends, list(queue), "left")
         .agg(
             F.count("*").alias("queues"),
-            F.sum(F.col("max_offset") - F.col("min_offset")).alias("stored"),
-            F.sum("max_offset").alias("ever"),
+            F.sum("stored").alias("stored"),
+            F.sum("ever").alias("ever"),
             F.sum("ok").alias("ok"),
             F.sum(F.col("ok") - F.col("different")).alias("shared"),
             F.sum(F.when(F.col("offset_max") >= F.col("max_offset"), 1).otherwise(0)).alias("beyond"),
@@ -82,14 +86,31 @@ def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Prope
         words += f"{row['beyond']} queues shorter than was acknowledged"
     else:
         words += ", none of them with queue and offset"
-    return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
+    return Property(name=name, verdict=decided(bad), words=words, count=bad)
+
+
+def stored_meanwhile(records: Records) -> DataFrame:
+    """Each queue's ``max_offset`` at the end, the messages that it got since the load began (``ever``), and those that it has
+    of them still (``stored``)."""
+    at_begin = F.coalesce(F.max(F.when(F.col("moment") == "begin", F.col("max_offset"))), F.lit(0))
+    return (
+        records.events.where("type = 'store_max'")
+        .withColumn("queue", F.col("queue").cast("int"))
+        .groupBy("topic", "broker", "queue")
+        .agg(F.max("max_offset").alias("max_offset"), F.max("min_offset").alias("min_offset"), at_begin.alias("from"))
+        .withColumn("ever", F.col("max_offset") - F.col("from"))
+        .withColumn("stored", F.col("max_offset") - F.greatest("min_offset", "from"))
+        .drop("min_offset", "from")
+    )
 
 
 def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property:
     """Where sends go by key, each key stayed in one queue."""
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):
-        return Property(name=name, holds="holds", words="not promised: sends went where the client chose", count=0)
+        return Property(
+            name=name, verdict=VerdictKind.CONFIRMED, words="not promised: sends went where the client chose", count=0
+        )
     moved = F.size("queues") > 1
     row = (
         queues_of_keys(spark, run, trial.topic)
@@ -103,11 +124,13 @@ def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property
     if not row["keys"]:
         return undecided(name, "nothing told in which queues keys lie")
     if not row["moved"]:
-        return Property(name=name, holds="holds", words=f"each of {row['keys']} keys stayed in one queue", count=0)
+        return Property(
+            name=name, verdict=VerdictKind.CONFIRMED, words=f"each of {row['keys']} keys stayed in one queue", count=0
+        )
     first = row["first"]
     words = f"{row['moved']} of {row['keys']} keys moved; {first['key']} was in {', '.join(first['queues'])}"
     return Property(
-        name=name, holds="violated", words=words, count=row["moved"], file=first["file"], line=first["line"]
+        name=name, verdict=VerdictKind.REFUTED, words=words, count=row["moved"], file=first["file"], line=first["line"]
     )
 
 
@@ -130,22 +153,32 @@ def _not_accepted(sends: DataFrame) -> DataFrame:
     return sends.where("outcome = 'failed' OR (outcome = 'unknown' AND (remark IS NOT NULL OR broker IS NOT NULL))")
 
 
-def locust_agrees(requests: int | None, failures: int | None, figures: Figures, failed: int) -> Property:
+def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
+    """How many workers' histories lie on other machines still."""
+    producers = [file for file in run.history_files() if file.name.startswith("producer-")]
+    return max(0, int(trial.params.get(WORKERS, 0)) - len(producers))
+
+
+def locust_agrees(requests: int | None, failures: int | None, figures: Figures, failed: int, missing: int) -> Property:
     """Locust's account and the history have the same numbers."""
     name = "Locust agrees"
+    if missing:
+        return undecided(name, _ELSEWHERE.format(missing))
     if requests is None or failures is None:
         return undecided(name, "Locust wrote no counts")
-    missing = figures.sends - requests
+    absent = figures.sends - requests
     words = f"Locust counted {requests:,} and {failures:,} failures, the history has {figures.sends:,} and {failed:,}"
-    if missing > 0:
+    if absent > 0:
         words += "; a worker that is killed has up to 3 s that it did not report"
-    bad = abs(missing) + abs(failed - failures)
-    return Property(name=name, holds="violated" if bad else "holds", words=words, count=bad)
+    bad = abs(absent) + abs(failed - failures)
+    return Property(name=name, verdict=decided(bad), words=words, count=bad)
 
 
-def whole(facts: TrialFacts) -> Property:
-    """No line of the history is damaged."""
+def whole(facts: TrialFacts, missing: int) -> Property:
+    """No line of the history is damaged, and no worker's is missing."""
     name = "history whole"
+    if missing:
+        return undecided(name, _ELSEWHERE.format(missing))
     count = facts.damaged_lines
     words = f"{facts.records:,} records, {count} damaged lines (a kill may damage one a process, the last)"
-    return Property(name=name, holds="violated" if count else "holds", words=words, count=count)
+    return Property(name=name, verdict=decided(count), words=words, count=count)

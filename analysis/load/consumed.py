@@ -10,6 +10,7 @@ from analysis.checkers.base import Checker, Inputs
 from analysis.checkers.delivery import duplicates, exclusivity, loss, order
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
+from analysis.load.accounts import stored_meanwhile
 from analysis.load.figures import Figures
 from analysis.load.properties import Property, counted_rows, none_of, undecided
 from harness.rundir.manifest import TrialRecord
@@ -53,12 +54,7 @@ def _arrived(records: Records) -> Property:
 
 def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Property:
     """Where the client did not tell queue and offset: loss by sequence numbers, beside what the stores hold."""
-    stored = (
-        inputs.records.events.where("type = 'store_max'")
-        .groupBy("topic", "broker", "queue")
-        .agg((F.max("max_offset") - F.max("min_offset")).alias("count"))
-        .agg(F.sum("count").alias("stored"))
-    )
+    stored = stored_meanwhile(inputs.records).agg(F.sum("stored").alias("stored"))
     queues = inputs.consumption.queues.where(F.col("topic") == trial.topic)
     consumed = queues.agg(F.sum("different_offsets").alias("consumed"))
     row = stored.crossJoin(consumed).collect()[0]

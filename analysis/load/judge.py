@@ -7,8 +7,7 @@ estimate and nothing has an interval.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -19,68 +18,17 @@ from analysis.evidence.records import ANALYSIS_FOLDER, load_records
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.load import accounts
 from analysis.load.consumed import consumed
-from analysis.load.figures import Figures, figures_of
-from analysis.load.properties import Property
+from analysis.load.faults import faults_of_load, properties_of
+from analysis.load.figures import figures_of
+from analysis.load.judged import JudgedLoad
+from analysis.load.page import series_of, write_page
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.spark import SparkPlace, closing_session
-from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
+from analysis.stall_model.document import write_score
+from analysis.stall_model.model import Score
 from harness.rundir.files import replace_file
 from harness.rundir.reading import RunDirectory, read_run_directory
-
-
-@dataclass(frozen=True, kw_only=True)
-class JudgedLoad:
-    """Everything that is said of a load.
-
-    ``locust_requests`` and ``locust_failures`` are Locust's own counts. ``notes`` are what a reader has to know: weaknesses of
-    the client, what went wrong.
-    """
-
-    client: str
-    release: str
-    params: Mapping[str, int | float | str]
-    figures: Figures
-    properties: tuple[Property, ...]
-    notes: tuple[str, ...]
-    locust_requests: int | None
-    locust_failures: int | None
-
-    @property
-    def exit_code(self) -> int:
-        """As with ``--strict``: 1 when something is violated, 2 when something could not be judged."""
-        found = {item.holds for item in self.properties}
-        return EXIT_MISMATCH if "violated" in found else EXIT_UNDECIDED if "undecided" in found else EXIT_OK
-
-    def lines(self) -> list[str]:
-        """For a person."""
-        f = self.figures
-        lines = [
-            f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
-            f"{f.unknown:,} unknown; {f.consumptions:,} consumptions",
-            f"started {f.started_per_s:,.1f}/s{_asked(f)}, accepted {f.ok_per_s:,.1f}/s",
-            f"latency p50 {f.latency_ms[0]:.2f}, p99 {f.latency_ms[1]:.2f}, p99.9 {f.latency_ms[2]:.2f} ms",
-        ]
-        if "in_flight" not in self.params:
-            late = (
-                f"p50 {f.late_ms[0]:.3f}, p99 {f.late_ms[1]:.3f}, p99.9 {f.late_ms[2]:.3f}, max {f.late_ms_max:.1f} ms"
-            )
-            probe = "" if f.hiccup_ms_max is None else f"; the machine's own worst hiccup {f.hiccup_ms_max:.1f} ms"
-            lines.append(f"starts late by {late}{probe}")
-        if f.unknown:
-            lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
-        if f.unplaced:
-            lines.append(f"of the {f.ok:,} accepted sends the client did not tell queue and offset of {f.unplaced:,}")
-        width = max(len(item.name) for item in self.properties)
-        lines += [f"{item.name:{width}}  {item.holds:9}  {item.words}" for item in self.properties]
-        return lines + [f"note: {note}" for note in self.notes]
-
-
-def _asked(figures: Figures) -> str:
-    if figures.asked_per_s is None:
-        return ""
-    off = figures.started_per_s / figures.asked_per_s - 1
-    return f" of {figures.asked_per_s:,.1f} asked ({off:+.3%})"
 
 
 def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
@@ -105,6 +53,9 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     figures = figures_of(records, facts)
     requests, failures = accounts.locust_counts(run)
+    faults = tuple(faults_of_load(spark, run, records, facts))
+    write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))
+    missing = accounts.workers_missing(run, facts.trial)
     judged = JudgedLoad(
         client=facts.trial.client,
         release=facts.trial.release,
@@ -115,12 +66,15 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
             accounts.bodies(records, facts.trial),
             accounts.stores_agree(records, facts, figures),
             accounts.keys(spark, run, facts.trial),
-            accounts.locust_agrees(requests, failures, figures, accounts.locust_failures(records)),
-            accounts.whole(facts),
+            accounts.locust_agrees(requests, failures, figures, accounts.locust_failures(records), missing),
+            accounts.whole(facts, missing),
+            *properties_of(faults, facts.trial.trial),
         ),
+        faults=faults,
         notes=(*run.manifest.notes, *run.problems),
         locust_requests=requests,
         locust_failures=failures,
     )
     replace_file(folder / "load.json", json.dumps(asdict(judged), indent=1) + "\n")
+    write_page(run, judged, facts, series_of(records, facts, faults), logs.counts)
     return judged

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import contains_any
+from analysis.logs.lines import contains_any, number, part
 
 _NOT_LOCKED = "the message queue not locked, so consume later"
 _EXPIRED = "the message queue lock expired, so consume later"
@@ -23,12 +23,9 @@ def wanted() -> Column:
 def parse(lines: DataFrame) -> DataFrame:
     """One row a line: which queue waits, and whether its lock had ``expired`` at the client."""
     return lines.where(wanted()).select(
-        "trial",
-        "file",
-        "line",
-        "wall_us",
+        *("trial", "file", "line", "wall_us"),
         F.col("text").contains(_EXPIRED).alias("expired"),
-        F.regexp_extract("text", r"topic=([^,\]]+)", 1).alias("topic"),
-        F.regexp_extract("text", r"brokerName=([^,\]]+)", 1).alias("broker"),
-        F.regexp_extract("text", r"queueId=(\d+)", 1).try_cast("int").alias("queue"),
+        part(r"topic=([^,\]]+)").alias("topic"),
+        part(r"brokerName=([^,\]]+)").alias("broker"),
+        number(r"queueId=(\d+)", "int").alias("queue"),
     )

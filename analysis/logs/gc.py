@@ -11,16 +11,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.tables import SAFEPOINT
+from analysis.logs.lines import contains_any, number, part
 
 GC = "gc"
 
 
 def wanted() -> Column:
     """Pauses and stops; not the phases of a collection."""
-    text = F.col("text")
-    pause = text.contains("Pause ") & text.rlike(r" \d+\.\d+ms$")
-    stop = text.contains('Safepoint "') | text.contains("application threads were stopped")
-    return (F.col("kind") == "gc") & (pause | stop)
+    stop = contains_any('Safepoint "', "application threads were stopped")
+    return (F.col("kind") == "gc") & (_is_pause() | stop)
 
 
 def parse(lines: DataFrame) -> DataFrame:
@@ -28,24 +27,20 @@ def parse(lines: DataFrame) -> DataFrame:
 
     ``wall_us`` is null where the log has no wall time among its decorations; ``uptime_s`` is the process's age.
     """
-    text = F.col("text")
-    wall = F.regexp_extract(text, r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}[+-]\d{4})", 1)
-    is_gc = text.contains("Pause ") & text.rlike(r" \d+\.\d+ms$")
+    wall = F.translate(part(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}[+-]\d{4})"), ",", ".")
     stopped_ms = F.coalesce(
-        F.regexp_extract(text, r" (\d+\.\d+)ms$", 1).try_cast("double"),
-        F.regexp_extract(text, r"Total: +(\d+) ns", 1).try_cast("double") / 1e6,
-        F.regexp_extract(text, r"were stopped: (\d+\.\d+) seconds", 1).try_cast("double") * 1e3,
+        number(r" (\d+\.\d+)ms$", "double"),
+        number(r"Total: +(\d+) ns", "double") / 1e6,
+        number(r"were stopped: (\d+\.\d+) seconds", "double") * 1e3,
     )
     return lines.where(wanted()).select(
-        "deployment",
-        "trial",
-        "node",
-        "file",
-        "line",
-        F.when(is_gc, F.lit(GC)).otherwise(F.lit(SAFEPOINT)).alias("what"),
+        *("deployment", "trial", "node", "file", "line"),
+        F.when(_is_pause(), GC).otherwise(SAFEPOINT).alias("what"),
         stopped_ms.alias("stopped_ms"),
-        F.unix_micros(
-            F.try_to_timestamp(F.replace(wall, F.lit(","), F.lit(".")), F.lit("yyyy-MM-dd'T'HH:mm:ss.SSSZ"))
-        ).alias("wall_us"),
-        F.regexp_extract(text, r"\[(\d+\.\d+)s\]", 1).try_cast("double").alias("uptime_s"),
+        F.unix_micros(F.try_to_timestamp(wall, F.lit("yyyy-MM-dd'T'HH:mm:ss.SSSZ"))).alias("wall_us"),
+        number(r"\[(\d+\.\d+)s\]", "double").alias("uptime_s"),
     )
+
+
+def _is_pause() -> Column:
+    return contains_any("Pause ") & F.col("text").rlike(r" \d+\.\d+ms$")

@@ -11,6 +11,7 @@ when it goes on from such a line: an exception and its frames.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections import defaultdict
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructType
 
-from analysis.evidence.tables import LOG_FILES, frame_of
+from analysis.evidence.tables import LOG_FILES, frame_of, table
 from analysis.logs.files import LogFile
 
 SAMPLES_MAX = 3
@@ -30,22 +31,11 @@ SAMPLES_MAX = 3
 LINES = StructType(
     [
         *LOG_FILES.fields,
-        StructField("line", LongType()),
-        StructField("text", StringType()),
-        StructField("wall_us", LongType()),
-        StructField("resolution_us", LongType()),
+        *table(line=LongType(), text=StringType(), wall_us=LongType(), resolution_us=LongType()).fields,
     ]
 )
 
-_PIECES = StructType(
-    [
-        StructField("path", StringType()),
-        StructField("block", LongType()),
-        StructField("first_id", LongType()),
-        StructField("lines_before", LongType()),
-    ]
-)
-
+_PIECES = table(path=StringType(), block=LongType(), first_id=LongType(), lines_before=LongType())
 
 PLACE = ("deployment", "node", "file", "line", "wall_us")
 """Where and when a line of a node was written."""
@@ -58,7 +48,17 @@ def contains_any(*words: str) -> Column:
 
 def address() -> Column:
     """The first address, such as 127.0.0.1:10911, that a line names; empty without one."""
-    return F.regexp_extract("text", r"(\d+\.\d+\.\d+\.\d+:\d+)", 1)
+    return part(r"(\d+\.\d+\.\d+\.\d+:\d+)")
+
+
+def part(pattern: str) -> Column:
+    """The group of a pattern in a line; empty for a line that does not have it."""
+    return F.regexp_extract("text", pattern, 1)
+
+
+def number(pattern: str, kind: str = "long") -> Column:
+    """The group of a pattern as a number; null for a line that does not have it."""
+    return part(pattern).try_cast(kind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,13 +90,16 @@ def read_lines(spark: SparkSession, files: Sequence[LogFile], wanted: Column) ->
         F.monotonically_increasing_id().alias("id"),
     )
     pieces = _pieces(raw)
-    table = _described(spark, raw, files, pieces)
-    kept = table.where(wanted).select(
-        *LOG_FILES.names,
-        "line",
-        "text",
-        _wall_us().alias("wall_us"),
-        F.when(_has_millis(), F.lit(1_000)).otherwise(F.lit(1_000_000)).cast("long").alias("resolution_us"),
+    kept = (
+        _described(spark, raw, files, pieces)
+        .where(wanted)
+        .select(
+            *LOG_FILES.names,
+            "line",
+            "text",
+            _wall_us().alias("wall_us"),
+            F.when(_has_millis(), F.lit(1_000)).otherwise(F.lit(1_000_000)).cast("long").alias("resolution_us"),
+        )
     )
     return Lines(kept=kept, counts=_counts(files, pieces))
 
@@ -119,7 +122,7 @@ def _pieces(raw: DataFrame) -> list[_Piece]:
         .agg(
             F.min("id").alias("first_id"),
             F.count("*").alias("lines"),
-            F.count(F.when(odd, 1)).alias("unmatched"),
+            F.count_if(odd).alias("unmatched"),
             F.min(F.when(odd, F.col("id"))).alias("first_unmatched"),
             F.max(F.when(odd, F.col("id"))).alias("last_unmatched"),
         )
@@ -133,29 +136,10 @@ def _described(spark: SparkSession, raw: DataFrame, files: Sequence[LogFile], pi
     before: dict[str, int] = defaultdict(int)
     numbered: list[dict[str, object]] = []
     for piece in pieces:
-        numbered.append(
-            {
-                "path": piece.path,
-                "block": piece.block,
-                "first_id": piece.first_id,
-                "lines_before": before[piece.path],
-            }
-        )
+        numbered.append({**vars(piece), "lines_before": before[piece.path]})
         before[piece.path] += piece.lines
-    about = [
-        {
-            "file": item.file,
-            "deployment": item.deployment,
-            "node": item.node,
-            "trial": item.trial,
-            "name": item.name,
-            "kind": item.kind,
-            "zone": item.zone,
-        }
-        for item in files
-    ]
     places = frame_of(spark, numbered, _PIECES)
-    described = frame_of(spark, about, LOG_FILES)
+    described = frame_of(spark, [vars(item) for item in files], LOG_FILES)
     # Of all files, exactly one has a path that ends in this file's place in the run.
     place = F.regexp_extract("path", "/((?:deployments|trials)/[^/]+/(?:nodes|clients)/.*)$", 1)
     joined = places.withColumn("file", place).join(described, "file")
@@ -165,39 +149,33 @@ def _described(spark: SparkSession, raw: DataFrame, files: Sequence[LogFile], pi
 
 
 def _counts(files: Sequence[LogFile], pieces: Sequence[_Piece]) -> tuple[FileCount, ...]:
-    lines: dict[str, int] = defaultdict(int)
-    unmatched: dict[str, int] = defaultdict(int)
-    numbers: dict[str, list[int]] = defaultdict(list)
+    by_path: dict[str, list[_Piece]] = defaultdict(list)
     for piece in pieces:
-        for odd in (piece.first_unmatched, piece.last_unmatched):
-            if odd is not None:
-                numbers[piece.path].append(odd - piece.first_id + lines[piece.path] + 1)
-        lines[piece.path] += piece.lines
-        unmatched[piece.path] += piece.unmatched
-    counted = []
-    for item in files:
-        path = next((name for name in lines if name.endswith("/" + item.file)), None)
-        if path is not None:
-            shown = tuple(sorted(set(numbers[path])))[:SAMPLES_MAX]
-            counted.append(
-                FileCount(
-                    file=item.file,
-                    lines=lines[path],
-                    unmatched=unmatched[path],
-                    sample=tuple(_line_of(item.path, number) for number in shown),
-                )
-            )
-    return tuple(counted)
+        by_path[piece.path].append(piece)
+    paths = ((item, next((path for path in by_path if path.endswith("/" + item.file)), None)) for item in files)
+    return tuple(_count(item, by_path[path]) for item, path in paths if path is not None)
 
 
-def _line_of(path: Path, number: int) -> str:
+def _count(item: LogFile, pieces: Sequence[_Piece]) -> FileCount:
+    lines, odd = 0, set()
+    for piece in pieces:
+        ids = (piece.first_unmatched, piece.last_unmatched)
+        odd |= {found - piece.first_id + lines + 1 for found in ids if found is not None}
+        lines += piece.lines
+    return FileCount(
+        file=item.file,
+        lines=lines,
+        unmatched=sum(piece.unmatched for piece in pieces),
+        sample=tuple(_line_of(item.path, at) for at in sorted(odd)[:SAMPLES_MAX]),
+    )
+
+
+def _line_of(path: Path, at: int) -> str:
     if path.suffix == ".gz":
-        return f"(line {number})"
+        return f"(line {at})"
     with path.open("rb") as file:
-        for index, line in enumerate(file, start=1):
-            if index == number:
-                return line.decode("utf-8", "replace").rstrip("\n")[:300]
-    return ""
+        line = next(itertools.islice(file, at - 1, None), b"")
+    return line.decode("utf-8", "replace").rstrip("\n")[:300]
 
 
 # --- layouts ----------------------------------------------------------------------------------------------------------
@@ -206,16 +184,8 @@ def _line_of(path: Path, number: int) -> str:
 def _known_layout() -> Column:
     text = F.col("text")
     time = (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & (F.substring(text, 14, 1) == ":")
-    goes_on = (
-        text.startswith("\t")
-        | text.startswith(" ")
-        | text.startswith("Caused by:")
-        | (text == "")
-        | text.startswith("java.")
-        | text.startswith("org.apache.rocketmq.")
-        | text.startswith("io.netty.")
-    )
-    return time | text.startswith("[") | goes_on
+    starts = ("[", "\t", " ", "Caused by:", "java.", "org.apache.rocketmq.", "io.netty.")
+    return functools.reduce(operator.or_, (text.startswith(start) for start in starts), time | (text == ""))
 
 
 def _has_millis() -> Column:

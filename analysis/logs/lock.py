@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import PLACE
+from analysis.logs.lines import PLACE, contains_any, number, part
 
 WAITING, EXPIRED, FIRST, UNLOCKED = "waiting", "expired", "first", "unlocked"
 UNLOCK_REFUSED, UNLOCK_NOTHING, FAILED = "unlock refused", "unlock of nothing", "failed"
@@ -37,8 +37,7 @@ _EVENTS = (
 
 def wanted() -> Column:
     """Lines of the lock manager, in whatever file they are."""
-    text = F.col("text")
-    return text.contains("tryLock") | text.contains("unlockBatch, ") | text.contains("RebalanceLockManager#")
+    return contains_any("tryLock", "unlockBatch, ", "RebalanceLockManager#")
 
 
 def unknown() -> Column:
@@ -51,32 +50,24 @@ def parse(lines: DataFrame) -> DataFrame:
 
     ``client`` asked (or unlocked), ``holder`` had the lock. ``happened`` is null for a wording that is not known.
     """
-    text = F.col("text")
-    # What follows the queue of a 4.x unlock line is the client's id alone.
-    after_queue = F.regexp_extract(text, r"queueId=\d+\] (\S+)$", 1)
     client = _first_of(
-        F.regexp_extract(text, r"NewClientId: (\S+)", 1),
-        F.regexp_extract(text, r"(?:new|current) client id=([^,\s]+)", 1),
-        F.regexp_extract(text, r"(?:, |current )clientId=([^,\s]+)", 1),
-        after_queue,
+        r"NewClientId: (\S+)",
+        r"(?:new|current) client id=([^,\s]+)",
+        r"(?:, |current )clientId=([^,\s]+)",
+        r"queueId=\d+\] (\S+)$",  # what follows the queue of a 4.x unlock line is the client's id alone
     )
     holder = _first_of(
-        F.regexp_extract(text, r"(?:OtherClientId|OldClientId|other client): ([^,\s]+)", 1),
-        F.regexp_extract(text, r"(?:locked|old) client id=([^,\s]+)", 1),
-        F.regexp_extract(text, r"locked clientId=([^,\s]+)", 1),
+        r"(?:OtherClientId|OldClientId|other client): ([^,\s]+)",
+        r"(?:locked|old) client id=([^,\s]+)",
+        r"locked clientId=([^,\s]+)",
     )
     return lines.where(wanted()).select(
-        *PLACE,
-        "name",
-        "resolution_us",
+        *(*PLACE, "name", "resolution_us"),
         _happened().alias("happened"),
-        _first_of(
-            F.regexp_extract(text, r"Group: (\S+)", 1),
-            F.regexp_extract(text, r"group=([^,\s]+)", 1),
-        ).alias("group"),
-        _first_of(F.regexp_extract(text, r"topic=([^,\]]+)", 1)).alias("topic"),
-        _first_of(F.regexp_extract(text, r"brokerName=([^,\]]+)", 1)).alias("broker"),
-        F.regexp_extract(text, r"queueId=(\d+)", 1).try_cast("int").alias("queue"),
+        _first_of(r"Group: (\S+)", r"group=([^,\s]+)").alias("group"),
+        _first_of(r"topic=([^,\]]+)").alias("topic"),
+        _first_of(r"brokerName=([^,\]]+)").alias("broker"),
+        number(r"queueId=(\d+)", "int").alias("queue"),
         client.alias("client"),
         holder.alias("holder"),
         F.octet_length("text").alias("bytes"),
@@ -87,5 +78,5 @@ def _happened() -> Column:
     return F.coalesce(*[F.when(F.col("text").contains(words), F.lit(event)) for words, event in _EVENTS])
 
 
-def _first_of(*candidates: Column) -> Column:
-    return F.coalesce(*[F.nullif(candidate, F.lit("")) for candidate in candidates])
+def _first_of(*patterns: str) -> Column:
+    return F.coalesce(*[F.nullif(part(pattern), F.lit("")) for pattern in patterns])

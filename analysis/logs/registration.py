@@ -10,7 +10,12 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-FAILURES = ("RemotingSendRequestException", "RemotingTimeoutException", "RemotingConnectException")
+from analysis.logs.lines import contains_any, number
+
+ARTICLES_WORDS = "registerBroker Exception"
+"""How a broker of 4.x begins the line that the exception follows; 5.x has "Failed to register current broker to name server"."""
+
+FAILURES = ("RemotingSendRequestException", "RemotingTimeoutException", "RemotingConnectException", ARTICLES_WORDS)
 _PACKAGE = "org.apache.rocketmq.remoting.exception."
 _TOLD = "decode exception, "
 _SIZE = "Adjusted frame length exceeds "
@@ -18,28 +23,21 @@ _SIZE = "Adjusted frame length exceeds "
 
 def wanted() -> Column:
     """Frames that are too long in any log, and the classes of a broker's failures."""
-    text = F.col("text")
-    failed = F.lit(False)
-    for name in FAILURES:
-        failed = failed | text.startswith(_PACKAGE + name)
-    told = (F.col("kind") == "namesrv") & text.contains(_TOLD)
-    return text.contains(_SIZE) | told | ((F.col("kind") == "broker") & failed)
+    kind = F.col("kind")
+    told, failed = (kind == "namesrv") & contains_any(_TOLD), (kind == "broker") & _failure().isNotNull()
+    return contains_any(_SIZE) | told | failed
 
 
 def refused(lines: DataFrame) -> DataFrame:
     """One row for each frame that a name server refused, with its length, the limit, and the time of the line before."""
-    text = F.col("text")
     of_servers = lines.where(F.col("kind") == "namesrv")
-    told = of_servers.where(text.contains(_TOLD)).select("file", (F.col("line") + 1).alias("line"), "wall_us")
+    told = of_servers.where(contains_any(_TOLD)).select("file", (F.col("line") + 1).alias("line"), "wall_us")
     return (
-        of_servers.where(text.contains(_SIZE))
+        of_servers.where(contains_any(_SIZE))
         .select(
-            "deployment",
-            "node",
-            "file",
-            "line",
-            F.regexp_extract(text, r"exceeds (\d+)", 1).try_cast("long").alias("limit_bytes"),
-            F.regexp_extract(text, r"exceeds \d+: (\d+)", 1).try_cast("long").alias("frame_bytes"),
+            *("deployment", "node", "file", "line"),
+            number(r"exceeds (\d+)").alias("limit_bytes"),
+            number(r"exceeds \d+: (\d+)").alias("frame_bytes"),
         )
         .join(told, ["file", "line"], "left")
     )
@@ -47,10 +45,12 @@ def refused(lines: DataFrame) -> DataFrame:
 
 def of_brokers(lines: DataFrame) -> DataFrame:
     """One row a line of a broker: ``what`` is the exception's class, or ``size`` where a frame's size is named."""
-    text = F.col("text")
-    what = F.coalesce(
-        F.when(text.contains(_SIZE), F.lit("size")),
-        *[F.when(text.startswith(_PACKAGE + name), F.lit(name)) for name in FAILURES],
-    )
+    what = F.coalesce(F.when(contains_any(_SIZE), "size"), _failure())
     kept = lines.where((F.col("kind") != "namesrv") & (F.col("node") != "") & what.isNotNull())
     return kept.select("deployment", "node", "file", "line", what.alias("what"))
+
+
+def _failure() -> Column:
+    """The class of a broker's failure, on the line that names it, or the article's words for one."""
+    classes = [F.when(F.col("text").startswith(_PACKAGE + name), name) for name in FAILURES[:-1]]
+    return F.coalesce(*classes, F.when(contains_any(ARTICLES_WORDS), ARTICLES_WORDS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import PLACE
+from analysis.logs.lines import PLACE, contains_any, number
 
 _SLOW = " in lock cost time(ms)="
 _DISTRIBUTION = "[PAGECACHERT]"
@@ -18,15 +18,10 @@ _DISTRIBUTION = "[PAGECACHERT]"
 
 def wanted() -> Column:
     """Slow appends in any file, the distribution in the store's."""
-    text = F.col("text")
-    return text.contains(_SLOW) | ((F.col("kind") == "store") & text.contains(_DISTRIBUTION))
+    return contains_any(_SLOW) | ((F.col("kind") == "store") & contains_any(_DISTRIBUTION))
 
 
 def parse(lines: DataFrame) -> DataFrame:
     """One row for each append that was logged as slow, with ``in_lock_ms``."""
-    return lines.where(F.col("text").contains(_SLOW)).select(
-        *PLACE,
-        "name",
-        "resolution_us",
-        F.regexp_extract("text", r"in lock cost time\(ms\)=(\d+)", 1).try_cast("double").alias("in_lock_ms"),
-    )
+    in_lock_ms = number(r"in lock cost time\(ms\)=(\d+)", "double").alias("in_lock_ms")
+    return lines.where(contains_any(_SLOW)).select(*PLACE, "name", "resolution_us", in_lock_ms)

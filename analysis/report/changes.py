@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.ledger import Ledger, LedgerFinding, LedgerMeasure
+from analysis.ledger.lines import Figure, LedgerLine
 from analysis.verdicts.numbers import cell_label, estimate, number
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
-from harness.model.cells import ParameterValue
 from harness.model.verdicts import VerdictKind
 
 MOVED_SHARE = 0.1
@@ -87,92 +86,86 @@ class Changes:
         return found
 
 
-_Way = tuple[str, str, str]
-"""Claim, backend and way of injection."""
+_Entry = tuple[str, str, str]
+"""Claim, backend and injection."""
 
 _Figure = tuple[str, str, str]
 """Measure, arm and cell."""
 
 
-def changes(ledger: Ledger, before: str, after: str) -> Changes:
-    """Compare two releases of a ledger. Raises LedgerError for a release that it knows nothing of."""
-    known = sorted({finding.release for finding in ledger.findings}, key=natural_key)
+def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
+    """Compare two releases by a ledger's lines. Raises LedgerError for a release that it knows nothing of."""
+    known = sorted({line.release for line in lines}, key=natural_key)
     for release in (before, after):
         if release not in known:
             raise LedgerError(
                 f"the record has nothing of {release}", advice=f"It has {', '.join(known) or 'no findings at all'}."
             )
-    old, new = _of_release(ledger, before), _of_release(ledger, after)
-    both = sorted(old.keys() & new.keys(), key=lambda way: natural_key(" ".join(way)))
-    undecided = [way for way in both if VerdictKind.UNDECIDED in (old[way].verdict, new[way].verdict)]
-    decided = [way for way in both if way not in undecided]
+    old, new = _of_release(lines, before), _of_release(lines, after)
+    both = sorted(old.keys() & new.keys(), key=lambda entry: natural_key(" ".join(entry)))
+    undecided = [entry for entry in both if VerdictKind.UNDECIDED in (old[entry].verdict, new[entry].verdict)]
+    decided = [entry for entry in both if entry not in undecided]
     return Changes(
         before=before,
         after=after,
         compared=len(decided),
         verdicts=tuple(
             VerdictChange(
-                claim=way[0],
-                backend=way[1],
-                injection=way[2],
-                says=ledger.claims[way[0]].says if way[0] in ledger.claims else "",
-                before=old[way].verdict,
-                after=new[way].verdict,
-                truth_before=old[way].summary,
-                truth_after=new[way].summary,
+                claim=entry[0],
+                backend=entry[1],
+                injection=entry[2],
+                says=old[entry].says,
+                before=old[entry].verdict,
+                after=new[entry].verdict,
+                truth_before=old[entry].summary,
+                truth_after=new[entry].summary,
             )
-            for way in decided
-            if old[way].verdict != new[way].verdict
+            for entry in decided
+            if old[entry].verdict != new[entry].verdict
         ),
-        figures=tuple(_figures({way: old[way] for way in both}, {way: new[way] for way in both})),
-        undecided=tuple(dict.fromkeys(way[0] for way in undecided)),
-        missing=tuple(sorted({way[0] for way in old.keys() ^ new.keys()} - {way[0] for way in both}, key=natural_key)),
+        figures=tuple(_figures({entry: old[entry] for entry in both}, {entry: new[entry] for entry in both})),
+        undecided=tuple(dict.fromkeys(entry[0] for entry in undecided)),
+        missing=tuple(
+            sorted({entry[0] for entry in old.keys() ^ new.keys()} - {entry[0] for entry in both}, key=natural_key)
+        ),
     )
 
 
-def _of_release(ledger: Ledger, release: str) -> dict[_Way, LedgerFinding]:
-    return {
-        (finding.claim, finding.backend, finding.injection): finding
-        for finding in ledger.findings
-        if finding.release == release
-    }
+def _of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, LedgerLine]:
+    return {(line.claim, line.backend, line.injection): line for line in lines if line.release == release}
 
 
-def _figures(old: Mapping[_Way, LedgerFinding], new: Mapping[_Way, LedgerFinding]) -> list[FigureChange]:
+def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine]) -> list[FigureChange]:
     """The largest change first; several claims may be judged by one figure, which is told once."""
     found: dict[_Figure, FigureChange] = {}
-    for way, finding in old.items():
-        after = {_key(measure): measure for measure in new[way].measures}
-        for measure in finding.measures:
+    for entry, finding in old.items():
+        after = {_key(measure): measure for measure in new[entry].figures}
+        for measure in finding.figures:
             key = _key(measure)
             if key not in after or not _has_moved(measure, after[key]):
                 continue
-            known = found.get(key)
-            if known is not None:
-                found[key] = dataclasses.replace(known, claims=tuple(dict.fromkeys([*known.claims, way[0]])))
-                continue
-            found[key] = FigureChange(
+            change = found.get(key) or FigureChange(
                 measure=measure.name,
                 arm=measure.arm,
                 cell=key[2],
                 before=_words(measure),
                 after=_words(after[key]),
                 factor=_factor(measure, after[key]),
-                claims=(way[0],),
+                claims=(),
             )
+            found[key] = dataclasses.replace(change, claims=tuple(dict.fromkeys([*change.claims, entry[0]])))
     return sorted(found.values(), key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
 
 
-def _key(measure: LedgerMeasure) -> _Figure:
-    params: Mapping[str, ParameterValue] = measure.params
-    return (measure.name, measure.arm, cell_label(params))
+def _key(measure: Figure) -> _Figure:
+    return (measure.name, measure.arm, cell_label(measure.params))
 
 
-def _words(measure: LedgerMeasure) -> str:
+def _words(measure: Figure) -> str:
     return estimate(measure.p50, measure.low, measure.high, measure.unit)
 
 
-def _has_moved(before: LedgerMeasure, after: LedgerMeasure) -> bool:
+def _has_moved(before: Figure, after: Figure) -> bool:
     ends = (before.p50, before.low, before.high, after.p50, after.low, after.high)
     if any(end is None for end in ends):
         return False
@@ -181,7 +174,7 @@ def _has_moved(before: LedgerMeasure, after: LedgerMeasure) -> bool:
     return apart and abs(new - old) > MOVED_SHARE * max(abs(old), abs(new))
 
 
-def _factor(before: LedgerMeasure, after: LedgerMeasure) -> float | None:
+def _factor(before: Figure, after: Figure) -> float | None:
     if not before.p50 or not after.p50 or before.p50 * after.p50 < 0:
         return None
     return after.p50 / before.p50

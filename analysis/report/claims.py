@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from analysis.report import ways
+from analysis.report import injections
 from analysis.verdicts.document import ClaimText, ReportData, TrialNote
 from analysis.verdicts.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.verdicts.order import arm_key
-from analysis.verdicts.words import in_order, is_mismatch, releases_of
-from harness.model.findings import EvidenceLine, Finding, MeasureSummary, PartResult
+from analysis.verdicts.words import in_order, releases_of
+from harness.model.findings import Finding, MeasureSummary, PartResult
 
-EXCERPT_LENGTH_MAX = 1500
-"""A page stays readable; the whole line is in the file that is named beside it."""
+_Words = TypeVar("_Words")
 
 ROWS_OPEN_MAX = 12
 """A table of numbers with more rows starts folded."""
@@ -71,52 +72,18 @@ class MeasureRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Excerpt:
-    """A line of evidence; ``left_out`` counts characters that were cut off."""
-
-    place: str
-    operation: str
-    text: str
-    left_out: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReleaseView:
-    """What one release has to say on the claim."""
-
-    finding: Finding
-    mismatch: bool
-    evidence: tuple[Excerpt, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Expected:
-    """One expectation and the releases that share it."""
-
-    releases: str
-    verdict: str
-    because: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Note:
-    """How far the finding carries; ``releases`` is empty when the note holds for all of them."""
-
-    text: str
-    releases: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class ClaimView:
     """One claim over all releases of the run."""
 
     id: str
     text: ClaimText
-    releases: tuple[ReleaseView, ...]
-    expected: tuple[Expected, ...]
-    ways: tuple[str, ...]
-    """Where the ways of injection differ, in sentences; empty when there was one only."""
-    notes: tuple[Note, ...]
+    findings: tuple[Finding, ...]
+    expected: Mapping[tuple[str, str], Sequence[str]]
+    """The releases that share an expected verdict and its reason."""
+    injections: tuple[str, ...]
+    """Where the injections differ, in sentences; empty when there was one only."""
+    notes: Mapping[str, Sequence[str]]
+    """How far the findings carry, each note with the releases that it is about."""
     parts: tuple[PartView, ...]
     columns: tuple[str, ...]
     measures: tuple[MeasureRow, ...]
@@ -124,11 +91,13 @@ class ClaimView:
 
 
 def claim_views(data: ReportData, incident: str) -> tuple[ClaimView, ...]:
-    """The claims of an incident in their order, the ways of injection beside each other."""
-    shown = ways.by_way(data)
+    """The claims of an incident in their order, the injections beside each other."""
+    shown = injections.by_injection(data)
     by_claim = _by_claim(shown, incident)
     untold = _by_claim(data, incident)
-    return tuple(_claim(shown, claim, found, ways.differences(untold[claim])) for claim, found in by_claim.items())
+    return tuple(
+        _claim(shown, claim, found, injections.differences(untold[claim])) for claim, found in by_claim.items()
+    )
 
 
 def _by_claim(data: ReportData, incident: str) -> dict[str, list[Finding]]:
@@ -151,76 +120,45 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding], difference
     return ClaimView(
         id=claim,
         text=data.claims.get(claim, absent),
-        releases=tuple(map(_release, findings)),
-        expected=_expected(findings),
-        ways=differences,
+        findings=tuple(findings),
+        expected=_by_words(((str(one.expected), one.expected_from_code), one.release) for one in findings),
+        injections=differences,
         notes=_notes(data, findings),
-        parts=tuple(_part(name, findings) for name in _part_names(findings)),
+        parts=tuple(_part(name, findings) for name in dict.fromkeys(p.name for f in findings for p in f.parts)),
         columns=tuple(columns),
         measures=measures,
         measures_open=len(measures) <= ROWS_OPEN_MAX,
     )
 
 
-def _release(finding: Finding) -> ReleaseView:
-    return ReleaseView(
-        finding=finding,
-        mismatch=is_mismatch(finding),
-        evidence=tuple(map(_excerpt, finding.evidence)),
-    )
-
-
-def _notes(data: ReportData, findings: Sequence[Finding]) -> tuple[Note, ...]:
+def _notes(data: ReportData, findings: Sequence[Finding]) -> Mapping[str, list[str]]:
     """Validity notes and trials that did not count, each once with the releases that it is about."""
-    by_text: dict[str, list[str]] = {}
+    told = []
     for finding in findings:
         trials = [t for t in data.trials if t.incident == finding.incident and t.release == finding.release]
-        for text in dict.fromkeys((*finding.validity, *not_counted(trials))):
-            by_text.setdefault(text, []).append(finding.release)
-    return tuple(
-        Note(text=text, releases="" if len(releases) == len(findings) else ", ".join(releases))
-        for text, releases in by_text.items()
-    )
+        told += [(text, finding.release) for text in dict.fromkeys((*finding.validity, *not_counted(trials)))]
+    return _by_words(told)
+
+
+def _by_words(told: Iterable[tuple[_Words, str]]) -> dict[_Words, list[str]]:
+    releases: dict[_Words, list[str]] = {}
+    for words, release in told:
+        releases.setdefault(words, []).append(release)
+    return releases
 
 
 def not_counted(trials: Sequence[TrialNote]) -> tuple[str, ...]:
     """Why trials did not count, each reason once for an arm, with the number of its trials."""
-    by_reason: dict[tuple[str, str], int] = {}
-    for trial in trials:
-        if not trial.valid:
-            reason = "; ".join(trial.reasons) or "no reason was recorded"
-            by_reason[(trial.arm, reason)] = by_reason.get((trial.arm, reason), 0) + 1
+    by_reason = Counter(
+        (trial.arm, "; ".join(trial.reasons) or "no reason was recorded") for trial in trials if not trial.valid
+    )
     return tuple(
         f"{arm}: {count} {'trial' if count == 1 else 'trials'} did not count: {reason}"
         for (arm, reason), count in sorted(by_reason.items(), key=lambda item: (arm_key(item[0][0]), item[0][1]))
     )
 
 
-def _expected(findings: Sequence[Finding]) -> tuple[Expected, ...]:
-    shared: dict[tuple[str, str], list[str]] = {}
-    for finding in findings:
-        shared.setdefault((str(finding.expected), finding.expected_from_code), []).append(finding.release)
-    return tuple(
-        Expected(releases=", ".join(releases), verdict=verdict, because=because)
-        for (verdict, because), releases in shared.items()
-    )
-
-
-def _excerpt(line: EvidenceLine) -> Excerpt:
-    left_out = max(0, len(line.excerpt) - EXCERPT_LENGTH_MAX)
-    return Excerpt(
-        place=f"{line.file}:{line.line}",
-        operation=line.operation,
-        text=line.excerpt[:EXCERPT_LENGTH_MAX],
-        left_out=left_out,
-    )
-
-
 # --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _part_names(findings: Sequence[Finding]) -> list[str]:
-    return list(dict.fromkeys(part.name for finding in findings for part in finding.parts))
 
 
 def _part(name: str, findings: Sequence[Finding]) -> PartView:
@@ -254,7 +192,7 @@ def _mark(release: str, part: PartResult, axis: _Axis) -> IntervalMark:
     return IntervalMark(
         release=release,
         result=part,
-        words=estimate(part.estimate, part.low, part.high, part.unit),
+        words=part.words or estimate(part.estimate, part.low, part.high, part.unit),
         left=left,
         width=width,
         point=None if point is None else axis.at(point),

@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -16,15 +16,13 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
 from analysis.logs.lines import FileCount
+from analysis.report.cells import Json
 from analysis.verdicts.evidence import TrialValidity, cell_of, unit_of
 from analysis.verdicts.observations import Observation
-from harness.model.cells import Parameters
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 from harness.rundir.layout import RUN_SCHEMA
-
-Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 VALUES_MAX = 1_000
 """A distribution with more values is thinned to this many of its order statistics, evenly spaced."""
@@ -64,33 +62,25 @@ def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) 
     known = {item.trial: item for item in validity}
     return [
         {
-            "trial": item.trial.trial,
-            "incident": item.trial.incident,
-            "arm": item.trial.arm,
-            "params": dict(item.trial.params),
-            "release": item.trial.release,
-            "way": item.trial.way,
-            "deployment": item.trial.deployment,
-            "valid": known[item.trial.trial].valid,
-            "reasons": [
-                *[exclusion.words for exclusion in known[item.trial.trial].exclusions],
-                *known[item.trial.trial].notes,
-            ],
+            **_of(item.trial, "trial", "incident", "arm", "params", "release", "deployment"),
+            "injection": item.trial.chosen_injection,
+            "valid": judged.valid,
+            "reasons": [*(exclusion.words for exclusion in judged.exclusions), *judged.notes],
             "hiccup_ms_max": item.hiccup_ms_max,
         }
         for item in facts
+        for judged in [known[item.trial.trial]]
     ]
+
+
+def _of(item: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in names}
 
 
 def claims_json(scenarios: Sequence[Scenario]) -> Json:
     """What each claim says and how it is read."""
     return {
-        claim.id: {
-            "says": claim.says,
-            "reading": claim.reading,
-            "article": claim.article,
-            "incident": scenario.name,
-        }
+        claim.id: {**_of(claim, "says", "reading", "article"), "incident": scenario.name}
         for scenario in scenarios
         for claim in scenario.claims
     }
@@ -98,18 +88,12 @@ def claims_json(scenarios: Sequence[Scenario]) -> Json:
 
 def incidents_json(scenarios: Sequence[Scenario]) -> Json:
     """Title and summary of each incident."""
-    return {item.name: {"title": item.title, "summary": item.summary} for item in scenarios}
+    return {item.name: _of(item, "title", "summary") for item in scenarios}
 
 
 def logs_json(counts: Sequence[FileCount]) -> Json:
     """The log files with lines that no parser knew."""
-    return {
-        "unmatched": [
-            {"file": item.file, "lines": item.lines, "unmatched": item.unmatched, "sample": list(item.sample)}
-            for item in counts
-            if item.unmatched
-        ]
-    }
+    return {"unmatched": [dataclasses.asdict(item) for item in counts if item.unmatched]}
 
 
 # --- distributions ----------------------------------------------------------------------------------------------------
@@ -121,15 +105,12 @@ def distributions_json(observations: Sequence[Observation], scenarios: Sequence[
     cells: dict[tuple[object, ...], list[Observation]] = defaultdict(list)
     for item in observations:
         if (item.incident, item.measure) in used:
-            cells[item.incident, item.release, item.way, item.arm, item.measure, cell_of(item.params)].append(item)
+            cells[item.incident, item.release, item.injection, item.arm, item.measure, cell_of(item.params)].append(
+                item
+            )
     return [
         {
-            "incident": observed[0].incident,
-            "release": observed[0].release,
-            "way": observed[0].way,
-            "arm": observed[0].arm,
-            "params": dict(observed[0].params),
-            "measure": observed[0].measure,
+            **_of(observed[0], "incident", "release", "injection", "arm", "params", "measure"),
             "unit": unit_of(observed[0].measure),
             "values": [_rounded(item.value) for item in shown],
             "censored": [item.censored for item in shown],
@@ -175,18 +156,16 @@ def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidi
     for item in facts:
         trial = item.trial
         if trial.trial in counting and item.fault_ns is not None:
-            chosen.setdefault((trial.incident, trial.release, trial.way, trial.arm, cell_of(trial.params)), item)
+            chosen.setdefault(
+                (trial.incident, trial.release, trial.chosen_injection, trial.arm, cell_of(trial.params)), item
+            )
     return list(chosen.values())[:SERIES_MAX]
 
 
 def _binned(records: Records, trials: DataFrame) -> DataFrame:
     """One row for each trial and bin. Sends lie in the bin in which they were due, consumptions where they began."""
-    window = trials.select(
-        "trial",
-        "fault_ns",
-        F.when(F.col("grouped"), F.lit(_BIN_MS_CONSUMPTION)).otherwise(F.lit(_BIN_MS_SENDS)).alias("bin_ms"),
-        "grouped",
-    )
+    bin_ms = F.when(F.col("grouped"), _BIN_MS_CONSUMPTION).otherwise(_BIN_MS_SENDS).alias("bin_ms")
+    window = trials.select("trial", "fault_ns", "grouped", bin_ms)
 
     def bin_of(column: str) -> Column:
         return F.floor((F.col(column) - F.col("fault_ns")) / (F.col("bin_ms") * 1_000_000)).alias("bin")
@@ -203,8 +182,8 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
         .groupBy("trial", bin_of("intended_ns"))
         .agg(
             F.count("*").alias("sent"),
-            F.count(F.when(outcome == "ok", 1)).alias("ok"),
-            F.count(F.when(outcome == "failed", 1)).alias("failed"),
+            F.count_if(outcome == "ok").alias("ok"),
+            F.count_if(outcome == "failed").alias("failed"),
             F.percentile_approx(latency_ms, 0.5, 200).alias("send_p50_ms"),
             F.max(latency_ms).alias("send_max_ms"),
         )
@@ -222,12 +201,8 @@ def _binned(records: Records, trials: DataFrame) -> DataFrame:
         )
     )
     return sends.join(consumed, ["trial", "bin"], "full").select(
-        "trial",
+        *("trial", "sent", "ok", "failed", "consumed"),
         F.col("bin").cast("int").alias("bin"),
-        "sent",
-        "ok",
-        "failed",
-        "consumed",
         F.coalesce("delay_p50_ms", "send_p50_ms").alias("delay_p50_ms"),
         F.coalesce("delay_max_ms", "send_max_ms").alias("delay_max_ms"),
     )
@@ -244,27 +219,14 @@ def _series(facts: TrialFacts, bins: Mapping[int, Mapping[str, float]]) -> Json:
         return [_rounded(value) if (value := bins.get(at, {}).get(name)) is not None else None for at in span]
 
     return {
-        "incident": facts.trial.incident,
-        "release": facts.trial.release,
-        "way": facts.trial.way,
-        "arm": facts.trial.arm,
-        "params": _params(facts.trial.params),
-        "trial": facts.trial.trial,
-        "client": facts.trial.client,
+        **_of(facts.trial, "incident", "release", "arm", "params", "trial", "client"),
+        "injection": facts.trial.chosen_injection,
         "bin_ms": bin_ms,
         "fault_s": _fault_s(facts),
         "t_s": [round(at * bin_ms / 1000, 3) for at in span],
-        "sent": counted("sent"),
-        "ok": counted("ok"),
-        "failed": counted("failed"),
-        "consumed": counted("consumed"),
-        "delay_p50_ms": measured("delay_p50_ms"),
-        "delay_max_ms": measured("delay_max_ms"),
+        **{name: counted(name) for name in ("sent", "ok", "failed", "consumed")},
+        **{name: measured(name) for name in ("delay_p50_ms", "delay_max_ms")},
     }
-
-
-def _params(params: Parameters) -> Json:
-    return dict(params)
 
 
 def _fault_s(facts: TrialFacts) -> Json:

@@ -65,7 +65,7 @@ def rejections(data: ReportData, incident: str, labels: CellLabels) -> tuple[Hea
                 _heat_group(
                     keyword, {k[2:]: v for k, v in counts.items() if k[:2] == (release, keyword)}, columns, largest
                 )
-                for keyword in sorted({key[1] for key in counts if key[0] == release}, key=_keyword_key)
+                for keyword in sorted({key[1] for key in counts if key[0] == release}, key=BUSY_KEYWORDS.index)
             ),
         )
         for release in sorted({key[0] for key in counts}, key=natural_key)
@@ -101,10 +101,6 @@ def _heat_group(
     )
     seen = any(summary.max for summary in counts.values())
     return HeatGroup(keyword=keyword, trials=sum(summary.n for summary in counts.values()), rows=rows if seen else ())
-
-
-def _keyword_key(keyword: str) -> int:
-    return BUSY_KEYWORDS.index(keyword)
 
 
 def _heat(summary: Quantiles | None, largest: float) -> HeatCell | None:

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,11 +23,11 @@ from markupsafe import Markup
 from analysis.report import claims
 from analysis.report.cells import CellLabels
 from analysis.report.heat_table import HeatTable, rejections
+from analysis.report.injections import by_injection, told_apart
 from analysis.report.stack import Stack, stack
 from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
-from analysis.report.ways import by_way, told_apart
-from analysis.verdicts.document import IncidentText, ReportData, TrialNote
+from analysis.verdicts.document import IncidentText, ReportData, Table, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
 from analysis.verdicts.words import (
@@ -40,7 +41,9 @@ from analysis.verdicts.words import (
     tally_words,
 )
 from harness.model.findings import Finding
-from harness.rundir.manifest import Manifest
+
+EXCERPT_LENGTH_MAX = 1500
+"""A page stays readable; the whole line is in the file that is named beside it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,55 +83,41 @@ class IncidentView:
     stack: Stack | None
     strips: Strips | None
     rejections: tuple[HeatTable, ...]
+    tables: tuple[Table, ...]
     trials: tuple[TrialRow, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixRow:
-    """One claim of the summary; a cell is None where the release was not run. ``way`` is empty where there is one only."""
-
-    claim: str
-    way: str
-    says: str
-    cells: tuple[Finding | None, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """All values of the page."""
-
-    manifest: Manifest
-    tally: Tally
-    facts: tuple[Fact, ...]
-    warnings: tuple[str, ...]
-    carries: tuple[str, ...]
-    releases: tuple[str, ...]
-    matrix: dict[str, tuple[MatrixRow, ...]]
-    incidents: tuple[IncidentView, ...]
-    logs: tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 def render(data: ReportData) -> str:
     """The whole page as text. The same data give the same bytes."""
-    page = _page(data)
+    manifest = data.manifest
+    names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
+    releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
+    carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
+    incidents = [_incident(data, name) for name in names]
+    plots = any(incident.timeline or incident.stack or incident.strips for incident in incidents)
+    plotly, sha256 = _plotly()
     script = _asset("plots.js")
-    plotly = _plotly()
-    wanted = any(incident.timeline or incident.stack or incident.strips for incident in page.incidents)
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
-            page=page,
+            manifest=manifest,
+            tally=tally(data.findings),
+            facts=_facts(data),
+            warnings=_warnings(data),
+            carries=(*carries, *(note for note in manifest.notes if note not in carries)),
+            releases=releases,
+            matrix={name: _matrix(data, name) for name in names},
+            claims=data.claims,
+            incidents=incidents,
+            logs=[
+                (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
+                for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
+            ],
             style=Markup(_asset("style.css")),  # our own file, not data
             script=Markup(script),
-            plotly=plotly.packed if wanted else "",
-            policy=_policy(script, plotly.sha256),
-            figure_json=_figure_json,
-            symbols=SYMBOLS,
-            verdict_meanings=VERDICT_MEANINGS,
-            reason_meanings=REASON_MEANINGS,
-            tally_words=tally_words,
-            is_mismatch=is_mismatch,
+            plotly=plotly if plots else "",
+            policy=_policy(script, sha256),
         )
     )
 
@@ -136,22 +125,12 @@ def render(data: ReportData) -> str:
 # --- assets -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class PackedScript:
-    """A script as base64 of gzip, and the hash of its text for the content security policy."""
-
-    packed: str
-    sha256: str
-
-
 @cache
-def _plotly() -> PackedScript:
+def _plotly() -> tuple[str, str]:
+    """The script as base64 of gzip, and the hash of its text for the content security policy."""
     # The package has the full bundle of 4.8 MB only; compressed it adds 2 MB to the page, and browsers unpack gzip.
     source = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return PackedScript(
-        packed=base64.b64encode(gzip.compress(source, 9, mtime=0)).decode("ascii"),
-        sha256=_sha256(source),
-    )
+    return base64.b64encode(gzip.compress(source, 9, mtime=0)).decode("ascii"), _sha256(source)
 
 
 @cache
@@ -174,7 +153,7 @@ def _policy(script: str, plotly_sha256: str) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("analysis.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -182,6 +161,17 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
+    environment.globals.update(
+        excerpt_length_max=EXCERPT_LENGTH_MAX,
+        figure_json=_figure_json,
+        symbols=SYMBOLS,
+        verdict_meanings=VERDICT_MEANINGS,
+        reason_meanings=REASON_MEANINGS,
+        tally_words=tally_words,
+        is_mismatch=is_mismatch,
+        shortened=shortened,
+    )
+    return environment
 
 
 def _finalize(value: object) -> object:
@@ -198,27 +188,6 @@ def _figure_json(figure: Timeline | Strips | Stack) -> Markup:
 # --- the page's values ------------------------------------------------------------------------------------------------
 
 
-def _page(data: ReportData) -> Page:
-    manifest = data.manifest
-    names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
-    releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
-    carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
-    return Page(
-        manifest=manifest,
-        tally=tally(data.findings),
-        facts=_facts(data),
-        warnings=_warnings(data),
-        carries=(*carries, *(note for note in manifest.notes if note not in carries)),
-        releases=tuple(releases),
-        matrix={name: _matrix(data, name, releases) for name in names},
-        incidents=tuple(_incident(data, name) for name in names),
-        logs=tuple(
-            (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
-            for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
-        ),
-    )
-
-
 def _warnings(data: ReportData) -> tuple[str, ...]:
     manifest = data.manifest
     warnings = []
@@ -228,10 +197,9 @@ def _warnings(data: ReportData) -> tuple[str, ...]:
         warnings.append(
             f"This run is {manifest.status}, not complete. What follows rests on the trials that were made."
         )
-    if manifest.effort == "quick":
+    if manifest.budget == "quick":
         warnings.append(
-            "Quick effort: fewer trials and cells than a full run. Good for a first look; "
-            "the ledger takes full runs only."
+            "Quick run: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
         )
     if manifest.dirty:
         warnings.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
@@ -248,7 +216,7 @@ def _facts(data: ReportData) -> tuple[Fact, ...]:
     facts = [
         Fact(name="Releases", value=", ".join(manifest.releases)),
         Fact(name="Clients", value=", ".join(clients)),
-        Fact(name="Effort", value=manifest.effort, note=_effort(by_way(data).trials)),
+        Fact(name="Budget", value=manifest.budget, note=_budget(by_injection(data).trials)),
         Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.system),
         Fact(name="Java of the brokers", value=host.java, note=host.java_source),
         Fact(name="Backend", value=manifest.backend),
@@ -263,41 +231,34 @@ def _gibibytes(size: int | None) -> str:
     return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
 
 
-def _effort(trials: tuple[TrialNote, ...]) -> str:
-    """The numbers behind the effort's name: trials, how many counted, and how many a cell has."""
+def _budget(trials: tuple[TrialNote, ...]) -> str:
+    """The numbers behind the budget's name: trials, how many counted, and how many a cell has."""
     if not trials:
         return ""
-    cells: dict[tuple[str, ...], int] = {}
-    for trial in trials:
-        key = (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
-        cells[key] = cells.get(key, 0) + 1
+    cells = Counter(
+        (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
+        for trial in trials
+    )
     valid = sum(trial.valid for trial in trials)
     fewest, most = min(cells.values()), max(cells.values())
     each = str(fewest) if fewest == most else f"{fewest} to {most}"
     return f"{number(len(trials))} trials, {number(valid)} counted; {each} in each of {number(len(cells))} cells"
 
 
-def _matrix(data: ReportData, incident: str, releases: list[str]) -> tuple[MatrixRow, ...]:
+def _matrix(data: ReportData, incident: str) -> dict[tuple[str, str], dict[str, Finding]]:
+    """The findings by release, by claim and way; the way is empty where there is one only."""
     apart = told_apart(data.findings)
     rows: dict[tuple[str, str], dict[str, Finding]] = {}
     for finding in in_order(data.findings):
         if finding.incident == incident:
-            way = finding.injection if incident in apart else ""
-            rows.setdefault((finding.claim, way), {})[finding.release] = finding
-    return tuple(
-        MatrixRow(
-            claim=claim,
-            way=way,
-            says=shortened(data.claims[claim].says, 150) if claim in data.claims else "",
-            cells=tuple(by_release.get(release) for release in releases),
-        )
-        for (claim, way), by_release in rows.items()
-    )
+            injection = finding.injection if incident in apart else ""
+            rows.setdefault((finding.claim, injection), {})[finding.release] = finding
+    return rows
 
 
 def _incident(data: ReportData, name: str) -> IncidentView:
     views = claims.claim_views(data, name)
-    shown = by_way(data)
+    shown = by_injection(data)
     labels = CellLabels.of(data, name)
     articles = sorted(
         {name for view in views for name in re.split(r"[,\s]+", view.text.article) if name}, key=natural_key
@@ -313,6 +274,7 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         stack=stack(shown, name, labels),
         strips=strips(shown, name, labels),
         rejections=rejections(shown, name, labels),
+        tables=tuple(data.tables.get(name, ())),
         trials=_trials(shown, name),
     )
 

@@ -1,4 +1,4 @@
-"""junit.xml: a test suite for each incident and release, a test case for each claim and way of injection.
+"""junit.xml: a test suite for each incident and release, a test case for each claim and injection.
 
 Decided as expected passes, a mismatch is a failure, an undecided claim an error. A run without findings is one error,
 so that a pipeline which reads nothing but this file cannot take it for a pass.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
-from analysis.report.ways import claim_name, told_apart
+from analysis.report.injections import claim_name, told_apart
 from analysis.verdicts.document import ClaimText, ReportData
 from analysis.verdicts.numbers import cell_label, printable
 from analysis.verdicts.order import natural_key
@@ -48,12 +48,8 @@ def _suite(data: ReportData, incident: str, release: str, findings: Sequence[Fin
     _properties(
         suite,
         {
-            "run": manifest.run,
-            "commit": manifest.commit,
+            **{name: getattr(manifest, name) for name in ("run", "commit", "dirty", "seed", "budget", "backend")},
             "dirty": str(manifest.dirty).lower(),
-            "seed": str(manifest.seed),
-            "effort": manifest.effort,
-            "backend": manifest.backend,
             "release": release,
             "incident": incident,
         },
@@ -68,14 +64,12 @@ def _case(finding: Finding, name: str, text: ClaimText | None) -> ElementTree.El
     case = ElementTree.Element("testcase", classname=_xml(f"{finding.incident}.{finding.release}"), name=_xml(name))
     _properties(case, _numbers(finding))
     if finding.verdict is VerdictKind.UNDECIDED:
-        outcome = ElementTree.SubElement(
-            case, "error", type="undecided", message=_xml(f"undecided: {finding.reason or 'no reason was recorded'}")
-        )
+        message = f"undecided: {finding.reason or 'no reason was recorded'}"
+        outcome = ElementTree.SubElement(case, "error", type="undecided", message=_xml(message))
         outcome.text = _xml(_story(finding, text))
     elif is_mismatch(finding):
-        outcome = ElementTree.SubElement(
-            case, "failure", type="mismatch", message=_xml(f"expected {finding.expected}, measured {finding.verdict}")
-        )
+        message = f"expected {finding.expected}, measured {finding.verdict}"
+        outcome = ElementTree.SubElement(case, "failure", type="mismatch", message=_xml(message))
         outcome.text = _xml(_story(finding, text))
     out = ElementTree.SubElement(case, "system-out")
     out.text = _xml("\n".join(f"{line.file}:{line.line}: {line.excerpt}" for line in finding.evidence) or "no evidence")
@@ -100,19 +94,11 @@ def _story(finding: Finding, text: ClaimText | None) -> str:
 
 
 def _numbers(finding: Finding) -> dict[str, str]:
-    properties = {
-        "verdict": str(finding.verdict),
-        "reason": finding.reason,
-        "expected": str(finding.expected),
-        "summary": finding.summary,
-        "trials": str(finding.trials),
-        "client": finding.client,
-        "injection": finding.injection,
-        "rule_hash": finding.rule_hash,
-    }
+    names = ("verdict", "reason", "expected", "summary", "trials", "client", "injection", "rule_hash")
+    properties = {name: str(getattr(finding, name)) for name in names}
     for part in finding.parts:
-        for name, value in (("estimate", part.estimate), ("low", part.low), ("high", part.high), ("bound", part.bound)):
-            properties[f"part.{part.name}.{name}"] = _plain(value)
+        for name in ("estimate", "low", "high", "bound"):
+            properties[f"part.{part.name}.{name}"] = _plain(getattr(part, name))
         properties[f"part.{part.name}.unit"] = part.unit
         properties[f"part.{part.name}.verdict"] = str(part.verdict)
     for measure in finding.measures:
@@ -131,10 +117,10 @@ def _empty_suite() -> ElementTree.Element:
     return suite
 
 
-def _properties(parent: ElementTree.Element, values: Mapping[str, str]) -> None:
+def _properties(parent: ElementTree.Element, values: Mapping[str, object]) -> None:
     properties = ElementTree.SubElement(parent, "properties")
     for name, value in values.items():
-        ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(value))
+        ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(str(value)))
 
 
 def _plain(value: float | None) -> str:

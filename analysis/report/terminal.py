@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from analysis.report.ways import claim_name, told_apart
+from analysis.report.injections import claim_name, told_apart
 from analysis.verdicts.numbers import printable
 from analysis.verdicts.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
 from harness.model.findings import Finding
@@ -40,19 +40,10 @@ def summary_lines(findings: Sequence[Finding]) -> list[str]:
     """One line a finding, ``confirmed  ORDER-01  4.6.0  summary``, and the count at the end."""
     ordered = in_order(findings)
     apart = told_apart(ordered)
-    claims = [claim_name(finding, apart) for finding in ordered]
-    words = [printable(verdict_words(finding)) for finding in ordered]
-    claim_width = max(map(len, claims), default=0)
-    release_width = max((len(finding.release) for finding in ordered), default=0)
-    word_width = max(map(len, words), default=0)
-    lines = [
-        " ".join(
-            printable(
-                f"{claim:<{claim_width}}  {finding.release:<{release_width}}  {said:<{word_width}}  {finding.summary}"
-            ).split("\n")
-        ).rstrip()
-        for finding, claim, said in zip(ordered, claims, words, strict=True)
-    ]
+    rows = [(claim_name(one, apart), one.release, printable(verdict_words(one)), one.summary) for one in ordered]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:3]]
+    padded = ([text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)] for row in rows)
+    lines = [printable("  ".join(row)).replace("\n", " ").rstrip() for row in padded]
     return [*lines, tally_words(tally(findings))]
 
 

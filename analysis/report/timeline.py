@@ -122,6 +122,7 @@ def _panel(series: Series) -> Json:
         "role": str(arm_role(series.arm) or ""),
         "trial": series.trial,
         "fault": list(series.fault_s) if series.fault_s is not None else None,
+        "faults": [list(window) for window in series.faults_s],
         "bin_ms": series.bin_ms,
         "t": [plotted(value) for value in series.t_s],
         "p50": [plotted(value) for value in series.delay_p50_ms],
@@ -161,10 +162,7 @@ def _phase(series: Series, phase: str, chosen: Sequence[int], width: float) -> P
     return PhaseRow(
         arm=series.arm,
         phase=phase,
-        sent=rate(series.sent),
-        ok=rate(series.ok),
-        failed=rate(series.failed),
-        consumed=rate(series.consumed),
+        **{name: rate(getattr(series, name)) for name in ("sent", "ok", "failed", "consumed")},
         delay_p50=quantity(median(middles) if middles else None, "ms"),
         delay_max=quantity(max(worst) if worst else None, "ms"),
     )

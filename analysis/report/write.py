@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger import markdown
-from analysis.ledger.ledger import ledger_json, ledger_of
+from analysis.ledger.lines import document_text, lines_of
 from analysis.report import html
 from analysis.report.junit import junit_xml
 from analysis.verdicts.document import load_report_data
@@ -40,12 +40,20 @@ def write_reports(run_dir: Path) -> ReportPaths:
         ledger_md=run_dir / "ledger.md",
         junit=run_dir / "junit.xml",
     )
-    ledger = ledger_of(data)
+    lines = lines_of(data)
     replace_file(paths.page, html.render(data))
-    replace_file(paths.ledger_json, ledger_json(ledger))
-    replace_file(paths.ledger_md, markdown.ledger_document(ledger))
+    replace_file(paths.ledger_json, document_text(lines))
+    replace_file(paths.ledger_md, markdown.ledger_document(lines))
     replace_file(paths.junit, junit_xml(data))
     return paths
+
+
+def write_page(run_dir: Path) -> Path:
+    """Write report.html and junit.xml alone, for a run that no ledger takes; returns the page's path. Raises as above."""
+    data = load_report_data(run_dir)
+    replace_file(run_dir / "report.html", html.render(data))
+    replace_file(run_dir / "junit.xml", junit_xml(data))
+    return run_dir / "report.html"
 
 
 def exit_code(findings: Sequence[Finding], strict: bool) -> int:

@@ -41,7 +41,7 @@ def score_document(score: Mapping[str, object]) -> str:
         f"{score['within']} of {score['cells']} cells are within the larger of 5 %, one period of the cleaner times the rate, and "
         "the 95 % Poisson interval, for every keyword.",
         "",
-        "| release | way | arm | stall | rate | wait | busy | keyword | trials | predicted | measured | allowed | |",
+        "| release | injection | arm | stall | rate | wait | busy | keyword | trials | predicted | measured | allowed | |",
         "| --- | --- | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | ---: | --- |",
     ]
     rows = score["rows"]

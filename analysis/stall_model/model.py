@@ -16,11 +16,13 @@ and given back, the way of a request through the network, and everything that st
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from analysis.evidence.trials import setting
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation
 from analysis.verdicts.stats import garwood
@@ -144,6 +146,17 @@ def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequ
     return Score(rows=tuple(rows), left_out=tuple(_left_out(validity, trials)))
 
 
+def scored_stall(
+    run: RunDirectory, trial: TrialRecord, *, stall_ms: float, rate_hz: float, counts: Mapping[str, float]
+) -> tuple[ScoredCount, ...]:
+    """Predicted against measured of one stall of a load, which met ``rate_hz`` sends a second."""
+    stall = dataclasses.replace(
+        trial, params={**trial.params, "stall_ms": round(stall_ms, 1), "rate_hz": round(rate_hz, 1)}
+    )
+    measured = {(trial.trial, keyword): count for keyword, count in counts.items()}
+    return tuple(_rows(run, [stall], {trial.trial: stall_ms}, measured))
+
+
 def _rows(
     run: RunDirectory,
     trials: Sequence[TrialRecord],
@@ -156,8 +169,8 @@ def _rows(
         Stall(
             stall_ms=stalls_ms[trial.trial],
             rate_hz=rate_hz,
-            wait_ms=_setting(run, trial, SEND_WAIT, SEND_WAIT_MS),
-            busy_ms=_setting(run, trial, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS),
+            wait_ms=setting(run, trial, SEND_WAIT, SEND_WAIT_MS),
+            busy_ms=setting(run, trial, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS),
             threads=_threads(run, trial),
         )
         for trial in trials
@@ -183,17 +196,10 @@ def _rows(
         )
 
 
-def _setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:
-    """The value that the broker was told last, else the one that it was started with, else its default."""
-    deployment = run.deployment(trial.deployment)
-    told = trial.live_conf.get(name) or (deployment.started_conf.get(name) if deployment else None)
-    return float(told) if told else default
-
-
 def _threads(run: RunDirectory, trial: TrialRecord) -> int:
     """``sendMessageThreadPoolNums``: 1 in 4.6.0, at most 4 and not more than there are cores in the later ones."""
     default = 1 if trial.release == "4.6.0" else min(4, run.manifest.host.cores or 1)
-    return int(_setting(run, trial, "sendMessageThreadPoolNums", default))
+    return int(setting(run, trial, "sendMessageThreadPoolNums", default))
 
 
 def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, TrialRecord]) -> Iterable[str]:

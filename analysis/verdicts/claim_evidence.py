@@ -1,4 +1,4 @@
-"""What was observed of one claim, in one release and way of injection."""
+"""What was observed of one claim, in one release and injection."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from analysis.verdicts import stats
 from analysis.verdicts.evidence import Evidence
-from analysis.verdicts.observations import Observation, matches
-from harness.model.cells import ParameterValue
+from analysis.verdicts.observations import Observation
+from analysis.verdicts.tries import Tries
+from harness.model import rules
+from harness.model.cells import ParameterValue, matches
 from harness.model.claims import Claim, Quantity
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import TrialRecord
@@ -18,11 +20,23 @@ from harness.rundir.manifest import TrialRecord
 class ClaimEvidence:
     """The trials and the values that a claim is judged by."""
 
-    claim: Claim
+    claim: Claim | rules.Claim
     scenario: Scenario
     release: str
-    way: str
+    injection: str
     evidence: Evidence
+
+    def counts(self, trial: TrialRecord) -> bool:
+        """Whether the trial counts for the claim: one by kinds leaves out only what ``Discard`` lists, and what was repeated."""
+        known = self.evidence.validity.get(trial.trial)
+        if not isinstance(self.claim, rules.Claim) or known is None:
+            return self.evidence.counts(trial)
+        return known.discarded is None and not trial.superseded_by
+
+    def tries(self) -> list[Tries]:
+        """Those of the incident's trials in the release and injection."""
+        names = {trial.trial for trial in self._trials_of_release()}
+        return [row for row in self.evidence.tries if row.trial in names]
 
     def trials(self) -> list[TrialRecord]:
         """The trials of all arms that the claim speaks of."""
@@ -33,10 +47,11 @@ class ClaimEvidence:
         return [
             trial
             for trial in self.evidence.run.trials
-            if (trial.incident, trial.release, trial.way) == (self.scenario.name, self.release, self.way)
+            if (trial.incident, trial.release, trial.chosen_injection)
+            == (self.scenario.name, self.release, self.injection)
         ]
 
-    def trials_of(self, quantity: Quantity) -> list[TrialRecord]:
+    def trials_of(self, quantity: Quantity | rules.Selection) -> list[TrialRecord]:
         """The trials of the quantity's arm whose cell it is about."""
         return [
             trial
@@ -46,9 +61,13 @@ class ClaimEvidence:
 
     def values(self, measure: str, arm: str) -> Sequence[Observation]:
         """All values of a measure in an arm."""
-        return self.evidence.observations.get((self.scenario.name, self.release, self.way, arm, measure), ())
+        place = (self.scenario.name, self.release, self.injection, arm, measure)
+        if not isinstance(self.claim, rules.Claim):
+            return self.evidence.observations.get(place, ())
+        counting = {trial.trial for trial in self._trials_of_release() if self.counts(trial)}
+        return [item for item in self.evidence.every.get(place, ()) if item.trial in counting]
 
-    def observed(self, quantity: Quantity) -> list[Observation]:
+    def observed(self, quantity: Quantity | rules.Selection) -> list[Observation]:
         """The values that a quantity is made of."""
         return [item for item in self.values(quantity.measure, quantity.arm) if matches(item.params, quantity.where)]
 
@@ -64,6 +83,8 @@ def sample_of(observed: Sequence[Observation], *, x: Sequence[float] | None = No
     )
 
 
-def where_known(quantity: Quantity, params: Mapping[str, object]) -> dict[str, tuple[ParameterValue, ...]]:
+def where_known(
+    quantity: Quantity | rules.Selection, params: Mapping[str, object]
+) -> dict[str, tuple[ParameterValue, ...]]:
     """What the quantity asks of those parameters that there are."""
     return {name: allowed for name, allowed in quantity.where.items() if name in params}

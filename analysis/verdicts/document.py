@@ -50,7 +50,7 @@ class TrialNote:
     valid: bool
     reasons: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
-    way: str = ""
+    injection: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,9 @@ class Series:
     delay_max_ms: tuple[float | None, ...]
     client: str = ""
     fault_s: tuple[float | None, float | None] | None = None
-    way: str = ""
+    injection: str = ""
+    faults_s: tuple[tuple[float, float], ...] = ()
+    """The windows of a load's faults, of which there may be several."""
 
     def __post_init__(self) -> None:
         for name in ("sent", "ok", "failed", "consumed", "delay_p50_ms", "delay_max_ms"):
@@ -100,7 +102,7 @@ class Distribution:
     unit: str
     values: tuple[float, ...]
     censored: tuple[bool, ...] = ()
-    way: str = ""
+    injection: str = ""
 
     def __post_init__(self) -> None:
         if self.censored and len(self.censored) != len(self.values):
@@ -111,6 +113,17 @@ class Distribution:
     def flags(self) -> tuple[bool, ...]:
         """One flag a value; a writer may leave the list out when nothing is censored."""
         return self.censored or (False,) * len(self.values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of an incident, as text; ``links`` are files of the run beside it, by what they are."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +155,8 @@ class ReportData:
     trials: tuple[TrialNote, ...] = ()
     series: tuple[Series, ...] = ()
     distributions: tuple[Distribution, ...] = ()
+    tables: Mapping[str, tuple[Table, ...]] = field(default_factory=dict)
+    """By incident."""
     logs: LogNotes = field(default_factory=LogNotes)
 
 

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from analysis.verdicts.observations import Observation, canonical
-from harness.model.cells import Parameters
+from analysis.verdicts.observations import Observation
+from analysis.verdicts.tries import Tries
+from harness.model.cells import Parameters, canonical
 from harness.model.findings import Finding
 from harness.model.measures import MEASURES
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import Discard, Reason, VerdictKind
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -28,12 +29,16 @@ class Exclusion:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialValidity:
-    """A trial counts when nothing excludes it. ``notes`` say what could not be judged in a trial that counts."""
+    """A trial counts when nothing excludes it. ``notes`` say what could not be judged in a trial that counts.
+
+    ``discarded`` is why it does not count for claims by kinds, which ask for the host's noise part by part.
+    """
 
     trial: str
     exclusions: tuple[Exclusion, ...] = ()
     notes: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
+    discarded: Discard | None = None
 
     @property
     def valid(self) -> bool:
@@ -45,13 +50,16 @@ class TrialValidity:
 class Evidence:
     """What verdicts rest on: the run, which of its trials count, what was observed, and which measures failed.
 
-    ``failed`` maps a measure to the error of the checker that should have given it.
+    ``failed`` maps a measure to the error of the checker that should have given it. ``tries`` and ``every``
+    are the tries and observations of all trials, for claims by kinds.
     """
 
     run: RunDirectory
     validity: Mapping[str, TrialValidity]
     observations: Mapping[tuple[str, str, str, str, str], Sequence[Observation]]
     failed: Mapping[str, str] = field(default_factory=dict)
+    tries: Sequence[Tries] = ()
+    every: Mapping[tuple[str, str, str, str, str], Sequence[Observation]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -61,16 +69,17 @@ class Evidence:
         validity: Iterable[TrialValidity],
         observations: Iterable[Observation],
         failed: Mapping[str, str] | None = None,
+        tries: Sequence[Tries] = (),
+        every: Iterable[Observation] = (),
     ) -> Evidence:
-        """Index the observations by incident, release, way of injection, arm and measure."""
-        index: dict[tuple[str, str, str, str, str], list[Observation]] = defaultdict(list)
-        for item in observations:
-            index[item.incident, item.release, item.way, item.arm, item.measure].append(item)
+        """Index the observations by incident, release, injection, arm and measure."""
         return cls(
             run=run,
             validity={item.trial: item for item in validity},
-            observations=dict(index),
+            observations=_indexed(observations),
             failed=dict(failed or {}),
+            tries=tries,
+            every=_indexed(every),
         )
 
     def counts(self, trial: TrialRecord) -> bool:
@@ -78,10 +87,21 @@ class Evidence:
         known = self.validity.get(trial.trial)
         return known is not None and known.valid
 
-    def ways(self, incident: str, release: str) -> tuple[str, ...]:
-        """The ways of injection of an incident's trials, in their order; one empty way where there are none."""
-        made = [trial.way for trial in self.run.trials if (trial.incident, trial.release) == (incident, release)]
+    def injections(self, incident: str, release: str) -> tuple[str, ...]:
+        """The injections of an incident's trials, in their order; one empty one where there are none."""
+        made = [
+            trial.chosen_injection
+            for trial in self.run.trials
+            if (trial.incident, trial.release) == (incident, release)
+        ]
         return tuple(dict.fromkeys(made)) or ("",)
+
+
+def _indexed(observations: Iterable[Observation]) -> dict[tuple[str, str, str, str, str], list[Observation]]:
+    index: dict[tuple[str, str, str, str, str], list[Observation]] = defaultdict(list)
+    for item in observations:
+        index[item.incident, item.release, item.injection, item.arm, item.measure].append(item)
+    return dict(index)
 
 
 def without_evidence(found: Finding) -> Finding:

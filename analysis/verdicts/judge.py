@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from analysis.verdicts import claims as by_kinds
 from analysis.verdicts.claim_evidence import ClaimEvidence
 from analysis.verdicts.evidence import Evidence
 from analysis.verdicts.numbers import estimate as estimate_words
 from analysis.verdicts.numbers import number
 from analysis.verdicts.part import judge_part
 from analysis.verdicts.support import reservations, sources, summaries
+from harness.model import rules
 from harness.model.claims import Claim
 from harness.model.findings import EvidenceLine, Finding, PartResult
 from harness.model.scenario import Scenario
@@ -34,38 +36,45 @@ _REASONS_WORST_FIRST = (
 
 
 def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]:
-    """One finding for each claim of the run's incidents in each release and way of injection, without excerpts."""
+    """One finding for each claim of the run's incidents in each release and injection, without excerpts."""
     wanted = set(evidence.run.manifest.incidents)
     return [
-        finding(claim, scenario, release, evidence, way)
+        finding(claim, scenario, release, evidence, injection)
         for scenario in scenarios
         if scenario.name in wanted
         for release in evidence.run.manifest.releases
-        for way in evidence.ways(scenario.name, release)
+        for injection in evidence.injections(scenario.name, release)
         for claim in scenario.claims
     ]
 
 
-def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, way: str = "") -> Finding:
-    """Judge one claim in one release, by the trials of one way of injection."""
-    on = ClaimEvidence(claim=claim, scenario=scenario, release=release, way=way, evidence=evidence)
-    parts = tuple(judge_part(on, part) for part in claim.parts)
-    decisive = _decisive(parts)
-    verdict = decisive.verdict if decisive else VerdictKind.UNDECIDED
-    reason = decisive.reason if decisive else str(Reason.NOT_MEASURABLE)
-    cited = sources(on, decisive.name if decisive else "")
+def finding(
+    claim: Claim | rules.Claim, scenario: Scenario, release: str, evidence: Evidence, injection: str = ""
+) -> Finding:
+    """Judge one claim in one release, by the trials of one injection."""
+    on = ClaimEvidence(claim=claim, scenario=scenario, release=release, injection=injection, evidence=evidence)
+    if isinstance(claim, rules.Claim):
+        parts, verdict, reason, deciding, said = by_kinds.judge(claim, on.tries(), evidence.failed)
+    else:
+        parts = tuple(judge_part(on, part) for part in claim.parts)
+        decisive = _decisive(parts)
+        verdict = decisive.verdict if decisive else VerdictKind.UNDECIDED
+        reason = decisive.reason if decisive else str(Reason.NOT_MEASURABLE)
+        deciding = decisive.name if decisive else ""
+        said = summary(claim, parts, verdict, reason)
+    cited = sources(on, deciding)
     if verdict is not VerdictKind.UNDECIDED and not cited:
         verdict, reason = VerdictKind.UNDECIDED, str(Reason.MISSING_EVIDENCE)
     expected = claim.expected.get(release)
     trials = on.trials()
-    counting = [trial for trial in trials if evidence.counts(trial)]
+    counting = [trial for trial in trials if on.counts(trial)]
     return Finding(
         claim=claim.id,
         incident=scenario.name,
         release=release,
         backend=_listed([trial.backend for trial in trials]) or evidence.run.manifest.backend,
         client=_listed([trial.client for trial in trials]),
-        injection=way or _listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
+        injection=injection or _listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
         rule_commit=evidence.run.manifest.commit,
         rule_hash=claim.rule_hash(),
         validity=reservations(on, trials, counting),
@@ -73,7 +82,7 @@ def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, 
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         verdict=verdict,
         reason=reason,
-        summary=summary(claim, parts, verdict, reason),
+        summary=said,
         trials=len(counting),
         parts=parts,
         measures=summaries(on),

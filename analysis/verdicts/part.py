@@ -14,7 +14,8 @@ import numpy as np
 
 from analysis.verdicts import stats
 from analysis.verdicts.claim_evidence import ClaimEvidence, sample_of, where_known
-from analysis.verdicts.observations import Observation, matches
+from analysis.verdicts.observations import Observation
+from harness.model.cells import matches
 from harness.model.claims import Part, Quantity, Statistic
 from harness.model.findings import PartResult
 from harness.model.verdicts import Reason, VerdictKind

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from analysis.verdicts.events import clopper_pearson
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -171,13 +173,6 @@ def garwood(total: float) -> tuple[float, float]:
     """The exact interval of a Poisson distribution's mean of which ``total`` was counted."""
     low = float(special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
     return low, float(special.gammaincinv(total + 1, 1 - _TAIL))
-
-
-def clopper_pearson(successes: int, units: int) -> tuple[float, float]:
-    """The exact interval of the chance of which ``units`` draws showed so many successes."""
-    failures = units - successes
-    low = float(special.betaincinv(successes, failures + 1, _TAIL)) if successes else 0.0
-    return low, float(special.betaincinv(successes + 1, failures, 1 - _TAIL)) if failures else 1.0
 
 
 def _resampled_means(sample: Sample, seed: int) -> Floats:

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from analysis.verdicts import stats
 from analysis.verdicts.claim_evidence import ClaimEvidence, sample_of
 from analysis.verdicts.evidence import EVIDENCE_LINES_MAX, unit_of
-from analysis.verdicts.observations import Observation, Source, canonical, matches
+from analysis.verdicts.observations import Observation, Source
+from harness.model import rules
+from harness.model.cells import canonical, matches
+from harness.model.claims import Part
 from harness.model.findings import MeasureSummary
 from harness.model.scenario import Arm
 from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
@@ -15,7 +18,8 @@ from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
 
 def sources(on: ClaimEvidence, decisive: str) -> list[Source]:
     """Lines to cite: of each part the values in the middle and at both ends, the decisive part's first."""
-    ordered = sorted(on.claim.parts, key=lambda part: part.name != decisive)
+    parts: Sequence[Part | rules.Part] = on.claim.parts
+    ordered = sorted(parts, key=lambda part: part.name != decisive)
     picked: list[list[Source]] = []
     for part in ordered:
         for quantity in part.quantities():
@@ -68,6 +72,8 @@ def _summary(on: ClaimEvidence, measure: str, arm: str, observed: Sequence[Obser
     sample = sample_of(observed)
     found = stats.quantiles(sample)
     middle = stats.median(sample, seed=on.evidence.run.manifest.seed)
+    # A claim by kinds has its ranges part by part.
+    by_bootstrap = not isinstance(on.claim, rules.Claim)
     return MeasureSummary(
         name=measure,
         arm=arm,
@@ -81,8 +87,8 @@ def _summary(on: ClaimEvidence, measure: str, arm: str, observed: Sequence[Obser
         p99=found.p99,
         min=found.min,
         max=found.max,
-        low=middle.low,
-        high=middle.high,
+        low=middle.low if by_bootstrap else None,
+        high=middle.high if by_bootstrap else None,
     )
 
 
@@ -103,7 +109,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
         for measure in sorted({quantity.measure for quantity in on.claim.quantities()} & set(on.evidence.failed))
     )
     said.extend(note for note in run.manifest.notes if note.startswith(RESUMED))
-    if run.manifest.effort == "quick":
+    if run.manifest.budget == "quick":
         said.append("a reduced number of trials (quick effort)")
     host = run.manifest.host
     said.append(f"Java {host.java or 'unknown'} on {host.cores or 'an unknown number of'} shared cores")
@@ -120,8 +126,11 @@ def _settings_words(deployment: DeploymentRecord) -> str:
     scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
     words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
-    own = [f"{key}={value}" for key, value in sorted(deployment.user_conf.items()) if key not in conf]
+    of_the_scenario = {f"broker.{key}" for key in conf} | {f"broker-jvm.{key}" for key in properties}
+    own = [f"{key}={value}" for key, value in sorted(deployment.user.by_prefix().items()) if key not in of_the_scenario]
     words += [f"the user's settings {', '.join(own)}"] if own else []
+    changed = [change for change in deployment.overrides if change.startswith("client.")]
+    words += [f"the load's own settings instead of the user's {', '.join(changed)}"] if changed else []
     words += [f"its store on a file system of its own ({deployment.store})"] if deployment.store != "folder" else []
     words += [f"JVM options {' '.join(deployment.jvm)}"] if deployment.jvm else []
     words += [f"timers up to {deployment.timer_slack_ms:g} ms late"] if deployment.timer_slack_ms else []

@@ -110,6 +110,12 @@ def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclus
     yield from (exclusion for check in checks if check is not None for exclusion in check(facts))
 
 
+def unproved(proofs: Sequence[Proof], facts: TrialFacts) -> tuple[str, ...]:
+    """Why the records do not show that a fault with these proofs took effect, in words; empty when they do."""
+    denied = (facts.no_effect,) if facts.exercised is False and facts.no_effect else ()
+    return (*denied, *(exclusion.words for proof in proofs for exclusion in _PROOFS[proof](facts)))
+
+
 # --- proofs that a fault took effect ----------------------------------------------------------------------------------
 
 

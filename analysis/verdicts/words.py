@@ -35,6 +35,14 @@ REASON_MEANINGS = {
     Reason.MISSING_EVIDENCE: "Valid trials, but no observation of what the rule measures.",
     Reason.CHECKER_FAILED: "The analysis itself failed on this measure: a defect of the lab, not of RocketMQ.",
     Reason.NOT_MEASURABLE: "The statement has no measurable consequence here.",
+    Reason.TOO_FEW_DEPLOYMENTS: "Fewer clusters than a verdict takes; another run adds to them.",
+    Reason.TOO_FEW_TRIES: "Fewer tries than it takes to call something that was not seen rare.",
+    Reason.DIFFERS: "The deployments lie on both sides of the bound: there is no one answer.",
+    Reason.CLOSE: "The bound lies among the values that deployments have: more of them may decide it.",
+    Reason.UNVERIFIED: "Something was seen that must not happen, by one record alone, and not often enough disproved.",
+    Reason.CONTROL_FAILED: "What had to hold for the experiment to mean anything did not hold.",
+    Reason.TOO_MANY_DISCARDED: "More than a fifth of an arm's trials do not count.",
+    Reason.FRAGILE: "A trial that does not count would change the verdict.",
 }
 
 
@@ -92,7 +100,7 @@ def tally_words(counted: Tally) -> str:
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By incident, claim, release, backend and way of injection; numbers inside names count by their value."""
+    """By incident, claim, release, backend and injection; numbers inside names count by their value."""
     return sorted(
         findings,
         key=lambda finding: (

@@ -2,7 +2,8 @@
 # Starts a node as process 1 of its container: start.sh namesrv|broker [JVM OPTION]...
 #
 # Settings come from CONF_key=value variables with RocketMQ's own keys, or as a whole from the file NODE_CONF.
-# By variable as well: JVM_HEAP, GC_LOG (a file), CLASSES (in front of the release's jars), BIND (what 5.x listens on).
+# By variable as well: JVM_HEAP, JVM_OPTIONS (a file, an option a line), GC_LOG (a file), CLASSES (in front of the
+# release's jars), BIND (what 5.x listens on).
 # It runs java itself: the release's own scripts have flags that newer Java refuses, and keep signals from it.
 set -euo pipefail
 
@@ -50,6 +51,9 @@ if [ -n "${GC_LOG:-}" ]; then
   [ -z "$java_8" ] || gc_log=("-Xloggc:$GC_LOG" -XX:+PrintGCDateStamps -XX:+PrintGCApplicationStoppedTime)
 fi
 
+further=()
+[ -z "${JVM_OPTIONS:-}" ] || mapfile -t further <"$JVM_OPTIONS"
+
 # shellcheck disable=SC2086 # the heap's options are words
-exec "$java" "${modules[@]}" $heap -Drocketmq.home.dir="$release" -Duser.home=/data "${gc_log[@]}" "$@" \
+exec "$java" "${modules[@]}" $heap -Drocketmq.home.dir="$release" -Duser.home=/data "${gc_log[@]}" "$@" "${further[@]}" \
   -cp "${CLASSES:+$CLASSES:}$release/conf:$release/lib/*" "$main" -c "$conf"

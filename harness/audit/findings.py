@@ -1,7 +1,5 @@
 """What is wrong with a cluster that was read, by severity. Pure: a reading in, findings out."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,14 +13,7 @@ from harness.audit.reading import (
     expected_topics,
     topic_type,
 )
-from harness.model.rocketmq import (
-    FRAME_BYTES_MAX,
-    LOCK_INTERVAL,
-    LOCK_INTERVAL_MS,
-    LOCK_LIFE,
-    LOCK_LIFE_MS,
-    RETRY_PREFIX,
-)
+from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
 NEARLY_FULL = 0.8
@@ -33,7 +24,7 @@ DAYS_AHEAD = 30.0
 """A limit that growth reaches within so many days is a warning."""
 SHOWN_MAX = 5
 
-LOCK_RATIO = LOCK_LIFE_MS / LOCK_INTERVAL_MS
+LOCK_RATIO = rocketmq.LOCK_LIFE_MS / rocketmq.LOCK_INTERVAL_MS
 
 
 class Severity(IntEnum):
@@ -79,7 +70,9 @@ def crossing(broker: BrokerReading, now_s: float, earlier: Growth | None, limit_
     return now_s + max(0.0, limit_bytes - broker.frame_bytes) / rate
 
 
-def judge(reading: Reading, *, limit_bytes: int = FRAME_BYTES_MAX, earlier: Growth | None = None) -> list[AuditFinding]:
+def judge(
+    reading: Reading, *, limit_bytes: int = rocketmq.FRAME_BYTES_MAX, earlier: Growth | None = None
+) -> list[AuditFinding]:
     """Every finding, the worst first."""
     found = [
         *_unreachable(reading),
@@ -198,7 +191,7 @@ def _registration(
 
 def topics_left(broker: BrokerReading, limit_bytes: int) -> int:
     """How many further retry topics fit, with names as long as those that the broker has."""
-    names = [len(name.encode()) for name in broker.names(TopicType.RETRY)] or [len(RETRY_PREFIX) + 24]
+    names = [len(name.encode()) for name in broker.names(TopicType.RETRY)] or [len(rocketmq.RETRY_PREFIX) + 24]
     name_bytes, now = round(sum(names) / len(names)), len(broker.topics)
     at_limit = topics_at_limit(limit_bytes, broker.frame_bytes, now, name_bytes, is_5x=broker.is_5x)
     return max(0, at_limit - now - 1)
@@ -206,7 +199,11 @@ def topics_left(broker: BrokerReading, limit_bytes: int) -> int:
 
 def _offline_retry_topics(reading: Reading, limit_bytes: int) -> Iterator[AuditFinding]:
     for broker in reading.masters():
-        names = [name for name in broker.names(TopicType.RETRY) if name.removeprefix(RETRY_PREFIX) in reading.offline]
+        names = [
+            name
+            for name in broker.names(TopicType.RETRY)
+            if name.removeprefix(rocketmq.RETRY_PREFIX) in reading.offline
+        ]
         held = sum(topic_bytes(len(name.encode()), is_5x=broker.is_5x) for name in names)
         if held >= OFFLINE_SHARE * limit_bytes:
             yield AuditFinding(
@@ -253,17 +250,18 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
     """Lock times are properties of the JVMs. An audit sees only those that were put into broker.conf by mistake."""
-    life, interval = broker.conf.get(LOCK_LIFE), broker.conf.get(LOCK_INTERVAL)
+    life, interval = broker.conf.get(rocketmq.LOCK_LIFE), broker.conf.get(rocketmq.LOCK_INTERVAL)
     if life is None and interval is None:
         return
-    ratio = float(life or LOCK_LIFE_MS) / float(interval or LOCK_INTERVAL_MS)
+    ratio = float(life or rocketmq.LOCK_LIFE_MS) / float(interval or rocketmq.LOCK_INTERVAL_MS)
     off = "" if ratio >= LOCK_RATIO else f", and would be only {ratio:g} renewals long"
     yield AuditFinding(
         kind="lock-settings",
         severity=Severity.WARNING,
         where=broker.words,
         says=f"lock times in broker.conf have no effect{off}: {life or 'default'} ms and {interval or 'default'} ms",
-        advice=f"Set them as -D{LOCK_LIFE} of the broker and -D{LOCK_INTERVAL} of the client, the first three times the second.",
+        advice=f"Set them as -D{rocketmq.LOCK_LIFE} of the broker and -D{rocketmq.LOCK_INTERVAL} of the client, the first "
+        "three times the second.",
     )
 
 

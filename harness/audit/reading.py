@@ -1,7 +1,5 @@
 """Reads a cluster from outside: every request is one that changes nothing and leaves no line in a broker's log."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,8 +19,6 @@ TIMEOUT_S = 20.0
 SETTLE_S = 1.0
 """A new topic is on its broker a moment before name servers list it. So what they lack is looked at again after this
 time."""
-
-Progress = Callable[[str], None]
 
 
 class TopicType(StrEnum):
@@ -101,15 +97,14 @@ def read_cluster(
     *,
     allowed: Sequence[Network] = LOOPBACK,
     further_brokers: Iterable[tuple[str, int, str]] = (),
-    progress: Progress = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Read everything. A node that does not answer is part of the reading, not an error.
 
     ``further_brokers`` (name, id, address) are read as well: one that no name server lists any more is known from
     before, or from the user.
 
-    Raises:
-        TargetNotAllowedError: a name server, or a broker that one lists, lies outside of ``allowed``.
+    Raises TargetNotAllowedError when a name server, or a broker that one lists, lies outside of ``allowed``.
     """
     check_allowed(name_servers, allowed)
     servers = [_name_server(address) for address in name_servers]
@@ -192,16 +187,8 @@ def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[
                 listed = listed | connection.listed_topics()
     except ClientError as error:
         return NameServerReading(address=server.address, problem=str(error))
-    check_allowed(
-        (
-            address
-            for route in routes.values()
-            if route
-            for by_id in route.addresses.values()
-            for address in by_id.values()
-        ),
-        allowed,
-    )
+    by_broker = [by_id for route in routes.values() if route for by_id in route.addresses.values()]
+    check_allowed((address for by_id in by_broker for address in by_id.values()), allowed)
     return NameServerReading(address=server.address, brokers=server.brokers, topics=listed, routes=routes)
 
 

@@ -4,8 +4,6 @@ What has been deleted is written into a journal, so that a remedy that was inter
 not delete a topic again whose group has come back since.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.backends.abilities import ABILITIES
 from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.local import start_local
 from harness.errors import DockerError
@@ -16,7 +17,7 @@ from harness.releases.java import Java
 if TYPE_CHECKING:
     from harness.backends.docker.compose import Docker
 
-BACKENDS = ("local", "compose")
+BACKENDS = tuple(ABILITIES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,7 @@
 """What every backend offers: a cluster that is up, by the names of its nodes."""
 
-from __future__ import annotations
-
-import contextlib
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -12,13 +9,13 @@ from typing import Literal, Protocol
 from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
-from harness.model.cluster import BrokerSettings, Topology
+from harness.model.cluster import BrokerSettings, Topology, UserSettings
 from harness.protocol.broker import Broker
 from harness.protocol.connection import split_address
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import check_allowed
 from harness.rundir.events import EventLog, Moment
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet, patience, wait_until
 
 LISTEN_S_MAX = 120.0
 READY_S_MAX = 180.0
@@ -55,8 +52,8 @@ class ClusterSpec:
     release: str
     topology: Topology
     settings: BrokerSettings = field(default_factory=BrokerSettings)
-    user_conf: Mapping[str, str] = field(default_factory=dict)
-    """The user's own broker.conf and ``--set`` values; the scenario's settings win over them, the lab's over both."""
+    user: UserSettings = field(default_factory=UserSettings)
+    """The user's own; the scenario's settings win over them, the lab's over both."""
     can_stall: bool = False
     """Whether the brokers carry the Byteman rules of the append stall."""
 
@@ -182,27 +179,18 @@ def wait_registered(cluster: Cluster) -> None:
 
 def _is_registered(cluster: Cluster, namesrv: Node, broker: Node) -> bool:
     cluster.check_running()
-    with _patience(), ask_name_server(namesrv) as connection:
+    with patience(), ask_name_server(namesrv) as connection:
         listed = connection.cluster_brokers()
     check_allowed(address for addresses in listed.values() for address in addresses.values())
     if broker.broker_id in listed.get(broker.broker_name, {}):
         return True
-    with _patience(), ask(broker) as connection:
+    with patience(), ask(broker) as connection:
         connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
     raise NotYet(f"{namesrv.name} lists {listed or 'no broker'}")
 
 
-@contextlib.contextmanager
-def _patience() -> Iterator[None]:
-    """A node that boots on a busy machine may not answer yet, or not in time. The wait goes on then."""
-    try:
-        yield
-    except ClientError as error:
-        raise NotYet(str(error)) from error
-
-
 def _is_in_sync(master: Node, slave: Node) -> bool:
-    with _patience(), ask(master) as one, ask(slave) as other:
+    with patience(), ask(master) as one, ask(slave) as other:
         ahead, behind = one.runtime_info()["commitLogMaxOffset"], other.runtime_info()["commitLogMaxOffset"]
     if ahead != behind:
         raise NotYet(f"{master.name} is at {ahead}, {slave.name} at {behind}")
@@ -228,7 +216,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
 
 
 def _route_lists(namesrv: Node, topic: str, wanted: Mapping[str, tuple[int, int]]) -> bool:
-    with _patience(), ask_name_server(namesrv) as connection:
+    with patience(), ask_name_server(namesrv) as connection:
         route = connection.route(topic) or Route()
     check_allowed(address for addresses in route.addresses.values() for address in addresses.values())
     listed = {broker: (writes, route.read_queues[broker]) for broker, writes in route.write_queues.items()}
@@ -269,7 +257,8 @@ def record_queue_ends(
             for queue in range(queues):
                 first, end = connection.min_offset(topic, queue), connection.max_offset(topic, queue)
                 for group in groups or (None,):
-                    events.store_max(
+                    events.record(
+                        "store_max",
                         topic=topic,
                         broker=master.broker_name,
                         queue=queue,

@@ -6,8 +6,9 @@ A node's folder is ``FOLDER/nodes/NAME`` with ``broker.conf`` or ``namesrv.conf`
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -105,6 +106,15 @@ class Blueprint:
         """The nodes, name servers first."""
         return tuple(launch.node for launch in self.launches)
 
+    def launch(self, name: str, options: Sequence[str] = ()) -> Launch:
+        """How the node of that name is started: from now on with these further JVM options as well."""
+        found = next(launch for launch in self.launches if launch.node.name == name)
+        if not options:
+            return found
+        changed = dataclasses.replace(found, options=(*found.options, *options))
+        self.launches = tuple(changed if launch is found else launch for launch in self.launches)
+        return changed
+
     def draw(self, port: int | None = None) -> None:
         """Prepare every node of the topology; ``port`` is the first name server's, all others are free ones.
 
@@ -156,8 +166,11 @@ class Blueprint:
         if is_5x(self.spec.release):
             own["bindAddress"] = HOST
         settings = self.spec.settings
-        conf = {**LAB_BROKER_CONF, **self.spec.user_conf, **settings.conf, **own}
-        self._note_overrides(conf)
+        user = self.spec.user
+        conf = {**LAB_BROKER_CONF, **user.broker, **settings.conf, **own}
+        properties = {**user.broker_jvm, **settings.properties}
+        self._note_overrides(user.broker, conf)
+        self._note_overrides(user.broker_jvm, properties)
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
         self._stores += [store] if store else []
         if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
@@ -180,7 +193,7 @@ class Blueprint:
             options=(
                 *stall.options,
                 *self._logging(home, stock=settings.logging == "stock"),
-                *(f"-D{key}={value}" for key, value in settings.properties.items()),
+                *(f"-D{key}={value}" for key, value in properties.items()),
                 *settings.jvm,
                 *_homes(home),
             ),
@@ -199,8 +212,8 @@ class Blueprint:
             folder.mkdir(parents=True, exist_ok=True)
         return home
 
-    def _note_overrides(self, conf: Mapping[str, str]) -> None:
-        changed = {key: f"{value} -> {conf[key]}" for key, value in self.spec.user_conf.items() if conf[key] != value}
+    def _note_overrides(self, user: Mapping[str, str], used: Mapping[str, str]) -> None:
+        changed = {key: f"{value} -> {used[key]}" for key, value in user.items() if used[key] != value}
         self.overrides = {**self.overrides, **changed}
 
     def keep(self) -> None:

@@ -5,8 +5,6 @@ makes a topic of its own in the cluster. Its two ports are bound on every interf
 are (org.apache.rocketmq.proxy.grpc.GrpcServerBuilder); the address that clients are given is loopback.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """A broker's store on its own file system, so that a fault of the kernel affects this store only."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import uuid

@@ -3,8 +3,6 @@
 A live flood of 70,000 groups would take a day: each creation rewrites the file that this module writes once.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shapes of a cluster that can be asked for by name. Each has a file of that name in ``compose/``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from harness.model.cluster import Topology

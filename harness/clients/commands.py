@@ -4,8 +4,6 @@ Everything that is timed happens in that process; this side only says what to do
 load's workers can use it inside of Locust's patched processes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -16,37 +14,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Self
 
 from harness.errors import ClientError
+from harness.leases.client_process import Child
 from harness.rundir.lines import cut_padding
 
 START_S_MAX = 120.0
 COMMAND_S_MAX = 90.0
 END_S_MAX = 10.0
 PIPE_BYTES = 1 << 16
-
-
-class Child(Protocol):
-    """The part of a process that is used here. ``subprocess.Popen`` and leased processes have it."""
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Where commands go."""
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """Where answers come from."""
-
-    def poll(self) -> int | None:
-        """Its exit code once it has ended."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +73,7 @@ class ScheduleState:
     sending: bool
 
     @classmethod
-    def of(cls, answer: object) -> ScheduleState:
+    def of(cls, answer: object) -> Self:
         """Read a client's answer."""
         assert isinstance(answer, dict)
         return cls(**answer)
@@ -110,8 +87,7 @@ class ScheduleState:
 class CommandedClient:
     """The driving end of a client process, whichever client that has; ``logs`` is where its standard error goes.
 
-    Raises:
-        ClientError: the process ended, did not answer in time, or the client library refused.
+    Raises ClientError when the process ended, did not answer in time, or the client library refused.
     """
 
     def __init__(self, process: Child, name: str, logs: Path) -> None:

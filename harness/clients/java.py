@@ -4,8 +4,6 @@ The child (``harness.clients.worker``) holds a JVM with the release's jars and o
 happens in Java; this side only says what to do.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,10 +11,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from harness.clients.commands import CommandedClient, ScheduleState, SendSettings
 from harness.clock import mono_ns
-from harness.errors import ClientError, LeaseError
+from harness.errors import ClientError
 from harness.leases.client_process import ClientHost, ClientProcess
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
@@ -27,7 +26,7 @@ from harness.releases.jars import ensure_jars
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 from harness.releases.node_logging import client_logging_options
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet, patience, wait_until
 
 Setting = bool | int | str
 
@@ -95,14 +94,20 @@ class ConsumerSpec:
 
 
 class JavaClient(CommandedClient):
-    """A client process of a trial. Not safe for threads: one trial drives it.
+    """A client process of a trial. Not safe for threads: one trial drives it."""
 
-    Raises:
-        ClientError: the process ended, did not answer in time, or the client library refused.
-    """
-
-    def __init__(self, process: ClientProcess, name: str, release: str, logs: Path) -> None:
+    def __init__(
+        self,
+        process: ClientProcess,
+        name: str,
+        release: str,
+        logs: Path,
+        user: Mapping[str, str],
+        overrides: dict[str, str],
+    ) -> None:
         super().__init__(process, name, logs)
+        self._user = user
+        self._overrides = overrides
         self._leased = process
         self.release = release
         self._pause: Lease | None = None
@@ -121,15 +126,22 @@ class JavaClient(CommandedClient):
         properties: Mapping[str, str] | None = None,
         jvm_options: Sequence[str] = CLIENT_JVM_OPTIONS,
         allowed: Sequence[Network] = LOOPBACK,
-    ) -> JavaClient:
-        """Start the process and its JVM; logs go to ``folder``. ``properties`` become ``-D`` options."""
+        user: Mapping[str, str] | None = None,
+        overrides: dict[str, str] | None = None,
+    ) -> Self:
+        """Start the process and its JVM; logs go to ``folder``. ``properties`` become ``-D`` options.
+
+        ``user`` are the user's own settings (``UserSettings.client``), which the others win over; ``overrides`` is told which.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         options = [
             *jvm_options,
-            *(f"-D{key}={value}" for key, value in (properties or {}).items()),
+            *jvm_properties({**(user or {}), **(properties or {})}),
             *client_logging_options(release, folder),
         ]
-        spec = worker_spec(name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed)
+        spec = worker_spec(
+            name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed, user=user
+        )
         with (folder / "stderr.log").open("ab") as stderr:
             process = host.spawn(
                 [sys.executable, "-m", JAVA_WORKER],
@@ -140,7 +152,8 @@ class JavaClient(CommandedClient):
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
-        client = cls(process, name, release, folder)
+        client = cls(process, name, release, folder, user or {}, overrides if overrides is not None else {})
+        client.note_overrides(properties or {})
         client.write(spec)
         return client
 
@@ -156,6 +169,14 @@ class JavaClient(CommandedClient):
             transactional=transactional,
             settings=settings,
         )
+        self.note_overrides(settings)
+
+    def note_overrides(self, settings: Mapping[str, Setting]) -> None:
+        """Note which of the user's settings these win over."""
+        for key, value in settings.items():
+            used = str(value).lower() if isinstance(value, bool) else str(value)
+            if self._user.get(key, used) != used:
+                self._overrides[f"client.{key}"] = f"{self._user[key]} -> {used}"
 
     def record_attempts(self, instance: str) -> None:
         """Record each attempt of the producer's sends, not only how a send ended."""
@@ -168,10 +189,8 @@ class JavaClient(CommandedClient):
         """
 
         def has_route() -> bool:
-            try:
+            with patience():
                 found = self.call("publish_queues", instance=instance, topic=topic)
-            except ClientError as error:
-                raise NotYet(str(error)) from error
             if found != queues:
                 raise NotYet(f"it has {found}")
             return True
@@ -180,15 +199,8 @@ class JavaClient(CommandedClient):
 
     def start_schedule(self, spec: ScheduleSpec) -> None:
         """Start sending."""
-        self.call(
-            "start_schedule",
-            name=spec.name,
-            instance=spec.instance,
-            rate_hz=spec.rate_hz,
-            start_ns=spec.start_ns,
-            operations=spec.operations,
-            settings=spec.sends.to_worker(),
-        )
+        fields = {name: value for name, value in vars(spec).items() if name != "sends"}
+        self.call("start_schedule", settings=spec.sends.to_worker(), **fields)
 
     def schedule_state(self, name: str) -> ScheduleState:
         """How many sends of a schedule are due, issued and ended."""
@@ -204,6 +216,7 @@ class JavaClient(CommandedClient):
 
     def start_consumer(self, spec: ConsumerSpec, namesrv: str) -> str:
         """A started DefaultMQPushConsumer; returns its client id."""
+        self.note_overrides(spec.settings)
         return str(self.call("start_consumer", namesrv=namesrv, **vars(spec)))
 
     def wait_consumer_started(self, spec: ConsumerSpec, namesrv: str, *, cancel: threading.Event | None = None) -> str:
@@ -250,8 +263,7 @@ class JavaClient(CommandedClient):
         """Resume the process; returns for how many milliseconds it stood still."""
         assert self._pause is not None
         paused_ms = (mono_ns() - self._paused_ns) / 1e6
-        if not (healed := self._pause.heal()).complete:
-            raise LeaseError(f"{healed.what}: {healed.action}")
+        self._pause.end()
         return paused_ms
 
     def stop(self) -> None:
@@ -259,6 +271,11 @@ class JavaClient(CommandedClient):
         self.end()
         self._leased.release()
         self.cut_open_history()
+
+
+def jvm_properties(settings: Mapping[str, str]) -> list[str]:
+    """Options for the settings whose keys have a dot: those are system properties of a client's JVM."""
+    return [f"-D{key}={value}" for key, value in settings.items() if "." in key]
 
 
 def worker_spec(
@@ -269,6 +286,7 @@ def worker_spec(
     folder: Path,
     jvm_options: Sequence[str],
     allowed: Sequence[Network] = LOOPBACK,
+    user: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
     """The first line for ``harness.clients.worker``: how its JVM starts, and which addresses it may ask.
 
@@ -287,6 +305,7 @@ def worker_spec(
             gc_log_option(folder / "gc.log"),
         ],
         "allowed": [str(network) for network in allowed],
+        "user": dict(user or {}),
     }
 
 

@@ -4,8 +4,6 @@ What a client library prints goes to standard error. A process ends when its sta
 outlive the harness; what is under way then is still recorded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

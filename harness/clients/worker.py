@@ -3,8 +3,6 @@
 ``harness.clients.java`` is the other end.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -30,6 +28,9 @@ class Worker:
     def __init__(self, spec: Mapping[str, Any]) -> None:
         jpype.startJVM(spec["jvm_library"], *spec["jvm_options"], classpath=spec["classpath"], convertStrings=True)
         self._process = str(spec["process"])
+        self._user = jpype.JClass("java.util.Properties")()
+        for key, value in spec["user"].items():
+            self._user.setProperty(key, value)
         self._client = str(spec["client"])
         self._history: Any = None
         self._watch: Any = None
@@ -225,10 +226,7 @@ class Worker:
         return {
             instance: [
                 f"{entry.getKey().getBrokerName()}:{entry.getKey().getQueueId()}"
-                for entry in consumer.getDefaultMQPushConsumerImpl()
-                .getRebalanceImpl()
-                .getProcessQueueTable()
-                .entrySet()
+                for entry in _process_queues(consumer).entrySet()
                 if entry.getValue().isLocked() and not str(entry.getKey().getTopic()).startswith(RETRY_PREFIX)
             ]
             for instance, (_, consumer) in self._consumers.items()
@@ -237,10 +235,7 @@ class Worker:
     def queue_counts(self, topic: str) -> dict[str, int]:
         """How many of a topic's queues each consumer instance has been given, locked or not."""
         return {
-            instance: sum(
-                str(queue.getTopic()) == topic
-                for queue in consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable().keySet()
-            )
+            instance: sum(str(queue.getTopic()) == topic for queue in _process_queues(consumer).keySet())
             for instance, (_, consumer) in self._consumers.items()
         }
 
@@ -266,14 +261,19 @@ class Worker:
         if self._history is not None:
             self.close_history()
 
-    @staticmethod
-    def _prepare(client: Any, instance: str, namesrv: str, settings: Mapping[str, Any]) -> None:
+    def _prepare(self, client: Any, instance: str, namesrv: str, settings: Mapping[str, Any]) -> None:
+        # As a broker reads its broker.conf; the lab's settings and the load's win.
+        jpype.JClass("org.apache.rocketmq.common.MixAll").properties2Object(self._user, client)
         client.setNamesrvAddr(namesrv)
         client.setInstanceName(instance)
         client.setClientIP("127.0.0.1")
         client.setVipChannelEnabled(False)
         for name, value in settings.items():
             getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
+
+
+def _process_queues(consumer: Any) -> Any:
+    return consumer.getDefaultMQPushConsumerImpl().getRebalanceImpl().getProcessQueueTable()
 
 
 if __name__ == "__main__":

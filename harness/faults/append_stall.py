@@ -5,8 +5,6 @@ itself and dies with the broker, so that there is nothing that could be left beh
 is how a stall of another making is measured at the same place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -15,68 +13,56 @@ from dataclasses import dataclass
 from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.rules import answer_of, rule_of, stamps_of
-from harness.model.faults import AppendStall
+from harness.faults.rules import answer_of, asked_rule, rule_of, stamps_of
+from harness.model.faults import AppendStall, AppendWatch, CommitStall
+from harness.rundir.events import EventLog
 from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
 DELAYED_BEFORE_MS = 800.0
 
 
-class StallByByteman(Injection[AppendStall]):
-    """Stalls the next append of the first master."""
-
-    name = "byteman"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Arm, and wait until the stalled append has ended; its own stamps are the fault's."""
-        broker = masters(trial.cluster)[0]
-        asked_ms = float(trial.params["stall_ms"])
-        if self.fault.before_store_ms:
-            delay_requests(broker, self.fault.before_store_ms, for_ms=asked_ms + DELAYED_BEFORE_MS)
-            # Requests that are taken up from now on are late by it; the stall begins among them.
-            trial.stay(DELAYED_BEFORE_MS / 2000)
-        armed_ns = mono_ns()
-        entry_ns, delay_end_ns, exit_ns = stall_next_append(broker, asked_ms)
-        trial.events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
-        return Injected(
-            target=broker.name,
-            asked_ms=asked_ms,
-            achieved_ms=(exit_ns - entry_ns) / 1e6,
-            injecting_ns=armed_ns,
-            injected_ns=entry_ns,
-            healing_ns=delay_end_ns,
-            healed_ns=exit_ns,
-        )
+def stall_append(fault: AppendStall, trial: TrialContext, load: LoadSession) -> Injected:
+    """Stall the next append of the first master; returns when it has ended, and its own stamps are the fault's."""
+    broker = masters(trial.cluster)[0]
+    asked_ms = float(trial.params["stall_ms"])
+    if fault.before_store_ms:
+        # Each send is held up in its send thread, before the store, for so long.
+        with rule_of(broker) as connection:
+            connection.sendall(f"delay {fault.before_store_ms} {asked_ms + DELAYED_BEFORE_MS}\n".encode())
+            answer_of(connection, broker, "delaying")
+        # Requests that are taken up from now on are late by it; the stall begins among them.
+        trial.stay(DELAYED_BEFORE_MS / 2000)
+    armed_ns = mono_ns()
+    entry_ns, delay_end_ns, exit_ns = asked_rule(broker, f"stall {asked_ms}", 3)
+    trial.events.record("append", node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
+    return _stalled(broker, asked_ms, armed_ns, entry_ns, delay_end_ns, exit_ns)
 
 
-def stall_next_append(broker: Node, stall_ms: float) -> tuple[int, int, int]:
-    """Entry, end of the delay and exit of the stalled append, in monotonic nanoseconds.
+def stall_commit(fault: CommitStall, trial: TrialContext, load: LoadSession) -> Injected:
+    """Let the next commit of the first master's transient store pool to the page cache stand still, until it goes on.
 
-    Raises:
-        ClientError: the broker has no rule, or no append came.
+    That is what a page cache that takes no writes does to the pool, without root and without any append being slow: the
+    commit runs in a thread of its own, outside of the put lock.
     """
-    with rule_of(broker) as connection:
-        connection.sendall(f"stall {stall_ms}\n".encode())
-        entry_ns, delay_end_ns, exit_ns = stamps_of(connection, broker, 3)
-    return entry_ns, delay_end_ns, exit_ns
+    broker = masters(trial.cluster)[0]
+    asked_ms, armed_ns = float(trial.params["stall_ms"]), mono_ns()
+    entry_ns, delay_end_ns = asked_rule(broker, f"commit {asked_ms}", 2)
+    return _stalled(broker, asked_ms, armed_ns, entry_ns, delay_end_ns, delay_end_ns)
 
 
-def stall_next_commit(broker: Node, stall_ms: float) -> tuple[int, int]:
-    """Entry and end of the delay of the pool's next commit, in monotonic nanoseconds. Raises ClientError."""
-    with rule_of(broker) as connection:
-        connection.sendall(f"commit {stall_ms}\n".encode())
-        entry_ns, delay_end_ns = stamps_of(connection, broker, 2)
-    return entry_ns, delay_end_ns
+def _stalled(broker: Node, asked_ms: float, armed_ns: int, entry_ns: int, delay_end_ns: int, exit_ns: int) -> Injected:
+    return Injected(
+        target=broker.name,
+        asked_ms=asked_ms,
+        achieved_ms=(exit_ns - entry_ns) / 1e6,
+        injecting_ns=armed_ns,
+        injected_ns=entry_ns,
+        healing_ns=delay_end_ns,
+        healed_ns=exit_ns,
+    )
 
 
-def delay_requests(broker: Node, delay_ms: float, *, for_ms: float) -> None:
-    """Hold every send up for ``delay_ms`` in its send thread, before the store, for so long. Raises ClientError."""
-    with rule_of(broker) as connection:
-        connection.sendall(f"delay {delay_ms} {for_ms}\n".encode())
-        answer_of(connection, broker, "delaying")
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AppendTally:
     """Appends by the time that each held the lock; ``longest_ns`` of the longest, ``sum_ns`` of all."""
 
@@ -87,7 +73,7 @@ class AppendTally:
     longest_ns: int
 
 
-class AppendWatch:
+class WatchedAppends:
     """The broker stamps every append since the watch began; see ``watch_appends``. It is ended by its first answer."""
 
     def __init__(self, broker: Node, connection: socket.socket) -> None:
@@ -104,10 +90,7 @@ class AppendWatch:
 
     def tally(self) -> AppendTally:
         """End the watch: all appends by their length. Raises ClientError."""
-        count, under_1_ms, over_500_ms, sum_ns, longest_ns = self._ended_by("tally", 5)
-        return AppendTally(
-            count=count, under_1_ms=under_1_ms, over_500_ms=over_500_ms, sum_ns=sum_ns, longest_ns=longest_ns
-        )
+        return AppendTally(*self._ended_by("tally", 5))
 
     def _ended_by(self, word: str, count: int) -> list[int]:
         try:
@@ -118,12 +101,36 @@ class AppendWatch:
 
 
 @contextlib.contextmanager
-def watch_appends(broker: Node) -> Iterator[AppendWatch]:
+def watch_appends(broker: Node) -> Iterator[WatchedAppends]:
     """Let the broker's rule stamp appends without delaying them. Raises ClientError when it has no rule."""
     with rule_of(broker) as connection:
         connection.sendall(b"watch\n")
         answer_of(connection, broker, "watching")
-        yield AppendWatch(broker, connection)
+        yield WatchedAppends(broker, connection)
 
 
-INJECTIONS: Injections = {AppendStall: StallByByteman}
+def watch(fault: AppendWatch, trial: TrialContext, load: LoadSession) -> Injected:
+    """Let the broker stamp appends for the cell's ``watch_ms``, and record what was seen."""
+    broker, begun_ns = masters(trial.cluster)[0], mono_ns()
+    with watch_appends(broker) as appends:
+        trial.stay(float(trial.params["watch_ms"]) / 1000)
+        tally = appends.tally()
+    record_tally(trial.events, broker.name, tally)
+    return Injected(target=broker.name, injecting_ns=begun_ns, injected_ns=begun_ns)
+
+
+def record_tally(events: EventLog, node: str, tally: AppendTally) -> None:
+    """Record how many appends there were, the share below 1 ms, how many above 500 ms, their mean and the longest."""
+    events.reading("append_count", tally.count, target=node)
+    if tally.count:
+        events.reading("append_short_share", tally.under_1_ms / tally.count, target=node)
+        events.reading("append_mean_ms", tally.sum_ns / tally.count / 1e6, target=node)
+        events.reading("append_over_500_count", tally.over_500_ms, target=node)
+        events.reading("append_longest_ms", tally.longest_ns / 1e6, target=node)
+
+
+INJECTIONS: Injections = {
+    AppendWatch: Injection(name="none", inject=watch),
+    AppendStall: Injection(name="byteman", inject=stall_append),
+    CommitStall: Injection(name="byteman", inject=stall_commit),
+}

@@ -8,65 +8,58 @@ The load ends with the crash: offsets of a queue that lost its tail are given ou
 before could not be told from what is sent after.
 """
 
-from __future__ import annotations
-
 import math
 import os
 
+from harness.backends.abilities import NODES
 from harness.backends.cluster import masters
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
+from harness.faults.targets import store_of
 from harness.leases import kernel
 from harness.model.faults import REST_S, BrokerCrash
 from harness.trial import CanStopSending, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
-from harness.wait import NotYet, wait_until
+from harness.wait import wait_until
 
 SLAVE_S = 1.0
 UNMOUNT_S_MAX = 20.0
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-class CrashBroker(Injection[BrokerCrash]):
-    """Kills the first master while sends are under way. Where power is to fail, the deployment's store needs root."""
-
-    name = "signal"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Kill, take the power where asked, and end the load."""
-        sends = able(load, CanStopSending)
-        broker = masters(trial.cluster)[0]
-        if self.fault.power and broker.store is None:
-            raise LeaseError(f"{broker.name} has no store on a file system of its own whose power could fail")
-        trial.stay(self.fault.spread_s * evenly(trial.record.repetition))
-        if self.fault.after_lone:
-            sends.stop_sending()
-            trial.stay(REST_S)
-            sends.send_one()
-        asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
-        detail = "its process was killed"
-        if self.fault.power and broker.store is not None:
-            cut_power(broker.store)
-            gone_ns = mono_ns()
-            detail = f"its process was killed, and its {broker.store.kind} shut down without flushing its journal"
+def crash(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Injected:
+    """Kill the first master while sends are under way, take the power where asked, and end the load."""
+    sends = able(load, CanStopSending)
+    broker = masters(trial.cluster)[0]
+    store = store_of(broker) if fault.power else None
+    trial.stay(fault.spread_s * evenly(trial.record.repetition))
+    if fault.after_lone:
         sends.stop_sending()
-        return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns)
+        trial.stay(REST_S)
+        sends.send_one()
+    asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
+    detail = "its process was killed"
+    if store is not None:
+        cut_power(store)
+        gone_ns = mono_ns()
+        detail += f", and its {store.kind} shut down without flushing its journal"
+    sends.stop_sending()
+    return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns)
 
-    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
-        """Give the power back and start the broker on what its store has."""
-        broker = masters(trial.cluster)[0]
-        sends = able(load, CanStopSending)
-        if slaves := [
-            node for node in trial.cluster.nodes if node.broker_name == broker.broker_name and node.broker_id
-        ]:
-            # What it was sent it dispatches to its queues within milliseconds.
-            trial.stay(SLAVE_S)
-            sends.record_ends("held", on=slaves)
-        if self.fault.power and broker.store is not None:
-            restore_power(broker.store)
-        trial.cluster.restart_node(broker.name)
-        sends.restore_topic()
-        return Healed()
+
+def restore(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Healed:
+    """Give the power back and start the broker on what its store has."""
+    broker = masters(trial.cluster)[0]
+    sends = able(load, CanStopSending)
+    if slaves := [node for node in trial.cluster.nodes if node.broker_name == broker.broker_name and node.broker_id]:
+        # What it was sent it dispatches to its queues within milliseconds.
+        trial.stay(SLAVE_S)
+        sends.record_ends("held", on=slaves)
+    if fault.power:
+        restore_power(store_of(broker))
+    trial.cluster.restart_node(broker.name)
+    sends.restore_topic()
+    return Healed()
 
 
 def evenly(number: int) -> float:
@@ -91,14 +84,15 @@ def restore_power(store: StoreMount) -> None:
     """Mount again what the device has; the journal is replayed by that."""
 
     def is_unmounted() -> bool:
-        try:
-            kernel.unmount(str(store.mountpoint))
-        except OSError as error:
-            raise NotYet(str(error)) from error
+        kernel.unmount(str(store.mountpoint))
         return True
 
     wait_until(f"{store.mountpoint} to be unmounted", is_unmounted, timeout_s=UNMOUNT_S_MAX, poll_s=0.05)
     kernel.mount_image(store.image, store.mountpoint, store.kind)
 
 
-INJECTIONS: Injections = {BrokerCrash: CrashBroker}
+INJECTIONS: Injections = {
+    BrokerCrash: Injection(
+        name="signal", asks="with power=true root, loop devices and mkfs.ext4", inject=crash, needs=NODES, heal=restore
+    )
+}

@@ -1,52 +1,42 @@
-"""A broker is killed and started again at once, on its store and its ports: what it had in memory is gone.
+"""A broker is killed and started again on its store and its ports: what it had in memory is gone.
 
 Locks of queues are such a thing (``mqLockTable`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager).
 """
 
-from __future__ import annotations
-
+from harness.backends.abilities import NODES
 from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
-from harness.model.faults import KillOwnersRestartBroker, RestartBroker
-from harness.trial import HasLocks, Injected, Injection, Injections, LoadSession, TrialContext, able
+from harness.model.faults import BrokerAway, KillOwnersRestartBroker, RestartBroker
+from harness.trial import HasLocks, Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
-class RestartBrokerBySignal(Injection[RestartBroker]):
-    """SIGKILL of the first master and its start; the stranger asks before anybody could know that it is back."""
-
-    name = "signal"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Kill it, start it, ask for locks, and wait until every name server lists it."""
-        owners = able(load, HasLocks)
-        broker = masters(trial.cluster)[0]
-        # A client that finds its broker gone may let its queues go.
-        held = owners.held_on(broker.broker_name)
-        if not held:
-            raise ClientError(f"no owner has a queue of {broker.broker_name}, so that nobody could ask for its lock")
-        before_ns, gone_ns = trial.cluster.kill_node(broker.name)
-        healing_ns = mono_ns()
-        trial.cluster.start_node(broker.name)
-        owners.ask_for_locks(broker.broker_name, held)
-        wait_registered(trial.cluster)
-        return _restarted(broker, before_ns, gone_ns, healing_ns)
+def restart(fault: RestartBroker, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL and start of the first master; where the load has locks, an outsider asks for them before anybody could know
+    that it is back."""
+    broker = masters(trial.cluster)[0]
+    # A client that finds its broker gone may let its queues go.
+    held = load.held_on(broker.broker_name) if isinstance(load, HasLocks) else {}
+    if isinstance(load, HasLocks) and not held:
+        raise ClientError(f"no owner has a queue of {broker.broker_name}, so that nobody could ask for its lock")
+    before_ns, gone_ns = trial.cluster.kill_node(broker.name)
+    healing_ns = mono_ns()
+    trial.cluster.start_node(broker.name)
+    if isinstance(load, HasLocks):
+        load.ask_for_locks(broker.broker_name, held)
+    wait_registered(trial.cluster)
+    return _restarted(broker, before_ns, gone_ns, healing_ns)
 
 
-class KillOwnersRestartBrokerBySignal(Injection[KillOwnersRestartBroker]):
-    """SIGKILL of the owners' process and then of the first master, and the start of the latter."""
-
-    name = "signal"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Kill both, and start the broker; the owners stay dead."""
-        owners, broker = owners_of(load), masters(trial.cluster)[0]
-        before_ns, _ = owners.kill()
-        _, gone_ns = trial.cluster.kill_node(broker.name)
-        healing_ns = mono_ns()
-        trial.cluster.restart_node(broker.name)
-        return _restarted(broker, before_ns, gone_ns, healing_ns)
+def kill_owners_and_restart(fault: KillOwnersRestartBroker, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL of the owners' process, which stays dead, and of the first master, which is started again at once."""
+    owners, broker = owners_of(load), masters(trial.cluster)[0]
+    before_ns, _ = owners.kill()
+    _, gone_ns = trial.cluster.kill_node(broker.name)
+    healing_ns = mono_ns()
+    trial.cluster.restart_node(broker.name)
+    return _restarted(broker, before_ns, gone_ns, healing_ns)
 
 
 def _restarted(broker: Node, before_ns: int, gone_ns: int, healing_ns: int) -> Injected:
@@ -59,7 +49,25 @@ def _restarted(broker: Node, before_ns: int, gone_ns: int, healing_ns: int) -> I
     )
 
 
+def kill_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL of the second master; it stays away for the hold."""
+    brokers = masters(trial.cluster)
+    if len(brokers) < 2:
+        raise ClientError("a broker that leaves needs another one that stays", advice="Use two masters or more.")
+    target = brokers[1].name
+    before_ns, gone_ns = trial.cluster.kill_node(target)
+    achieved_ms = (gone_ns - before_ns) / 1e6
+    return Injected(target=target, injecting_ns=before_ns, injected_ns=gone_ns, achieved_ms=achieved_ms)
+
+
+def start_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> Healed:
+    """Start it, and wait until every name server lists it again."""
+    trial.cluster.restart_node(masters(trial.cluster)[1].name)
+    return Healed()
+
+
 INJECTIONS: Injections = {
-    RestartBroker: RestartBrokerBySignal,
-    KillOwnersRestartBroker: KillOwnersRestartBrokerBySignal,
+    RestartBroker: Injection(name="signal", inject=restart, needs=NODES),
+    KillOwnersRestartBroker: Injection(name="signal", inject=kill_owners_and_restart, needs=NODES),
+    BrokerAway: Injection(name="signal", inject=kill_second, needs=NODES, heal=start_second),
 }

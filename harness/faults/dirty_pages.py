@@ -1,16 +1,25 @@
-"""A neighbour fills the page cache with dirty pages of the store's own file system, or of the disk that it lies on."""
+"""A neighbour fills the page cache with dirty pages of the store's own file system, or of the disk that it lies on.
 
-from __future__ import annotations
+The broker itself may be held to little memory meanwhile: the pages of its files then have to go before others can come.
+"""
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from harness.backends.abilities import PROCESSES
+from harness.backends.cluster import Node, masters
+from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.targets import node_of
+from harness.faults.append_stall import record_tally, watch_appends
+from harness.faults.targets import node_of, pid_of, store_of, with_own_store
+from harness.host.cgroups import controller_root, is_v2, make_group, why_no_controller
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.model.faults import DirtyPages
+from harness.model.faults import DirtyPages, LimitedPageCache, PageCacheNeighbour
 from harness.paths import isolated
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
@@ -18,18 +27,13 @@ END_S_MAX = 60.0
 """A write that waits for the disk may take long to end."""
 
 
-class DirtyByNeighbour(Injection[DirtyPages]):
-    """A process of its own, bounded in bytes and in time."""
-
-    name = "neighbour"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Start the neighbour."""
-        node = node_of(trial, self.fault.node)
-        folder = node.store.mountpoint if node.store else trial.cluster.folder
-        neighbour = start_neighbour(trial.leases, folder, file_mb=self.fault.file_mb, seconds=self.fault.seconds_max)
-        asked = f"a file of {self.fault.file_mb} MiB rewritten for at most {self.fault.seconds_max:g} s"
-        return Injected(target=str(folder), detail=asked, held=neighbour)
+def dirty(fault: DirtyPages, trial: TrialContext, load: LoadSession) -> Injected:
+    """Start the neighbour, a process of its own that is bounded in bytes and in time."""
+    node = node_of(trial, fault.node)
+    folder = node.store.mountpoint if node.store else trial.cluster.folder
+    neighbour = start_neighbour(trial.leases, folder, file_mb=fault.file_mb, seconds=fault.seconds_max)
+    asked = f"a file of {fault.file_mb} MiB rewritten for at most {fault.seconds_max:g} s"
+    return Injected(target=str(folder), detail=asked, end=neighbour.end)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class Neighbour:
     file_bytes: int
 
     def end(self) -> Healed:
-        """End it; one that did not write its file once did not bite."""
+        """End it; one that did not write its file once did not take effect."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
@@ -73,4 +77,52 @@ def start_neighbour(leases: Leases, folder: Path, *, file_mb: int, seconds: floa
     return Neighbour(process=process, file_bytes=file_mb * 2**20)
 
 
-INJECTIONS: Injections = {DirtyPages: DirtyByNeighbour}
+def flood(fault: PageCacheNeighbour | LimitedPageCache, trial: TrialContext, load: LoadSession) -> Injected:
+    """Write a file of the cell's ``neighbour_mb`` again and again for its ``watch_ms``, and watch the appends.
+
+    What was written and how much of it was dirty at most is the fault's detail.
+    """
+    broker = masters(trial.cluster)[0]
+    store = store_of(broker)
+    watch_s = float(trial.params["watch_ms"]) / 1000
+    file_mb = int(trial.params["neighbour_mb"])
+    limited = _limited(trial, broker) if isinstance(fault, LimitedPageCache) else nullcontext()
+    with watch_appends(broker) as appends, limited:
+        begun_ns = mono_ns()
+        neighbour = start_neighbour(trial.leases, store.mountpoint, file_mb=file_mb, seconds=2 * watch_s)
+        trial.stay(watch_s)
+        end = neighbour.end()
+        tally = appends.tally()
+    record_tally(trial.events, broker.name, tally)
+    detail = f"{end.achieved}, with a file of {file_mb} MiB"
+    return Injected(target=broker.name, detail=detail, exercised=end.exercised, injecting_ns=begun_ns)
+
+
+@contextmanager
+def _limited(trial: TrialContext, broker: Node) -> Iterator[None]:
+    """The broker in a group that may have the cell's ``limit_mb`` of memory."""
+    pid = pid_of(trial, broker.name)
+    limit_bytes = int(trial.params["limit_mb"]) * 2**20
+    group = make_group(trial.leases, pid, controller_root("memory"), until_s=trial.until_s)
+    group.set("memory.max" if is_v2() else "memory.limit_in_bytes", str(limit_bytes))
+    group.set("cgroup.procs", str(pid))
+    try:
+        yield
+    finally:
+        group.end()
+
+
+INJECTIONS: Injections = {
+    DirtyPages: Injection(name="neighbour", inject=dirty),
+    PageCacheNeighbour: Injection(
+        name="neighbour", asks="root, loop devices and mkfs.ext4", inject=flood, brokers=with_own_store
+    ),
+    LimitedPageCache: Injection(
+        name="neighbour",
+        asks="root, loop devices and mkfs.ext4, and a control group of memory",
+        inject=flood,
+        needs=PROCESSES,
+        can=partial(why_no_controller, "memory"),
+        brokers=with_own_store,
+    ),
+}

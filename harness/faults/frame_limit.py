@@ -4,13 +4,12 @@ The groups come with live heartbeats, each of which makes a retry topic. How man
 law of ``harness.protocol.registration`` and recorded before the first of them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 
 from harness.audit.reading import TopicType, read_cluster, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.backends.abilities import NODES
 from harness.backends.cluster import Node, ask, ask_name_server, masters
 from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
@@ -22,13 +21,13 @@ from harness.protocol.broker import TopicTable
 from harness.protocol.connection import split_address
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes, topics_at_limit
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
-from harness.wait import NotYet, wait_until
+from harness.wait import patience, wait_until
 
 ANSWER_S_MAX = 120.0
 """A heartbeat that makes a topic of a table of 70,000 takes seconds."""
 HEARTBEAT_S_MAX = 600.0
 CLOSE = 12
-"""From so many topics before the predicted crossing on each topic comes alone and its effect is waited for."""
+"""Within so many topics of the predicted limit, add one topic at a time and wait for its effect."""
 GROUPS_AT_ONCE = 5
 EFFECT_S = 1.5
 SLAVE_COPIES_S = 14.0
@@ -41,30 +40,27 @@ DELETIONS_PER_S = 20.0
 LAST_BYTES = 64 * 1024 * 1024
 
 
-class FloodByHeartbeats(Injection[CrossFrameLimit]):
-    """Heartbeats of consumer groups that nobody has seen before, to the first broker only."""
+def flood(fault: CrossFrameLimit, trial: TrialContext, load: LoadSession) -> Injected:
+    """Send the first broker heartbeats of new consumer groups until it is gone from a name server (or the share is
+    reached), then go a little on."""
+    flood = _Flood(trial, fault)
+    flood.predict()
+    begun_ns = mono_ns()
+    crossed = flood.come_closer(fault.frame_bytes)
+    limit = f"the limit of {fault.frame_bytes} bytes"
+    detail = f"crossed {limit}" if crossed else f"stopped below {limit}"
+    return Injected(target=flood.broker.name, detail=detail, injecting_ns=begun_ns)
 
-    name = "heartbeats"
 
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Come closer until the broker is gone from a name server (or the share is reached), then go a little on."""
-        flood = _Flood(trial, self.fault)
-        flood.predict()
-        begun_ns = mono_ns()
-        crossed = flood.come_closer(self.fault.frame_bytes)
-        limit = f"the limit of {self.fault.frame_bytes} bytes"
-        detail = f"crossed {limit}" if crossed else f"stopped below {limit}"
-        return Injected(target=flood.broker.name, detail=detail, injecting_ns=begun_ns)
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
-        """Carry the arm's fix out, stamping how long the broker takes to come back."""
-        flood = _Flood(trial, self.fault)
-        flood.look_at_the_broker()
-        if self.fault.fix == "raise-limit":
-            flood.raise_limit()
-        elif self.fault.fix == "delete-offline":
-            flood.delete_offline()
-        return Healed(achieved=self.fault.fix)
+def fix(fault: CrossFrameLimit, trial: TrialContext, load: LoadSession) -> Healed:
+    """Carry the arm's fix out, stamping how long the broker takes to come back."""
+    flood = _Flood(trial, fault)
+    flood.look_at_the_broker()
+    if fault.fix == "raise-limit":
+        flood.raise_limit()
+    elif fault.fix == "delete-offline":
+        flood.delete_offline()
+    return Healed(achieved=fault.fix)
 
 
 class _Flood:
@@ -78,19 +74,11 @@ class _Flood:
         self.last_name_bytes = fault.last_name_bytes or self.name_bytes
         self.servers = [node for node in trial.cluster.nodes if node.kind == "namesrv"]
 
-    # --- the crossing -------------------------------------------------------------------------------------------------
-
     def predict(self) -> None:
         """Write down at how many topics the broker will be refused."""
         table = self._table()
         predicted = self._predicted(table, self.fault.frame_bytes)
         self._probe("topics_at_limit_predicted", predicted, detail=f"{len(table.topics)} topics now")
-        self._probe("frame_share_before", self._frame(table) / self.fault.frame_bytes)
-        self.trial.events.probe(
-            "normal_topics",
-            sum(topic_type(one.name, self._conf()) is TopicType.NORMAL for one in table.topics),
-            of=self.broker.name,
-        )
 
     def come_closer(self, limit_bytes: int) -> bool:
         """One heartbeat after the other; True when the broker was refused, False when the share was reached before."""
@@ -113,21 +101,26 @@ class _Flood:
                 break
         else:
             raise ClientError(f"{FLOODED_MAX} groups did not make {self.broker.name}'s registration too long")
-        self._crossed(before, table, predicted)
+        self._measured(before, table)
+        self._probe("topics_at_limit", len(table.topics), detail=f"{predicted} were predicted")
+        self._probe(
+            "normal_topics_grown", self._normal(table) - self._normal(before), detail=f"{created} retry topics came"
+        )
         self.trial.stay(SLAVE_COPIES_S)
         self._heartbeat([next(groups) for _ in range(self.fault.beyond)])
         return True
+
+    def _normal(self, table: TopicTable) -> int:
+        conf = {"brokerClusterName": CLUSTER_NAME, "brokerName": self.broker.broker_name}
+        return sum(topic_type(one.name, conf) is TopicType.NORMAL for one in table.topics)
 
     def _heartbeat(self, groups: Sequence[str]) -> None:
         """One heartbeat of a client that comes for it and goes. A broker that is busy with it for two minutes closes the
         connection as idle and goes on to make the topics; the same heartbeat again makes what is left of them."""
 
         def beat() -> bool:
-            try:
-                with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
-                    connection.heartbeat(f"127.0.0.1@flood-{mono_ns()}", groups, self.trial.record.topic)
-            except ClientError as error:
-                raise NotYet(str(error)) from error
+            with patience(), ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
+                connection.heartbeat(f"127.0.0.1@flood-{mono_ns()}", groups, self.trial.record.topic)
             return True
 
         wait_until("a heartbeat", beat, timeout_s=HEARTBEAT_S_MAX, poll_s=1.0, cancel=self.trial.cancel)
@@ -143,21 +136,13 @@ class _Flood:
                 connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
         deadline = time.monotonic() + EFFECT_S
         while time.monotonic() < deadline:
-            if any(self._listed(server, self.broker) is False for server in self.servers):
+            if any(self._lists_it(server) is False for server in self.servers):
                 return True
             self.trial.stay(0.1)
         return False
 
-    def _crossed(self, before: TopicTable, table: TopicTable, predicted: int) -> None:
-        measured = len(table.topics)
-        self._measured(before, table)
-        self._probe("topics_at_limit", measured, detail=f"{predicted} were predicted")
-        self._probe("prediction_error_percent", 100 * abs(measured / predicted - 1))
-
     def _measured(self, before: TopicTable, table: TopicTable) -> None:
         added = len(table.topics) - len(before.topics)
-        self._probe("topics_created", added)
-        self._probe("topics_in_table", len(table.topics))
         self._probe("frame_share_after", self._frame(table) / self.fault.frame_bytes)
         if added and self.last_name_bytes == self.name_bytes:
             self._probe("bytes_per_topic", (table.json_bytes - before.json_bytes) / added)
@@ -199,46 +184,31 @@ class _Flood:
         )
         return frame_of_listing(table.json_bytes, registrant)
 
-    # --- while it lasts -----------------------------------------------------------------------------------------------
-
     def look_at_the_broker(self) -> None:
-        """The process and its network: does each of its nodes answer? And how far is its slave behind in topics?"""
-        nodes = [node for node in self.trial.cluster.nodes if node.broker_name == self.broker.broker_name]
-        sizes = {}
-        for node in nodes:
-            try:
-                with ask(node, timeout_s=ANSWER_S_MAX) as connection:
-                    connection.runtime_info()
-                    sizes[node.name] = len(connection.topic_table().topics)
-                answers = True
-            except ClientError:
-                answers = False
-            self.trial.events.probe("node_answers", answers, of=node.name)
-            gone = sum(not self._lists(server, node) for server in self.servers)
-            role = "slave" if node.broker_id else "master"
-            self.trial.events.probe("absent_on_servers", gone, of=node.name, params={"role": role})
-            if node.broker_id and self.broker.name in sizes and node.name in sizes:
-                behind = sizes[self.broker.name] - sizes[node.name]
-                self.trial.events.probe("slave_topics_missing", behind, of=node.name, params={"when": "refused"})
-
-    # --- the fixes ----------------------------------------------------------------------------------------------------
+        """The process and its network: does each of its nodes answer?"""
+        for node in self.trial.cluster.nodes:
+            if node.broker_name == self.broker.broker_name:
+                try:
+                    with ask(node, timeout_s=ANSWER_S_MAX) as connection:
+                        connection.runtime_info()
+                        connection.topic_table()
+                    answers = True
+                except ClientError:
+                    answers = False
+                self.trial.events.probe("node_answers", answers, of=node.name)
 
     def raise_limit(self) -> None:
         """On one name server after the other; then the flood goes on until the raised limit is crossed, too."""
         for index, server in enumerate(self.servers, start=1):
             self._restart(server, self.fault.raised_bytes)
             self._await_back(server)
-            having = sum(self._lists(one, self.broker) for one in self.servers)
+            having = sum(self._lists_it(one) is True for one in self.servers)
             self._probe("servers_listing_it", having, params={"raised_on": index})
-        self.come_closer_again()
+        self._probe("crossed_again", self.come_closer(self.fault.raised_bytes))
         for server in self.servers:
             self._restart(server, LAST_BYTES)
         for server in self.servers:
             self._await_back(server)
-
-    def come_closer_again(self) -> None:
-        crossed = self.come_closer(self.fault.raised_bytes)
-        self._probe("crossed_again", crossed)
 
     def delete_offline(self) -> None:
         """With the audit's own remedy: enough topics to be well below the limit."""
@@ -250,12 +220,7 @@ class _Flood:
         addresses = [server.address for server in self.servers]
         remedy = plan_remedy(read_cluster(addresses, further_brokers=known))
         enough = remedy.deletions[: max(4 * self.fault.beyond, len(remedy.deletions) // 20)][:400]
-        started = time.monotonic()
-        journal = self.trial.directory.path / "deleted.jsonl"
-        deleted = apply_remedy(enough, addresses, per_s=DELETIONS_PER_S, journal=journal)
-        seconds = time.monotonic() - started
-        self._probe("topics_deleted", deleted)
-        self._probe("deletions_per_s", deleted / seconds if seconds else 0.0)
+        apply_remedy(enough, addresses, per_s=DELETIONS_PER_S, journal=self.trial.directory.path / "deleted.jsonl")
         for server in self.servers:
             self._await_back(server)
 
@@ -265,24 +230,15 @@ class _Flood:
 
     def _await_back(self, server: Node) -> None:
         started = time.monotonic()
-
-        def is_back() -> bool:
-            if not self._lists(server, self.broker):
-                raise NotYet("it is not listed")
-            return True
-
-        wait_until(f"{self.broker.name} on {server.name}", is_back, timeout_s=BACK_S_MAX, cancel=self.trial.cancel)
+        what = f"{self.broker.name} on {server.name}"
+        wait_until(what, lambda: self._lists_it(server), timeout_s=BACK_S_MAX, cancel=self.trial.cancel)
         self.trial.events.probe("broker_back_s", time.monotonic() - started, of=server.name)
 
-    def _lists(self, server: Node, node: Node) -> bool:
-        return self._listed(server, node) is True
-
-    @staticmethod
-    def _listed(server: Node, node: Node) -> bool | None:
+    def _lists_it(self, server: Node) -> bool | None:
         """None while the name server does not answer: one that is busy with 16 MiB has not lost the broker by that."""
         try:
             with ask_name_server(server) as connection:
-                return node.broker_id in connection.cluster_brokers().get(node.broker_name, {})
+                return self.broker.broker_id in connection.cluster_brokers().get(self.broker.broker_name, {})
         except ClientError:
             return None
 
@@ -290,11 +246,8 @@ class _Flood:
         with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
             return connection.topic_table()
 
-    def _conf(self) -> dict[str, str]:
-        return {"brokerClusterName": CLUSTER_NAME, "brokerName": self.broker.broker_name}
-
     def _probe(self, measure: str, value: float, params: dict[str, int] | None = None, detail: str = "") -> None:
         self.trial.events.probe(measure, value, of=self.broker.name, params=params, detail=detail)
 
 
-INJECTIONS: Injections = {CrossFrameLimit: FloodByHeartbeats}
+INJECTIONS: Injections = {CrossFrameLimit: Injection(name="heartbeats", inject=flood, needs=NODES, heal=fix)}

@@ -1,19 +1,6 @@
 """No fault: the control."""
 
-from __future__ import annotations
-
 from harness.model.faults import NoFault
-from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import Injected, Injection, Injections
 
-
-class NothingHappens(Injection[NoFault]):
-    """A fault window in which nothing is done."""
-
-    name = "none"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Do nothing."""
-        return Injected()
-
-
-INJECTIONS: Injections = {NoFault: NothingHappens}
+INJECTIONS: Injections = {NoFault: Injection(name="none", inject=lambda fault, trial, load: Injected())}

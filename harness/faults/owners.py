@@ -1,11 +1,15 @@
-"""The end of the process that holds every group's owner: killed, or shut down in an orderly way."""
+"""The process that holds every group's owner ends, stands still, or loses its network."""
 
-from __future__ import annotations
-
+from harness.backends.abilities import PROCESSES
 from harness.clients.java import JavaClient
 from harness.clock import mono_ns
-from harness.model.faults import KillOwners, ShutDownOwners
-from harness.trial import HasOwners, Injected, Injection, Injections, LoadSession, TrialContext, able
+from harness.faults.network import cut_processes, ports_of, why_no_firewall
+from harness.host.abilities import Abilities
+from harness.host.cgroups import unified_root
+from harness.model.faults import CutOffOwners, KillOwners, PauseOwners, ShutDownOwners, SilenceOwners
+from harness.trial import HasOwners, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
+
+PAUSED_S_MAX = 120.0
 
 
 def owners_of(load: LoadSession) -> JavaClient:
@@ -13,40 +17,90 @@ def owners_of(load: LoadSession) -> JavaClient:
     return able(load, HasOwners).owners()
 
 
-class KillOwnersBySignal(Injection[KillOwners]):
-    """SIGKILL; the owners stay dead."""
-
-    name = "signal"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Kill, and wait until the process is gone."""
-        owners = owners_of(load)
-        before_ns, gone_ns = owners.kill()
-        return Injected(
-            target=f"pid {owners.pid}",
-            achieved_ms=(gone_ns - before_ns) / 1e6,
-            injecting_ns=before_ns,
-            injected_ns=gone_ns,
-        )
+def _gone(owners: JavaClient, before_ns: int, gone_ns: int) -> Injected:
+    achieved_ms = (gone_ns - before_ns) / 1e6
+    return Injected(
+        target=_pid(owners), detail=owners.name, achieved_ms=achieved_ms, injecting_ns=before_ns, injected_ns=gone_ns
+    )
 
 
-class ShutDownOwnersByCall(Injection[ShutDownOwners]):
-    """``consumer.shutdown()`` on every owner, all at once; the owners stay away."""
-
-    name = "client call"
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Call and wait until every call has returned."""
-        owners = owners_of(load)
-        before_ns = mono_ns()
-        owners.shut_down_consumers()
-        gone_ns = mono_ns()
-        return Injected(
-            target=f"pid {owners.pid}",
-            achieved_ms=(gone_ns - before_ns) / 1e6,
-            injecting_ns=before_ns,
-            injected_ns=gone_ns,
-        )
+def _pid(owners: JavaClient) -> str:
+    return f"pid {owners.pid}"
 
 
-INJECTIONS: Injections = {KillOwners: KillOwnersBySignal, ShutDownOwners: ShutDownOwnersByCall}
+def kill(fault: KillOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL; returns when the process is gone. The owners stay dead."""
+    owners = owners_of(load)
+    return _gone(owners, *owners.kill())
+
+
+def shut_down(fault: ShutDownOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """``consumer.shutdown()`` on every owner, all at once; returns when every call has. The owners stay away."""
+    owners, before_ns = owners_of(load), mono_ns()
+    owners.shut_down_consumers()
+    return _gone(owners, before_ns, mono_ns())
+
+
+def pause(fault: PauseOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGSTOP under a lease, and SIGCONT when the hold, which lasts the cell's ``pause_s``, is over."""
+    owners = owners_of(load)
+    pause_s = float(trial.params["pause_s"])
+    owners.pause(trial.leases, until_s=max(PAUSED_S_MAX, 2 * pause_s))
+    return Injected(target=_pid(owners), detail=owners.name, asked_ms=pause_s * 1000)
+
+
+def resume(fault: PauseOwners, trial: TrialContext, load: LoadSession) -> Healed:
+    """Let it go on."""
+    return Healed(achieved_ms=owners_of(load).resume())
+
+
+def silence(fault: SilenceOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGSTOP under a lease; the process never goes on."""
+    owners = owners_of(load)
+    owners.pause(trial.leases, until_s=trial.until_s)
+    return Injected(target=_pid(owners), detail=owners.name)
+
+
+def end_silent(fault: SilenceOwners, trial: TrialContext, load: LoadSession) -> Healed:
+    """End it with the hold."""
+    owners_of(load).kill()
+    return Healed()
+
+
+def cut_off(fault: CutOffOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """Drop packets between the process, which works on, and every node; it is ended with the hold, and never comes back."""
+    owners = owners_of(load)
+    ports = sorted({port for node in trial.cluster.nodes for port in ports_of(node)})
+    cut = cut_processes(trial.leases, [(owners.pid, ports)], until_s=trial.until_s)
+
+    def end() -> Healed:
+        # It ends while it is cut off still.
+        try:
+            owners.kill()
+        finally:
+            healed = cut.end()
+        return healed
+
+    return Injected(target=_pid(owners), detail=owners.name, end=end)
+
+
+def why_no_cut(host: Abilities) -> str | None:
+    """It needs a firewall, and control groups by which one process's packets are told from those of others."""
+    if unified_root() is None:
+        return "control groups of version 2 are not mounted"
+    return why_no_firewall(host)
+
+
+INJECTIONS: Injections = {
+    KillOwners: Injection(name="signal", inject=kill),
+    ShutDownOwners: Injection(name="client call", inject=shut_down),
+    PauseOwners: Injection(name="signal", inject=pause, heal=resume),
+    SilenceOwners: Injection(name="signal", inject=silence, heal=end_silent),
+    CutOffOwners: Injection(
+        name="iptables",
+        asks="root, iptables and control groups of version 2",
+        inject=cut_off,
+        needs=PROCESSES,
+        can=why_no_cut,
+    ),
+}

@@ -3,8 +3,6 @@
 The rules are loaded when the broker starts; ``byteman/StallHelper.java`` listens, and passes on what is another helper's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Iterator
@@ -23,15 +21,20 @@ def rule_of(broker: Node) -> Iterator[socket.socket]:
     """A connection on which one rule is asked for one thing. Raises ClientError."""
     try:
         with wait_until(
-            "the broker's first append", lambda: _connect(broker), timeout_s=FIRST_APPEND_S_MAX
+            "the broker's first append",
+            lambda: socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX),
+            timeout_s=FIRST_APPEND_S_MAX,
         ) as connection:
             yield connection
     except (OSError, WaitTimeout) as error:
         raise ClientError(f"the rule of {broker.name} could not be armed: {error}") from error
 
 
-def _connect(broker: Node) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", broker.stall_port), timeout=ANSWER_S_MAX)
+def asked_rule(broker: Node, line: str, count: int) -> list[int]:
+    """The stamps with which a rule answers a line, in monotonic nanoseconds. Raises ClientError."""
+    with rule_of(broker) as connection:
+        connection.sendall(f"{line}\n".encode())
+        return stamps_of(connection, broker, count)
 
 
 def stamps_of(connection: socket.socket, broker: Node, count: int) -> list[int]:

@@ -6,20 +6,17 @@ thaws within milliseconds when this program dies. The time counts from the momen
 returned.
 """
 
-from __future__ import annotations
-
-import abc
 import dataclasses
 import select
 import subprocess
 from dataclasses import dataclass
-from types import TracebackType
+from typing import Self
 
-from harness.backends.cluster import Node, masters
+from harness.backends.cluster import masters
 from harness.backends.store_mount import StoreMount
-from harness.errors import ClientError, LeaseError
-from harness.faults.append_stall import AppendWatch, watch_appends
-from harness.faults.append_watch import record_tally
+from harness.errors import ClientError
+from harness.faults.append_stall import record_tally, watch_appends
+from harness.faults.targets import store_of
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import FREEZE
 from harness.leases.leases import Leases
@@ -27,8 +24,7 @@ from harness.leases.process import LeasedProcess
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import AppendStall, StoreFreeze
 from harness.paths import isolated
-from harness.rundir.events import EventLog
-from harness.trial import F, Injected, Injection, Injections, LoadSession, TrialContext
+from harness.trial import Injected, Injection, Injections, LoadSession, TrialContext
 
 START_S_MAX = 20.0
 GRACE_S = 10.0
@@ -45,7 +41,7 @@ FREEZE_JVM = (
 broker with it. These make one rare: none for its own sake, and a young generation that lasts for minutes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FreezeStamps:
     """CLOCK_MONOTONIC in nanoseconds: the freeze was asked for, engaged, the thaw asked for, and everything released."""
 
@@ -77,7 +73,7 @@ class Freezer:
         """Whether it has a real-time priority."""
 
     @classmethod
-    def start(cls, leases: Leases, mount: StoreMount, *, until_s: float) -> Freezer:
+    def start(cls, leases: Leases, mount: StoreMount, *, until_s: float) -> Self:
         """Start the process and wait until it is ready. Raises ClientError."""
         process = leases.spawn(
             [*isolated("harness.faults.programs.freezer"), str(mount.mountpoint)],
@@ -95,12 +91,10 @@ class Freezer:
             raise
         return freezer
 
-    def __enter__(self) -> Freezer:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def freeze(self, freeze_ms: float) -> FreezeStamps:
@@ -117,8 +111,7 @@ class Freezer:
             lease.heal()
             raise
         lease.release()
-        asked_ns, engaged_ns, thawing_ns, released_ns = map(int, words)
-        return FreezeStamps(asked_ns=asked_ns, engaged_ns=engaged_ns, thawing_ns=thawing_ns, released_ns=released_ns)
+        return FreezeStamps(*map(int, words))
 
     def close(self) -> None:
         """End the process."""
@@ -144,64 +137,49 @@ class Freezer:
         return line.split()
 
 
-class FreezesStore(Injection[F]):
-    """Base of what freezes the first master's store, while the broker's rule watches its appends."""
-
-    name = "freeze"
-
-    def can(self, host: Abilities) -> str | None:
-        """It needs a store on a file system of its own."""
-        return host.why_no_loop_mount()
-
-    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """A store of its own, and a JVM that hardly ever needs a safepoint."""
-        jvm = tuple(dict.fromkeys((*settings.jvm, *FREEZE_JVM)))
-        # A thaw writes the superblock: in memory that does not wait for the host's disk, which others may keep busy.
-        return dataclasses.replace(settings, store="loop-ext4", store_image="memory", jvm=jvm)
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Freeze for the cell's time; returns when an append that it stalled has ended."""
-        broker = masters(trial.cluster)[0]
-        if broker.store is None:
-            raise LeaseError(f"{broker.name} has no store on a file system of its own that could be frozen")
-        asked_ms = float(trial.params["stall_ms"])
-        with (
-            Freezer.start(trial.leases, broker.store, until_s=trial.until_s) as freezer,
-            watch_appends(broker) as appends,
-        ):
-            stamps = freezer.freeze(asked_ms)
-            self.record(trial.events, broker, appends, stamps)
-        return Injected(
-            target=broker.name,
-            detail=f"{broker.store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms",
-            asked_ms=asked_ms,
-            achieved_ms=stamps.achieved_ms,
-            injecting_ns=stamps.asked_ns,
-            injected_ns=stamps.engaged_ns,
-            healing_ns=stamps.thawing_ns,
-            healed_ns=stamps.released_ns,
-        )
-
-    @abc.abstractmethod
-    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
-        """End the watch, and record what of it matters."""
+def settings_for_freeze(settings: BrokerSettings) -> BrokerSettings:
+    """A store of its own, and a JVM that hardly ever needs a safepoint."""
+    jvm = tuple(dict.fromkeys((*settings.jvm, *FREEZE_JVM)))
+    # A thaw writes the superblock: in memory that does not wait for the host's disk, which others may keep busy.
+    return dataclasses.replace(settings, store="loop-ext4", store_image="memory", jvm=jvm)
 
 
-class StallByFreeze(FreezesStore[AppendStall]):
-    """A freeze for the append that it stalls, which the broker's rule stamps."""
+def freeze(fault: AppendStall | StoreFreeze, trial: TrialContext, load: LoadSession) -> Injected:
+    """Freeze the first master's store for the cell's time, while the broker's rule watches its appends.
 
-    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
-        """Record the longest append."""
-        entry_ns, exit_ns = appends.longest()
-        events.append(node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns)
+    A stall is the freeze of the append that it stalls, and ends with it. A freeze as a cause tells what all appends were like:
+    with the transient store pool none need be slow.
+    """
+    broker = masters(trial.cluster)[0]
+    store = store_of(broker)
+    asked_ms = float(trial.params["stall_ms"])
+    with Freezer.start(trial.leases, store, until_s=trial.until_s) as freezer, watch_appends(broker) as appends:
+        stamps = freezer.freeze(asked_ms)
+        if isinstance(fault, StoreFreeze):
+            record_tally(trial.events, broker.name, appends.tally())
+        else:
+            entry_ns, exit_ns = appends.longest()
+            trial.events.record(
+                "append", node=broker.name, entry_ns=entry_ns, delay_end_ns=stamps.released_ns, exit_ns=exit_ns
+            )
+    return Injected(
+        target=broker.name,
+        detail=f"{store.kind}, engaging took {(stamps.engaged_ns - stamps.asked_ns) / 1e6:.1f} ms",
+        asked_ms=asked_ms,
+        achieved_ms=stamps.achieved_ms,
+        injecting_ns=stamps.asked_ns,
+        injected_ns=stamps.engaged_ns,
+        healing_ns=stamps.thawing_ns,
+        healed_ns=stamps.released_ns,
+    )
 
 
-class StallPageCacheByFreeze(FreezesStore[StoreFreeze]):
-    """A freeze as a cause and not for its effect: with the transient store pool no append need be slow."""
+BY_FREEZE: Injection[AppendStall | StoreFreeze] = Injection(
+    name="freeze",
+    asks="root, loop devices and mkfs.ext4",
+    inject=freeze,
+    can=Abilities.why_no_loop_mount,
+    brokers=settings_for_freeze,
+)
 
-    def record(self, events: EventLog, broker: Node, appends: AppendWatch, stamps: FreezeStamps) -> None:
-        """Record what all appends were like, from its begin to a moment after its end."""
-        record_tally(events, broker.name, appends.tally())
-
-
-INJECTIONS: Injections = {AppendStall: StallByFreeze, StoreFreeze: StallPageCacheByFreeze}
+INJECTIONS: Injections = {AppendStall: BY_FREEZE, StoreFreeze: BY_FREEZE}

@@ -1,10 +1,11 @@
-"""What a fault is done to: a node by its name, and the file system of its own that its store lies on."""
+"""What a fault is done to: a node by its name, its process, and the file system of its own that its store lies on."""
 
-from __future__ import annotations
+import dataclasses
 
 from harness.backends.cluster import Node
 from harness.backends.store_mount import StoreMount
 from harness.errors import ConfigurationError
+from harness.model.cluster import BrokerSettings
 from harness.trial import TrialContext
 
 
@@ -15,6 +16,19 @@ def node_of(trial: TrialContext, name: str) -> Node:
             return node
     known = ", ".join(node.name for node in trial.cluster.nodes)
     raise ConfigurationError(f"this cluster has no node {name}", advice=f"It has {known}.")
+
+
+def pid_of(trial: TrialContext, name: str) -> int:
+    """The process of a node or of a client of the trial, as this host numbers it. Raises ConfigurationError."""
+    pids = {client.name: client.pid for client in trial.clients if client.name == name}
+    if (pid := trial.cluster.pid(name) or pids.get(name)) is None:
+        raise ConfigurationError(f"{name} is no process that runs, so that nothing can be done to it")
+    return pid
+
+
+def with_own_store(settings: BrokerSettings) -> BrokerSettings:
+    """The settings with a store on a file system of its own."""
+    return settings if settings.store != "folder" else dataclasses.replace(settings, store="loop-ext4")
 
 
 def store_of(node: Node) -> StoreMount:

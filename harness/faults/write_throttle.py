@@ -4,21 +4,18 @@ With cgroup v2 the limit meets write-back as well. With v1 it meets only what th
 (its flushes); what the kernel writes back later goes past it, and the trial then says that it was not exercised.
 """
 
-from __future__ import annotations
-
-import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.backends.abilities import PROCESSES
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
-from harness.errors import ConfigurationError, LeaseError
-from harness.faults.targets import node_of, store_of
+from harness.errors import LeaseError
+from harness.faults.targets import node_of, pid_of, store_of, with_own_store
 from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.leases import kernel
 from harness.leases.leases import Leases
-from harness.model.cluster import BrokerSettings
 from harness.model.faults import ThrottledWrites
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
@@ -31,29 +28,18 @@ REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
 times as much was written to past the limit."""
 
 
-class ThrottleByCgroup(Injection[ThrottledWrites]):
-    """blkio (v1) or io (v2), in a group of our own that the broker moves into and leaves again."""
+def throttle(fault: ThrottledWrites, trial: TrialContext, load: LoadSession) -> Injected:
+    """Limit the node by blkio (v1) or io (v2), in a group of our own that it moves into and leaves again."""
+    node = node_of(trial, fault.node)
+    limited = limit(
+        trial.leases, pid_of(trial, node.name), store_of(node), rate_bps=fault.bytes_per_s, until_s=trial.until_s
+    )
+    return Injected(target=node.name, detail=f"{fault.bytes_per_s / 2**20:g} MiB/s at most", end=limited.end)
 
-    name = "cgroup"
 
-    def can(self, host: Abilities) -> str | None:
-        """It needs a store on a device of its own and a controller of its writes."""
-        if (reason := host.why_no_loop_mount()) is not None:
-            return reason
-        return why_no_controller("io", host)
-
-    def brokers(self, settings: BrokerSettings) -> BrokerSettings:
-        """A store on a file system of its own."""
-        return settings if settings.store != "folder" else dataclasses.replace(settings, store="loop-ext4")
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        """Limit the fault's node."""
-        node = node_of(trial, self.fault.node)
-        pid = trial.cluster.pid(node.name)
-        if pid is None:
-            raise ConfigurationError(f"{node.name} is no process of this host that could be limited")
-        throttle = limit(trial.leases, pid, store_of(node), rate_bps=self.fault.bytes_per_s, until_s=trial.until_s)
-        return Injected(target=node.name, detail=f"{self.fault.bytes_per_s / 2**20:g} MiB/s at most", held=throttle)
+def why_no_throttle(host: Abilities) -> str | None:
+    """It needs a store on a device of its own and a controller of its writes."""
+    return host.why_no_loop_mount() or why_no_controller("io", host)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,4 +108,13 @@ def _group_bytes(group: Path, device: str) -> int:
     return 0
 
 
-INJECTIONS: Injections = {ThrottledWrites: ThrottleByCgroup}
+INJECTIONS: Injections = {
+    ThrottledWrites: Injection(
+        name="cgroup",
+        asks="root, loop devices and mkfs.ext4, and a control group of writes",
+        inject=throttle,
+        needs=PROCESSES,
+        can=why_no_throttle,
+        brokers=with_own_store,
+    )
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harness.generator.options import DriverSpec, LoadOptions
@@ -11,12 +11,9 @@ from harness.generator.target import Target
 from harness.leases.leases import Leases
 from harness.releases.java import Java
 from harness.rundir.manifest import TrialRecord
-from harness.rundir.writing import RunWriter
 
 LOAD = "load"
 """The incident, the trial and the deployment of a load's run directory: there is one of each."""
-ARM = "baseline"
-GROUP = "mqlab-load-consumers"
 DAY_S = 24 * 3600.0
 
 
@@ -35,7 +32,6 @@ class Progress:
 class LoadRun:
     """Everything that a load needs. ``wait_for`` counts Locust workers, our own and those of other machines."""
 
-    run: RunWriter
     record: TrialRecord
     target: Target
     options: LoadOptions
@@ -51,6 +47,20 @@ class LoadRun:
     """HOST:PORT of a master elsewhere: this machine only brings workers to it."""
     consumers: int = 0
     ordered: bool = False
+    keep_groups: bool = False
+    """Leave the consumer group on a cluster that is the user's when the load has ended."""
+    user: Mapping[str, str] = field(default_factory=dict)
+    """The user's own settings of clients (``UserSettings.client``)."""
+    overrides: dict[str, str] = field(default_factory=dict)
+    """What of them the load has changed, as ``old -> new`` by key."""
+    until_s: float = DAY_S
     say: Callable[[str], None]
+    note: Callable[[str], None]
+    """Told what a reader of the report has to know, too."""
     on_progress: Callable[[Progress], None]
     cancel: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def group(self) -> str:
+        """The group of its consumers; empty where it has none."""
+        return self.record.groups[0] if self.consumers else ""

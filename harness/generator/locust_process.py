@@ -32,7 +32,7 @@ from harness.generator.shapes import share_at
 from harness.rundir.files import replace_file
 
 STOP_S = 1.0
-READY_MESSAGE, DRAINED_MESSAGE = "mqlab-ready", "mqlab-drained"
+READY_MESSAGE, DRAINED_MESSAGE, DIFFERS_MESSAGE = "mqlab-ready", "mqlab-drained", "mqlab-differs"
 READY_S_MAX = 180.0
 DRAINED_S_MAX = 60.0
 OVER_S_MAX = 120.0
@@ -221,8 +221,14 @@ def run_worker(spec: LocustSpec) -> bool:
 
     environment.events.report_to_master.add_listener(tell_late)
     environment.events.test_stop.add_listener(drained)
+
+    def differs(environment: Environment, msg: locust.rpc.Message, **_: object) -> None:
+        _say({"differs": msg.data})
+        stop.set()
+
+    runner.register_message(DIFFERS_MESSAGE, differs)
     sending.driver.start()
-    runner.send_message(READY_MESSAGE, {"pid": os.getpid(), "client_pid": sending.driver.pid})
+    runner.send_message(READY_MESSAGE, spec.options.of_worker())
     _say({"worker": runner.worker_index, "pid": os.getpid(), "client_pid": sending.driver.pid})
     while not stop.is_set() and len(runner.greenlet) > 0:
         stop.wait(0.2)
@@ -264,7 +270,11 @@ class Steering:
         self._environment.events.test_stop.add_listener(self._test_stopped)
 
     def _on_ready(self, environment: Environment, msg: locust.rpc.Message, **_: object) -> None:
-        self._ready.add(msg.node_id)
+        mine, its = self._spec.options.of_worker(), msg.data
+        if different := ", ".join(f"{name} is {mine[name]} there" for name in mine if mine[name] != its.get(name)):
+            self._runner.send_message(DIFFERS_MESSAGE, different, msg.node_id)
+        else:
+            self._ready.add(msg.node_id)
 
     def _on_drained(self, environment: Environment, msg: locust.rpc.Message, **_: object) -> None:
         self._drained.add(msg.node_id)

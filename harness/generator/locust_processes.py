@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_address
 from pathlib import Path
 
 from harness.clients.java import worker_environment
-from harness.errors import ClientError, Interrupted, TargetNotAllowedError
+from harness.errors import ClientError, Interrupted, TargetNotAllowedError, UsageError
 from harness.generator.load_run import DAY_S, LoadRun, Progress
 from harness.generator.options import CLIENT_FAILED, LocustSpec, Role
 from harness.host.ports import free_port
@@ -22,6 +23,8 @@ from harness.protocol.connection import split_address
 from harness.rundir.writing import TrialDirectory
 
 LOCUST_PROCESS = "harness.generator.locust_process"
+SAME_OPTIONS = "Give all parts of a load the same options; per_user is --rate by --users, run is --run-name."
+NO_PART = "this is no part of the load at"
 ROUTE_CHECK_S = 5.0
 LOCUST_START_S_MAX = 240.0
 LOCUST_END_S_MAX = 150.0
@@ -81,6 +84,11 @@ class LocustProcesses:
         """Process ids of the Locust processes by name; the clients are their children."""
         return {name: process.pid for name, process in self._processes.items()}
 
+    @property
+    def _near(self) -> str:
+        """Where workers of this machine find the master."""
+        return "127.0.0.1" if ip_address(self._load.bind).is_unspecified else self._load.bind
+
     def _join(self) -> None:
         host, port = split_address(self._load.join)
         for index in range(self._load.processes):
@@ -95,7 +103,7 @@ class LocustProcesses:
             options=load.options,
             driver=load.driver,
             folder=str(self._directory.path.absolute()),
-            master_host=load.bind if role == "master" else "127.0.0.1",
+            master_host=load.bind if role == "master" else self._near,
             master_port=port,
             workers=load.wait_for,
             web_port=load.web_port if role != "worker" else 0,
@@ -145,18 +153,19 @@ class LocustProcesses:
             for line in self._lines(DAY_S if self._load.join else LOCUST_END_S_MAX):
                 if "requests" in line:
                     self._tell(line)
+                elif "differs" in line:
+                    raise UsageError(f"{NO_PART} {self._load.join}: {line['differs']}", advice=SAME_OPTIONS)
         except Interrupted:
             # A load without an end is ended this way: everything is drained and judged as at any other end.
             if self._load.options.duration_s:
                 raise
             self._load.cancel.clear()
-            self._end()
+            self.end_early()
         code = self._processes[self._steering].wait(LOCUST_END_S_MAX)
         if code == CLIENT_FAILED:
             # What the others did is whole, and worth to be drained and judged.
             note = f"the client process failed, and the load ended with it{self._last_words()}"
-            self._load.say(note)
-            self._load.run.add_note(note)
+            self._load.note(note)
         elif code != 0:
             raise ClientError(f"Locust ended with code {code}{self._last_words()}")
         if self._told and self._told[-1].late_p999_ms > LATE_MS_MAX:
@@ -169,7 +178,8 @@ class LocustProcesses:
         self._told.append(progress)
         self._load.on_progress(progress)
 
-    def _end(self) -> None:
+    def end_early(self) -> None:
+        """End the load before its time; everything is drained and judged as at any other end."""
         self._processes[self._steering].terminate(LOCUST_END_S_MAX)
 
     def stop(self) -> None:

@@ -37,6 +37,11 @@ class LoadOptions:
     shape: tuple[tuple[float, float], ...]
     sends: SendSettings
 
+    def of_worker(self) -> dict[str, object]:
+        """The options that a worker goes by, as JSON values: those have to be the same on all machines of a load."""
+        sends: dict[str, object] = json.loads(json.dumps(dataclasses.asdict(self.sends)))
+        return {**sends, "per_user": self.per_user, "closed": self.closed}
+
 
 @dataclass(frozen=True, kw_only=True)
 class DriverSpec:

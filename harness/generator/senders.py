@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from harness.clients.java import JAVA_WORKER, LOAD_JVM_OPTIONS, PUNCTUAL_JVM_OPTIONS, worker_spec
-from harness.clients.python.install import NAMES, PYTHON_WORKER, ensure_python_client
+from harness.clients.java import JAVA_WORKER, LOAD_JVM_OPTIONS, PUNCTUAL_JVM_OPTIONS, jvm_properties, worker_spec
+from harness.clients.python.clients import CLIENTS
+from harness.clients.python.install import PYTHON_WORKER, ensure_python_client
 from harness.generator.options import DriverSpec
 from harness.generator.target import Target
 from harness.releases.java import Java
 
+RETRIES = frozenset({"retryTimesWhenSendFailed", "retryTimesWhenSendAsyncFailed"})
 
-def java_driver(release: str, java: Java, target: Target, *, is_punctual: bool = False) -> DriverSpec:
+
+def java_driver(
+    release: str, java: Java, target: Target, *, is_punctual: bool = False, user: Mapping[str, str] | None = None
+) -> DriverSpec:
     """The official Java client of a release. It does not try a send again, since a second try hides the first.
 
-    ``is_punctual`` is for an open loop.
+    ``is_punctual`` is for an open loop. ``user`` are the user's own settings (``UserSettings.client``); one who asks for
+    another number of tries has it.
     """
+    own = user or {}
     spec = worker_spec(
         name="producer",
         release=release,
         java=java,
         folder=Path("{folder}"),
-        jvm_options=(*LOAD_JVM_OPTIONS, *(PUNCTUAL_JVM_OPTIONS if is_punctual else ())),
+        jvm_options=(*LOAD_JVM_OPTIONS, *(PUNCTUAL_JVM_OPTIONS if is_punctual else ()), *jvm_properties(own)),
         allowed=target.allowed,
+        user=own,
     )
     return DriverSpec(
         module=JAVA_WORKER,
@@ -30,7 +39,7 @@ def java_driver(release: str, java: Java, target: Target, *, is_punctual: bool =
         first_line=spec,
         namesrv=target.namesrv_list,
         queues=sum(target.queues.values()),
-        settings={"retryTimesWhenSendFailed": 0, "retryTimesWhenSendAsyncFailed": 0},
+        settings=dict.fromkeys(RETRIES - own.keys(), 0),
         java_release=release,
     )
 
@@ -44,7 +53,7 @@ def python_driver(kind: str, target: Target, proxy: str = "") -> DriverSpec:
         module=PYTHON_WORKER,
         search_path=(str(ensure_python_client(kind)),),
         first_line={
-            "client": NAMES[kind],
+            "client": CLIENTS[kind].can.name,
             "kind": kind,
             "logs": "{folder}",
             "only_broker": next(iter(target.brokers)) if len(target.brokers) == 1 else "",

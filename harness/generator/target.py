@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.backends.cluster import RECORD_S_MAX
 from harness.errors import ClientError, UsageError
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
 from harness.releases.jars import known_releases
-from harness.rundir.events import EventLog
+from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
 ROUTE_S_MAX = 60.0
@@ -20,13 +21,15 @@ _VERSION = re.compile(r"V?(\d+)[._](\d+)[._](\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A topic on a cluster. ``brokers`` are masters' addresses by broker name, ``queues`` their queues of the topic."""
+    """A topic on a cluster. ``brokers`` are masters' addresses by broker name; ``queues`` are their queues of the topic to
+    write to, ``read_queues`` those to read from."""
 
     namesrv: tuple[str, ...]
     topic: str
     allowed: tuple[Network, ...]
     brokers: Mapping[str, str]
     queues: Mapping[str, int]
+    read_queues: Mapping[str, int]
 
     @property
     def namesrv_list(self) -> str:
@@ -59,18 +62,19 @@ class Target:
         """Messages that the group has not committed yet, by the brokers' own counts."""
         left = 0
         for name, address in self.brokers.items():
-            with Broker(address) as connection:
+            with Broker(address, timeout_s=RECORD_S_MAX) as connection:
                 for queue in range(self.queues[name]):
                     done = connection.consumer_offset(group, self.topic, queue) or 0
                     left += connection.max_offset(self.topic, queue) - done
         return left
 
-    def record_ends(self, events: EventLog, group: str | None) -> None:
+    def record_ends(self, events: EventLog, group: str | None, moment: Moment) -> None:
         """Record every queue's offsets, and the group's in it, as the brokers have them."""
         for name, address in self.brokers.items():
-            with Broker(address) as connection:
+            with Broker(address, timeout_s=RECORD_S_MAX) as connection:
                 for queue in range(self.queues[name]):
-                    events.store_max(
+                    events.record(
+                        "store_max",
                         topic=self.topic,
                         broker=name,
                         queue=queue,
@@ -78,6 +82,7 @@ class Target:
                         max_offset=connection.max_offset(self.topic, queue),
                         group=group,
                         consumer_offset=connection.consumer_offset(group, self.topic, queue) if group else None,
+                        moment=moment,
                     )
 
 
@@ -102,8 +107,14 @@ def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network
         route = _read_route(namesrv[0], topic, allowed)
         assert route is not None
     brokers = {name: by_id[0] for name, by_id in route.addresses.items() if 0 in by_id}
-    queues = {name: count for name, count in route.write_queues.items() if name in brokers}
-    return Target(namesrv=tuple(namesrv), topic=topic, allowed=tuple(allowed), brokers=brokers, queues=queues)
+    return Target(
+        namesrv=tuple(namesrv),
+        topic=topic,
+        allowed=tuple(allowed),
+        brokers=brokers,
+        queues={name: count for name, count in route.write_queues.items() if name in brokers},
+        read_queues={name: count for name, count in route.read_queues.items() if name in brokers},
+    )
 
 
 def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route | None:

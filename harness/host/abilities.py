@@ -1,7 +1,5 @@
 """What this host lets the lab do to its kernel. Each fault says with it whether it can be made here, and if not, why."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess
@@ -30,7 +28,7 @@ class Abilities:
     delay: bool
 
     @classmethod
-    def of_this_host(cls) -> Abilities:
+    def of_this_host(cls) -> "Abilities":
         """Look; what was found is remembered."""
         return _look()
 
@@ -63,6 +61,11 @@ def _look() -> Abilities:
 _A_RULE = ("-w", "5", "-A", "INPUT", "-i", "lo", "-p", "tcp", "-m", "multiport", "--dports", "1", "-m", "comment",
            "--comment", "mqlab", "-j", "DROP")  # fmt: skip
 _A_DELAY = ("qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms")
+
+
+def usable_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def cgroup_version() -> Cgroup:

@@ -1,14 +1,12 @@
 """A control group of our own that a process moves into, under a lease that moves it back."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import LeaseError
-from harness.host.abilities import Abilities
+from harness.host.abilities import Abilities, cgroup_version
 from harness.leases import kernel
 from harness.leases.kernel_kinds import CGROUP, CGROUP_PREFIX
 from harness.leases.lease import Lease
@@ -44,7 +42,7 @@ def controller_root(name: str) -> Path:
 
 def is_v2() -> bool:
     """Whether the controllers are those of version 2."""
-    return (ROOT_V2 / "cgroup.controllers").exists()
+    return cgroup_version() == "v2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +63,7 @@ class Group:
 
     def end(self) -> None:
         """Move its processes back and remove it. Raises LeaseError."""
-        healed = self.lease.heal()
-        if not healed.complete:
-            raise LeaseError(f"{healed.what} could not be removed: {healed.action}")
+        self.lease.end()
 
 
 def make_group(leases: Leases, pid: int, root: Path, *, until_s: float) -> Group:

@@ -1,7 +1,5 @@
 """Facts about this machine that a run writes into its manifest and that its plan must fit."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess
@@ -10,11 +8,21 @@ from pathlib import Path
 
 import psutil
 
-from harness.host.abilities import cgroup_version
-from harness.host.cores import usable_cores
+from harness.host.abilities import cgroup_version, usable_cores
 from harness.paths import PACKAGES
 from harness.releases.java import Java
 from harness.rundir.manifest import HostRecord
+
+RECORDED = ("scenarios/record", "scenarios/ledger.jsonl", "scenarios/LEDGER.md", "README.md")
+"""What `mqlab ledger` writes: a run that is registered leaves the code as it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the plan must fit."""
+
+    cores: int
+    memory_mb: int
 
 
 def host_of_plan() -> Host:
@@ -51,7 +59,8 @@ def own_commit() -> Commit:
     # A wheel that is installed below somebody else's repository has no commit of that repository.
     if not head or Path(top) != PACKAGES:
         return Commit(id="unknown", dirty=True)
-    return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no")))
+    code = [".", *(f":(exclude){path}" for path in RECORDED)]
+    return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no", "--", *code)))
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -60,11 +69,3 @@ def _git(root: Path, *arguments: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return run.stdout.strip() if run.returncode == 0 else ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Host:
-    """What the plan must fit."""
-
-    cores: int
-    memory_mb: int

@@ -16,7 +16,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 from harness.clock import ANCHOR_PERIOD_S
 from harness.errors import DiskFullError, LabError
 from harness.paths import isolated
-from harness.rundir.events import EventLog
+from harness.rundir.events import EVENTS, EventLog
 from harness.rundir.lines import Record, parse_records
+from harness.rundir.records import problem_of
 
 if TYPE_CHECKING:
     from harness.leases.leases import Leases
@@ -45,9 +46,6 @@ class Hiccup:
     at_ns: int
     late_ms_max: float
     samples: int
-
-
-# --- the process ------------------------------------------------------------------------------------------------------
 
 
 def measure_window(
@@ -74,10 +72,7 @@ def run_probe(out: Path, is_over: Callable[[], bool]) -> None:
             if time.monotonic() - anchored_s >= ANCHOR_PERIOD_S:
                 log.anchor(process=_PROCESS)
                 anchored_s = time.monotonic()
-            window = measure_window()
-            log.hiccup(
-                from_ns=window.from_ns, at_ns=window.at_ns, late_ms_max=window.late_ms_max, samples=window.samples
-            )
+            log.record("hiccup", **vars(measure_window()))
         log.anchor(process=_PROCESS)
 
 
@@ -96,9 +91,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         run_probe(out, _stdin_has_closed)
     except LabError as error:
         raise SystemExit(f"{error}\n{error.advice}") from error
-
-
-# --- beside a trial ---------------------------------------------------------------------------------------------------
 
 
 class NoiseProbe:
@@ -147,9 +139,7 @@ class NoiseProbe:
         """Copy the windows that overlap the time into a trial's events, and return them. Raises as ``hiccups``."""
         found = self.hiccups(from_ns, to_ns)
         for hiccup in found:
-            events.hiccup(
-                from_ns=hiccup.from_ns, at_ns=hiccup.at_ns, late_ms_max=hiccup.late_ms_max, samples=hiccup.samples
-            )
+            events.record("hiccup", **vars(hiccup))
         return found
 
     def stop(self) -> None:
@@ -179,12 +169,7 @@ def hiccups_since(path: Path, from_ns: int) -> list[Hiccup]:
     before a restart of the machine, whose clock began anew, are left out. No file: no windows.
     """
     hiccups: list[Hiccup] = []
-    for record in _tail(path, from_ns):
-        if record.get("type") != "hiccup":
-            continue
-        hiccup = _hiccup(record)
-        if hiccup is None:
-            continue
+    for hiccup in _hiccups(_tail(path, from_ns)):
         if hiccups and hiccup.at_ns < hiccups[-1].at_ns:
             hiccups.clear()
         hiccups.append(hiccup)
@@ -211,20 +196,17 @@ def _tail(path: Path, from_ns: int) -> tuple[Record, ...]:
             if start > 0:
                 data = data[data.find(b"\n") + 1 :]
             records = parse_records(data).records
-            ends = [hiccup.at_ns for record in records if (hiccup := _hiccup(record)) is not None]
-            if start == 0 or (ends and ends[0] < from_ns):
+            first = next(_hiccups(records), None)
+            if start == 0 or (first is not None and first.at_ns < from_ns):
                 return records
             length *= 4
 
 
-def _hiccup(record: Record) -> Hiccup | None:
-    from_ns, at_ns = record.get("from_ns"), record.get("at_ns")
-    late_ms_max, samples = record.get("late_ms_max"), record.get("samples")
-    if not (isinstance(from_ns, int) and isinstance(at_ns, int) and isinstance(samples, int)):
-        return None
-    if not isinstance(late_ms_max, int | float):
-        return None
-    return Hiccup(from_ns=from_ns, at_ns=at_ns, late_ms_max=float(late_ms_max), samples=samples)
+def _hiccups(records: Iterable[Record]) -> Iterator[Hiccup]:
+    for record in records:
+        values = {name: value for name, value in record.items() if name not in ("type", "n")}
+        if record.get("type") == "hiccup" and not problem_of(EVENTS, "hiccup", values):
+            yield Hiccup(**values)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

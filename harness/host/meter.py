@@ -1,7 +1,5 @@
 """What processes have used so far, read when asked: cheap enough to stand between two phases of a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import psutil

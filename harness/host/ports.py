@@ -1,7 +1,5 @@
 """Ports of this host that nobody uses."""
 
-from __future__ import annotations
-
 import random
 import socket
 import threading
@@ -25,8 +23,7 @@ _claims: deque[socket.socket] = deque()
 def free_port(offsets: Sequence[int] = (0,)) -> int:
     """A port of which every offset is free on all interfaces and was not given out before, here or by another lab.
 
-    Raises:
-        PortTakenError: none is left.
+    Raises PortTakenError when none is left.
     """
     with _PORTS:
         for _ in range(2000):
@@ -55,11 +52,7 @@ def _claim(port: int) -> bool:
 
 
 def take_port(port: int, offsets: Sequence[int] = (0,)) -> int:
-    """The very port that a user asked for.
-
-    Raises:
-        PortTakenError: it, or one that goes with it, is in use.
-    """
+    """The very port that a user asked for. Raises PortTakenError when it, or one that goes with it, is in use."""
     for offset in offsets:
         if not is_free(port + offset):
             raise PortTakenError(

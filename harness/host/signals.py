@@ -1,7 +1,5 @@
 """Signals of the terminal and of other programs, handled for a while."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

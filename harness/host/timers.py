@@ -4,8 +4,6 @@ Idle brokers do little but wake: one thread looks every millisecond for what to 
 share a few cores this is half of what they cost (4.6.0: 3.9 % of a core, 1.8 % with 10 ms; 5.3.3: 7.1 % and 3.8 %).
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 from collections.abc import Iterator

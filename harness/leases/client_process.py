@@ -1,7 +1,5 @@
 """Where client processes run: as processes of this host (``harness.leases.leases.Leases``), or each in a container of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import IO, Protocol
 
@@ -9,8 +7,8 @@ from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 
 
-class ClientProcess(Protocol):
-    """A child process under a lease, driven through its pipes. ``harness.leases.leases.LeasedProcess`` is one."""
+class Child(Protocol):
+    """The part of a process that commands go through. ``subprocess.Popen`` has it as well."""
 
     @property
     def pid(self) -> int:
@@ -29,6 +27,10 @@ class ClientProcess(Protocol):
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
+
+
+class ClientProcess(Child, Protocol):
+    """A child process under a lease. ``harness.leases.process.LeasedProcess`` is one."""
 
     def kill(self) -> int:
         """SIGKILL; the monotonic nanoseconds at which it was seen gone."""

@@ -4,8 +4,6 @@ A lease's containers, volumes and networks carry the label ``mqlab.lease=ID``, w
 imports this, so it is the standard library only and speaks HTTP over the engine's socket by itself.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket
@@ -13,11 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from harness.leases.store import Healable, LeaseRecord
+from harness.leases.store import Healable, LeaseRecord, OneByOne
 
 CONTAINER, PAUSE = "container", "paused-container"
 LEASE_LABEL = "mqlab.lease"
@@ -136,10 +133,8 @@ class _Containers:
             time.sleep(_POLL_S)
 
 
-class _Pause:
+class _Pause(OneByOne):
     """A container of ours that was paused. data: name, socket, container, token (of the container's own lease)."""
-
-    survives_boot: bool = False
 
     def describe(self, lease: LeaseRecord) -> str:
         return f"pause of {lease.data.get('name')}"
@@ -150,11 +145,7 @@ class _Pause:
         except OSError:
             return False
 
-    def heal(self, leases: Sequence[LeaseRecord], *, timeout_s: float) -> Mapping[str, tuple[str, bool]]:
-        return {lease.id: self._resume(lease, timeout_s) for lease in leases}
-
-    def _resume(self, lease: LeaseRecord, timeout_s: float) -> tuple[str, bool]:
-        deadline_s = time.monotonic() + timeout_s
+    def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
         action = "it is gone, or goes on already"
         while self._is_paused(lease):
             _engine_of(lease).unpause(str(lease.data.get("container")))

@@ -7,8 +7,6 @@ leases are healed when their time is over. It leaves when nothing is left to gua
 It runs in a session of its own, so that a terminal's Ctrl-C does not reach it, and imports the standard library only.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -47,8 +45,8 @@ class Healer:
         pause_s = 0.0
         while True:
             self._listen(pause_s)
-            mine = self._leases_of_owner()
-            due = [record for record in mine if self._is_due(record)]
+            mine = [record for record in self._store.read_all()[0] if record.owner == self._owner]
+            due = [record for record in mine if record.is_over() or (self._owner_is_gone and not record.kept)]
             healed = heal(self._store, due) if due else []
             for result in healed:
                 self._log(str(result))
@@ -70,13 +68,6 @@ class Healer:
         if pipe_closed or not self._owner.is_alive():
             self._owner_is_gone = True
             self._log("the owner is gone")
-
-    def _leases_of_owner(self) -> list[LeaseRecord]:
-        records, _ = self._store.read_all()
-        return [record for record in records if record.owner == self._owner]
-
-    def _is_due(self, record: LeaseRecord) -> bool:
-        return record.is_over() or (self._owner_is_gone and not record.kept)
 
     def _may_go_on(self, healed: list[Healed]) -> bool:
         if all(result.complete for result in healed):

@@ -1,7 +1,5 @@
 """Our end of the pipe to the healer, which notices when this program dies."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -9,6 +7,7 @@ import os
 import select
 import signal
 import sys
+from typing import Self
 
 from harness.errors import LeaseError
 from harness.leases import proc
@@ -41,7 +40,7 @@ class HealerHandle:
         self._reaped = False
 
     @classmethod
-    def start(cls, store: LeaseStore, owner: Owner, *, timeout_s: float) -> HealerHandle:
+    def start(cls, store: LeaseStore, owner: Owner, *, timeout_s: float) -> Self:
         """Start it and wait until it says that it stands guard."""
         bell_read, bell_write = (_above_stdio(handle) for handle in os.pipe2(os.O_CLOEXEC))
         ready_read, ready_write = (_above_stdio(handle) for handle in os.pipe2(os.O_CLOEXEC))

@@ -3,8 +3,6 @@
 Nothing is touched that cannot be shown to be ours: see harness/leases/proc.py for processes. Standard library only.
 """
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +14,7 @@ from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER_KINDS
 from harness.leases.kernel_kinds import KERNEL_KINDS
 from harness.leases.proc import ProcessId
-from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore
+from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore, OneByOne
 
 PROCESS = "process"
 STOPPED_PROCESS = "stopped-process"
@@ -70,10 +68,8 @@ class _Process:
         }
 
 
-class _StoppedProcess:
+class _StoppedProcess(OneByOne):
     """A process of ours that was stopped with SIGSTOP. data: name, pid, start_ticks, token (of its own lease)."""
-
-    survives_boot: bool = False
 
     def describe(self, lease: LeaseRecord) -> str:
         return f"stop signal of {lease.data.get('name')} (pid {lease.data.get('pid')})"
@@ -82,12 +78,8 @@ class _StoppedProcess:
         process = _process_of(lease)
         return process is not None and process.has_token(str(lease.data.get("token")))
 
-    def heal(self, leases: Sequence[LeaseRecord], *, timeout_s: float) -> Mapping[str, tuple[str, bool]]:
-        return {lease.id: self._continue(lease, timeout_s=timeout_s) for lease in leases}
-
-    def _continue(self, lease: LeaseRecord, *, timeout_s: float) -> tuple[str, bool]:
+    def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
         process = _process_of(lease)
-        deadline_s = time.monotonic() + timeout_s
         settled_s = time.monotonic() + _SETTLE_S
         while process is None or not proc.send_signal(process, str(lease.data.get("token")), signal.SIGCONT):
             if process is None or time.monotonic() >= settled_s or not _may_yet_appear(lease):

@@ -3,8 +3,6 @@
 Standard library only: the healer and the freezer import this. Everything here needs root.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -167,9 +165,6 @@ def clear_loops(image: str) -> None:
                     fcntl.ioctl(_open(opened, Path("/dev") / entry.name, os.O_RDWR), _LOOP_CLR_FD)
         except OSError:
             continue  # Not in use, or gone just now.
-
-
-# --- freezing -----------------------------------------------------------------------------------------------------------
 
 
 def open_mountpoint(path: str) -> int:

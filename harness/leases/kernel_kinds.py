@@ -4,8 +4,6 @@ Each kind says by which mark a thing is shown to be ours; what does not carry it
 only, since the healer imports this.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -14,16 +12,12 @@ import shutil
 import signal
 import subprocess
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from harness.leases import kernel, proc
 from harness.leases.proc import ProcessId
-
-if TYPE_CHECKING:
-    from harness.leases.store import Healable, LeaseRecord
+from harness.leases.store import Healable, LeaseRecord, OneByOne
 
 MOUNT, FREEZE, BALLOON, RULE, CGROUP, QUEUE = "mount", "freeze", "balloon", "rule", "cgroup", "queue"
 
@@ -48,22 +42,7 @@ def comment_of(lease_id: str) -> str:
     return f"mqlab:{lease_id}"
 
 
-class _OneByOne(ABC):
-    """A kind whose leases are healed one after another."""
-
-    survives_boot: bool = False
-
-    def heal(self, leases: Sequence[LeaseRecord], *, timeout_s: float) -> Mapping[str, tuple[str, bool]]:
-        """As ``Healable`` says."""
-        deadline_s = time.monotonic() + timeout_s
-        return {lease.id: self.undo(lease, deadline_s) for lease in leases}
-
-    @abstractmethod
-    def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
-        """What was done, and whether nothing is left."""
-
-
-class _Mount(_OneByOne):
+class _Mount(OneByOne):
     """A file system in an image file. data: mountpoint, image, uuid (in its superblock), kind.
 
     Ours is what is mounted at that very place from that very image with that UUID.
@@ -103,7 +82,7 @@ class _Mount(_OneByOne):
         return ("its image removed", True) if existed else ("it is gone", True)
 
 
-class _Freeze(_OneByOne):
+class _Freeze(OneByOne):
     """A file system of ours that is, or is about to be, frozen. data: as a mount's, and pid, start_ticks, token of the
     freezer.
 
@@ -129,7 +108,7 @@ class _Freeze(_OneByOne):
         return "thawed" if _thaw(lease) else "it was thawed already", True
 
 
-class _Balloon(_OneByOne):
+class _Balloon(OneByOne):
     """A file that takes up room on a file system of ours. data: path. Its name is its mark."""
 
     survives_boot = True
@@ -148,7 +127,7 @@ class _Balloon(_OneByOne):
         return "removed", True
 
 
-class _Rule(_OneByOne):
+class _Rule(OneByOne):
     """Rules of iptables. data: ports, for people. Their comment carries the lease's id."""
 
     def describe(self, lease: LeaseRecord) -> str:
@@ -158,12 +137,10 @@ class _Rule(_OneByOne):
         return bool(self._rules(lease))
 
     def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
-        removed = 0
-        for words in self._rules(lease):
+        rules = self._rules(lease)
+        for words in rules:
             _run("iptables", "-w", "5", "-D", *words[1:])
-            removed += 1
-        left = self._rules(lease)
-        return (f"{removed} rules removed" if removed else "it is gone"), not left
+        return (f"{len(rules)} rules removed" if rules else "it is gone"), not self._rules(lease)
 
     @staticmethod
     def _rules(lease: LeaseRecord) -> list[list[str]]:
@@ -172,7 +149,7 @@ class _Rule(_OneByOne):
         return [words for words in listed if words[:1] == ["-A"] and comment_of(lease.id) in words]
 
 
-class _Cgroup(_OneByOne):
+class _Cgroup(OneByOne):
     """A control group of ours. data: path, home (the group that its processes came from). Its name is its mark."""
 
     def describe(self, lease: LeaseRecord) -> str:
@@ -199,7 +176,7 @@ class _Cgroup(_OneByOne):
                 time.sleep(_POLL_S)
 
 
-class _Queue(_OneByOne):
+class _Queue(OneByOne):
     """The queueing discipline that delays packets. data: device. Its handle is its mark."""
 
     def describe(self, lease: LeaseRecord) -> str:

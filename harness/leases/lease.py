@@ -1,10 +1,9 @@
 """A lease that this process holds."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 
+from harness.errors import LeaseError
 from harness.leases.healing import heal
 from harness.leases.store import Healed, LeaseData, LeaseRecord, LeaseStore, until_mono_ns
 
@@ -46,6 +45,12 @@ class Lease:
     def heal(self) -> Healed:
         """Undo the thing the way the healer would, now."""
         return heal(self._store, [self._record])[0]
+
+    def end(self) -> None:
+        """``heal``, and raise LeaseError when something of the thing stays."""
+        healed = self.heal()
+        if not healed.complete:
+            raise LeaseError(f"{healed.what} could not be ended: {healed.action}")
 
     def _rewrite(self, record: LeaseRecord) -> None:
         with self._lock:

@@ -12,8 +12,6 @@ A lease that is *kept* outlives its owner (``mqlab up``) until it is cleaned wit
 Nothing is touched that cannot be shown to be ours: see harness/leases/proc.py for processes. Standard library only.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shlex
@@ -23,8 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import IO, ClassVar
+from typing import IO, ClassVar, Self
 
 from harness.errors import LeaseError
 from harness.leases import proc
@@ -70,7 +67,7 @@ class Leases:
         self._closed = False
 
     @classmethod
-    def open(cls, state_dir: Path | None = None, owner_pid: int | None = None) -> Leases:
+    def open(cls, state_dir: Path | None = None, owner_pid: int | None = None) -> Self:
         """Open the state folder for this process (or ``owner_pid``) and start the healer. Raises LeaseError."""
         if not Path("/proc/self/environ").exists():
             raise LeaseError("leases need Linux's /proc", advice="Run the lab on Linux, or in a container.")
@@ -79,12 +76,10 @@ class Leases:
         leases.ensure_healer()
         return leases
 
-    def __enter__(self) -> Leases:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -212,6 +207,5 @@ class Leases:
         )
 
     def _ring(self) -> None:
-        healer = self._healer
-        if healer is not None:
-            healer.ring()
+        if self._healer is not None:
+            self._healer.ring()

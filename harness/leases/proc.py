@@ -5,8 +5,6 @@ start time within one boot, and as ours by a random token in its environment, wh
 library only: the healer process imports this.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import select
@@ -142,16 +140,9 @@ def wait_gone(processes: Iterable[ProcessId], *, timeout_s: float) -> list[Proce
 
 
 def _token_of(pid: int) -> str | None:
-    environment = _environment_of(pid)
-    if environment.startswith(_TOKEN_KEY):
-        start = len(_TOKEN_KEY)
-    else:
-        before = environment.find(b"\0" + _TOKEN_KEY)
-        if before < 0:
-            return None
-        start = before + 1 + len(_TOKEN_KEY)
-    end = environment.find(b"\0", start)
-    return environment[start : end if end >= 0 else None].decode("ascii", "replace")
+    entries = _environment_of(pid).split(b"\0")
+    found = (entry for entry in entries if entry.startswith(_TOKEN_KEY))
+    return next((entry.removeprefix(_TOKEN_KEY).decode("ascii", "replace") for entry in found), None)
 
 
 def _environment_of(pid: int) -> bytes:

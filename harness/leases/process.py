@@ -1,12 +1,10 @@
 """A child process under a lease: it ends when this program does."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import subprocess
 import time
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from harness.errors import LeaseError
 from harness.leases import proc
@@ -27,36 +25,16 @@ class LeasedProcess:
         self._process = process
         self.lease = lease
         self.name = name
-
-    @property
-    def pid(self) -> int:
-        """The pid, also after the process is gone."""
-        return self._popen.pid
-
-    @property
-    def token(self) -> str:
-        """The token in its environment."""
-        return self.lease.record.id
+        self.pid = popen.pid
+        self.token = lease.record.id
+        """In its environment."""
+        self.stdin, self.stdout, self.stderr = popen.stdin, popen.stdout, popen.stderr
+        """Where they were asked for as pipes."""
 
     @property
     def returncode(self) -> int | None:
         """Its exit code as of the last ``poll`` or ``wait``; minus the signal's number when a signal ended it."""
         return self._popen.returncode
-
-    @property
-    def stdin(self) -> IO[bytes] | None:
-        """Its standard input when that was asked for as a pipe."""
-        return self._popen.stdin
-
-    @property
-    def stdout(self) -> IO[bytes] | None:
-        """Its standard output when that was asked for as a pipe."""
-        return self._popen.stdout
-
-    @property
-    def stderr(self) -> IO[bytes] | None:
-        """Its standard error when that was asked for as a pipe."""
-        return self._popen.stderr
 
     def identity(self) -> dict[str, LeaseValue]:
         """The data of a lease about something that is done to this process (``stopped-process``)."""
@@ -66,7 +44,7 @@ class LeasedProcess:
         """The exit code, or None while it runs."""
         return self._popen.poll()
 
-    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+    def pause(self, leases: "Leases", *, until_s: float) -> Lease:
         """SIGSTOP, under a lease that lets it go on in ``until_s`` seconds at the latest; heal that to resume.
 
         Returns once every thread stands still. Raises LeaseError when that does not come.
@@ -126,10 +104,10 @@ class LeasedProcess:
 
     def release(self) -> None:
         """End what is left of it and of what it started, and remove the lease."""
-        healed = self.lease.heal()
-        self._popen.poll()
-        if not healed.complete:
-            raise LeaseError(f"{healed.what} could not be ended: {healed.action}")
+        try:
+            self.lease.end()
+        finally:
+            self._popen.poll()
 
 
 def reap(process: LeasedProcess) -> None:

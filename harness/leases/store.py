@@ -11,18 +11,17 @@ State folder::
     healer.log          what healers did
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
 import os
 import secrets
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from harness.errors import LeaseError
 from harness.leases import proc
@@ -55,7 +54,7 @@ class Owner:
     namespace: str
 
     @classmethod
-    def of(cls, pid: int) -> Owner:
+    def of(cls, pid: int) -> Self:
         """The owner that process ``pid`` is from now on."""
         process = proc.identify(pid)
         if process is None:
@@ -103,7 +102,7 @@ class LeaseRecord:
         return json.dumps({"schema": LEASE_SCHEMA, **dataclasses.asdict(self)}, ensure_ascii=False) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> LeaseRecord:
+    def from_json(cls, text: str) -> Self:
         """Raises ValueError when the text is not a whole lease of this schema."""
         value = json.loads(text)
         if not isinstance(value, dict) or value.pop("schema", None) != LEASE_SCHEMA:
@@ -148,6 +147,21 @@ class Healable(Protocol):
 
         It must be safe to call again and from several processes at once, and must not touch what is not ours.
         """
+
+
+class OneByOne(ABC):
+    """Base of a kind whose leases are healed one after another."""
+
+    survives_boot: bool = False
+
+    def heal(self, leases: Sequence[LeaseRecord], *, timeout_s: float) -> Mapping[str, tuple[str, bool]]:
+        """As ``Healable`` says."""
+        deadline_s = time.monotonic() + timeout_s
+        return {lease.id: self.undo(lease, deadline_s) for lease in leases}
+
+    @abstractmethod
+    def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
+        """What was done, and whether nothing is left."""
 
 
 class LeaseStore:

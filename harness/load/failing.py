@@ -1,14 +1,11 @@
 """Messages of which some fail whenever they are consumed, and what becomes of them: retries, and dead letters."""
 
-from __future__ import annotations
-
 import time
 
 from harness.backends.cluster import ask, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, ScheduleSpec
-from harness.clock import mono_ns
-from harness.load.one_process import OneProcessSession
+from harness.clients.java import ConsumerSpec
+from harness.load.base import OneProcessSession
 from harness.model.loads import FailingMessages
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from harness.trial import TrialContext
@@ -33,18 +30,15 @@ class FailingSession(OneProcessSession):
         create_topic(trial.cluster, self._topic, read_queues=load.queues, write_queues=load.queues)
         self._probe_topics("before the group")
         self._start_process()
-        self._client.wait_consumer_started(
-            ConsumerSpec(
-                instance="consumer",
-                group=self._group,
-                topic=self._topic,
-                ordered=load.ordered,
-                fail_every=load.fail_every,
-                settings={"maxReconsumeTimes": load.attempts_max},
-            ),
-            namesrv_addresses(trial.cluster),
-            cancel=trial.cancel,
+        spec = ConsumerSpec(
+            instance="consumer",
+            group=self._group,
+            topic=self._topic,
+            ordered=load.ordered,
+            fail_every=load.fail_every,
+            settings={"maxReconsumeTimes": load.attempts_max},
         )
+        self._start_member(self._client, spec)
         self._client.start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))
         self._client.wait_for_route("producer", self._topic, load.queues * len(masters(trial.cluster)))
 
@@ -69,16 +63,8 @@ class FailingSession(OneProcessSession):
         """Send, and wait for the dead letters of all that fail, or for the phase's time."""
         load, producer = self._load, self._client
         started = time.monotonic()
-        producer.start_schedule(
-            ScheduleSpec(
-                name=SCHEDULE,
-                instance="producer",
-                rate_hz=load.rate_hz,
-                start_ns=mono_ns(),
-                operations=load.messages,
-                sends=SendSettings(topic=self._topic, mode="sync", body_bytes=(load.body_bytes,)),
-            )
-        )
+        sends = SendSettings(topic=self._topic, mode="sync", body_bytes=(load.body_bytes,))
+        self._send(producer, SCHEDULE, "producer", load.rate_hz, sends, load.messages)
         wait_until("the sends", lambda: producer.schedule_state(SCHEDULE).is_through, timeout_s=SENT_S_MAX)
         self._trial.stay(2 * POLL_S)
         self._probe_topics("after a failure")
@@ -92,9 +78,8 @@ class FailingSession(OneProcessSession):
         self._probe_topics("at the end")
         if fails:
             found = self._dead_letters()
-            self._trial.events.probe(
-                "dead_letter_share", found / fails, of=self._group, detail=f"{found} of {fails} that fail"
-            )
+            detail = f"{found} of {fails} that fail"
+            self._trial.events.probe("dead_letter_share", found / fails, of=self._group, detail=detail)
 
     def _probe_topics(self, when: str) -> None:
         for master in masters(self._trial.cluster):
@@ -118,14 +103,10 @@ class FailingSession(OneProcessSession):
                 found += sum(connection.max_offset(topic, queue) for queue in range(queues))
         return found
 
-    def recover(self) -> None:
-        """There is nothing to recover from."""
-        self._trial.stay(self._trial.phases.recover_s)
-
     def drain(self) -> None:
         """Nothing is under way any more but messages that fail."""
         state = self._client.schedule_state(SCHEDULE)
-        self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
+        self._trial.events.record("drain", complete=state.is_through, remaining=state.issued - state.ended)
 
     def collect(self) -> None:
         """Read the queues' ends, end the consumer, which would go on to fail, and close the history."""

@@ -1,20 +1,19 @@
 """Sends on a fixed schedule from one client process, which serves all trials of a deployment one after another."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Sequence
 
 from harness.backends.cluster import Cluster, Node, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import ScheduleSpec
 from harness.clock import mono_ns
 from harness.load import readings
+from harness.load.base import Session
 from harness.load.probes import Probes
 from harness.model.loads import OpenLoopSends
 from harness.rundir.events import Moment
-from harness.trial import TrialContext
+from harness.trial import SharedClient, TrialContext
 from harness.wait import NotYet, wait_until
 
 INSTANCE = "producer"
@@ -39,7 +38,7 @@ def masters_of(cluster: Cluster, load: OpenLoopSends) -> Sequence[Node]:
     return {"all": found, "first": found[:1], "last": found[-1:]}[load.topic_on]
 
 
-class WarmProducers:
+class WarmProducers(SharedClient):
     """The producers of a deployment, in one client process: code and routes are warm, and so is the broker."""
 
     def __init__(self, trial: TrialContext) -> None:
@@ -48,7 +47,7 @@ class WarmProducers:
         self._incident = trial.record.incident
         self._folder = trial.cluster.folder / "clients" / INSTANCE
         self._instances: dict[tuple[object, ...], str] = {}
-        self.client: JavaClient = trial.client(INSTANCE, folder=self._folder)
+        super().__init__(trial.client(INSTANCE, folder=self._folder))
         self.client.wait_started()
 
     def instance_for(self, load: OpenLoopSends) -> str:
@@ -87,22 +86,13 @@ class WarmProducers:
         self.client.close_history()
         return instance
 
-    @property
-    def pid(self) -> int:
-        """Of the process."""
-        return self.client.pid
 
-    def stop(self) -> None:
-        """End the process."""
-        self.client.stop()
-
-
-class OpenLoopSession:
+class OpenLoopSession(Session):
     """One trial's window of sends."""
 
     def __init__(self, trial: TrialContext, load: OpenLoopSends) -> None:
         producers = trial.shared.once(WarmProducers, lambda: WarmProducers(trial))
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
         self._instance = producers.instance_for(load)
         self._client = producers.client
@@ -132,7 +122,7 @@ class OpenLoopSession:
     def _sends(self, first: int = 0) -> SendSettings:
         load = self._load
         settings = SendSettings(
-            topic=self._trial.record.topic,
+            topic=self._topic,
             run=self._trial.record.trial,
             mode=load.mode,
             threads=load.threads,
@@ -157,7 +147,7 @@ class OpenLoopSession:
         self._trial.on_rate(self._rate_hz)
         self._read("before")
         if self._load.probes:
-            self._probes = Probes(self._trial.events, self._broker, self._trial.record.topic, self._load.probes)
+            self._probes = Probes(self._trial.events, self._broker, self._topic, self._load.probes)
 
     def stop_sending(self) -> None:
         """Issue nothing more; what is under way may still end."""
@@ -165,16 +155,7 @@ class OpenLoopSession:
 
     def send_one(self) -> None:
         """Send one message beside the schedule and wait until it has ended."""
-        self._client.start_schedule(
-            ScheduleSpec(
-                name=LONE,
-                instance=self._instance,
-                rate_hz=1000.0,
-                start_ns=mono_ns(),
-                operations=1,
-                sends=self._sends(first=LONE_SEQ),
-            )
-        )
+        self._send(self._client, LONE, self._instance, 1000.0, self._sends(first=LONE_SEQ), operations=1)
         wait_until(
             "the lone message",
             lambda: self._client.schedule_state(LONE).is_through,
@@ -185,15 +166,7 @@ class OpenLoopSession:
     def restore_topic(self) -> None:
         """Create the topic again, which a broker that lost its last seconds may have forgotten; one that is there stays."""
         on, queues = masters_of(self._trial.cluster, self._load), self._load.queues
-        create_topic(self._trial.cluster, self._trial.record.topic, read_queues=queues, write_queues=queues, on=on)
-
-    def hold(self) -> None:
-        """The window in which what the stall left behind is answered."""
-        self._trial.stay(self._trial.phases.hold_s_max)
-
-    def recover(self) -> None:
-        """The window after it."""
-        self._trial.stay(self._trial.phases.recover_s)
+        create_topic(self._trial.cluster, self._topic, read_queues=queues, write_queues=queues, on=on)
 
     def drain(self) -> None:
         """Stop the schedule and wait until every send has ended: answered, failed, or timed out."""
@@ -205,7 +178,7 @@ class OpenLoopSession:
         while not state.is_through and time.monotonic() < deadline:
             self._trial.stay(0.02)
             state = self._client.schedule_state(SCHEDULE)
-        self._trial.events.drain(complete=state.is_through, remaining=state.issued - state.ended)
+        self._trial.events.record("drain", complete=state.is_through, remaining=state.issued - state.ended)
 
     def _read(self, moment: readings.Moment) -> None:
         for name, reading in readings.take(self._trial.cluster, self._broker, self._load.readings):
@@ -222,7 +195,7 @@ class OpenLoopSession:
         """Close the trial's history and read the queues' ends from the brokers."""
         self._client.close_history()
         spec = self._trial.cluster.spec
-        if {**spec.user_conf, **spec.settings.conf}.get("transientStorePoolEnable") == "true":
+        if {**spec.user.broker, **spec.settings.conf}.get("transientStorePoolEnable") == "true":
             # What is acknowledged comes to its queue with the pool's next commit.
             self._trial.stay(COMMITTED_S)
         self.record_ends("end")
@@ -230,7 +203,7 @@ class OpenLoopSession:
     def record_ends(self, moment: Moment, on: Sequence[Node] = ()) -> None:
         """Read the queues' ends, from the masters that have the topic unless other brokers are named."""
         on = on or masters_of(self._trial.cluster, self._load)
-        topic, queues = self._trial.record.topic, self._load.queues
+        topic, queues = self._topic, self._load.queues
         record_queue_ends(self._trial.cluster, self._trial.events, topic, queues, on=on, moment=moment)
 
     def down(self) -> None:

@@ -4,8 +4,6 @@ Owners live in one process, successors and the producer in another, so that a ki
 Every consumer has an instance name of its own and so a client, a rebalance and a lock timer of its own.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterable, Mapping
@@ -20,22 +18,17 @@ from harness.backends.cluster import (
     unconsumed,
 )
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
-from harness.clock import mono_ns
-from harness.errors import ClientError
+from harness.clients.java import ConsumerSpec, JavaClient
+from harness.load.base import POLL_S, Session
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import CLIENT_LOCK_LIFE, LOCK_INTERVAL
 from harness.trial import TrialContext
-from harness.wait import NotYet, wait_until
 
 SCHEDULE = "load"
 SENDER_THREADS = 4
 KEYS_PER_QUEUE = 4
 CONSUME_THREADS = 4
-LONGEST_S = 600.0
-"""Bounds the schedule whatever happens to the trial."""
-POLL_S = 0.5
-STRANGER = "127.0.0.1@stranger"
+OUTSIDER = "127.0.0.1@outsider"
 """A client id that no member has."""
 
 CELL_PROPERTIES: Mapping[str, str] = {
@@ -46,13 +39,12 @@ CELL_PROPERTIES: Mapping[str, str] = {
 """Parameters of a cell that become options of the consumers' JVMs."""
 
 
-class OrderedSession:
+class OrderedSession(Session):
     """The two client processes of one trial."""
 
     def __init__(self, trial: TrialContext, load: OrderedGroups) -> None:
-        self._trial = trial
+        super().__init__(trial)
         self._load = load
-        self._topic = trial.record.topic
         self._groups = trial.record.groups
         self._queues = load.queues_per_broker * len(masters(trial.cluster))
         self._rate_hz = load.rate_per_queue_hz * self._queues
@@ -70,7 +62,8 @@ class OrderedSession:
             read_queues=self._load.queues_per_broker,
             write_queues=self._load.queues_per_broker,
         )
-        of_cell = {CELL_PROPERTIES[name]: f"{value:g}" for name, value in self._cell() if name in CELL_PROPERTIES}
+        params = self._trial.params
+        of_cell = {key: f"{float(params[name]):g}" for name, key in CELL_PROPERTIES.items() if name in params}
         properties = {
             "owner": {**self._load.owner_properties, **of_cell},
             "successor": {**self._load.successor_properties, **of_cell},
@@ -86,15 +79,13 @@ class OrderedSession:
                 # Listeners that are to be at work at any moment of theirs must not all have begun at the same one.
                 self._start_sends()
             self._start_consumers()
-            self._wait_settled()
+            share = self._queues if self._load.successor_joins == "after" else self._queues // 2
+            self._wait_settled(self._clients.values(), share)
 
     @property
     def _producer(self) -> JavaClient:
         """A start of a process costs more than all that a producer does; the successors' one lives to the end as well."""
         return self._clients["successor"]
-
-    def _cell(self) -> list[tuple[str, float]]:
-        return [(name, float(value)) for name, value in self._trial.params.items() if not isinstance(value, str)]
 
     def _start_producer(self) -> None:
         self._producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
@@ -102,24 +93,16 @@ class OrderedSession:
 
     def _start_sends(self) -> None:
         self._trial.on_rate(self._rate_hz)
-        self._producer.start_schedule(
-            ScheduleSpec(
-                name=SCHEDULE,
-                instance="producer",
-                rate_hz=self._rate_hz,
-                start_ns=mono_ns(),
-                operations=int(LONGEST_S * self._rate_hz),
-                sends=SendSettings(
-                    topic=self._topic,
-                    mode="sync",
-                    route="selector",
-                    run=self._trial.record.trial,
-                    threads=SENDER_THREADS,
-                    keys=KEYS_PER_QUEUE * self._queues,
-                    body_bytes=(self._load.body_bytes,),
-                ),
-            )
+        sends = SendSettings(
+            topic=self._topic,
+            mode="sync",
+            route="selector",
+            run=self._trial.record.trial,
+            threads=SENDER_THREADS,
+            keys=KEYS_PER_QUEUE * self._queues,
+            body_bytes=(self._load.body_bytes,),
         )
+        self._send(self._producer, SCHEDULE, "producer", self._rate_hz, sends)
 
     def _start_consumers(self) -> None:
         """Owners evenly over the spread, successors at drawn moments within it.
@@ -156,43 +139,16 @@ class OrderedSession:
                 **(self._load.owner_settings if is_owner else {}),
             },
         )
-        start_member(self._trial, self._clients["owner" if is_owner else "successor"], spec)
-
-    def _wait_settled(self) -> None:
-        """Every member holds its share of the queues; the rebalance that gets there takes some of its periods."""
-        share = self._queues if self._load.successor_joins == "after" else self._queues // 2
-
-        def settled() -> bool:
-            held = {**self._clients["owner"].assigned_queues(), **self._clients["successor"].assigned_queues()}
-            unsettled = {
-                instance: len(queues)
-                for instance, queues in held.items()
-                if len(queues) != share and not instance.endswith("-broadcast")
-            }
-            if unsettled:
-                raise NotYet(f"these do not hold {share} queues: {unsettled}")
-            return True
-
-        wait_until(
-            "every queue to have its consumer",
-            settled,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._start_member(self._clients["owner" if is_owner else "successor"], spec)
 
     def steady(self) -> None:
-        """Until the owners are old enough, and then a window of plain load; locks are also asked for by a stranger."""
-        steady_s = self._trial.phases.steady_s
+        """Until the owners are old enough, and then a window of plain load; locks are also asked for by an outsider."""
         age_s = time.monotonic() - self._owners_started
-        self._trial.stay(self._load.owner_age_s_min - age_s - steady_s)
+        self._trial.stay(self._load.owner_age_s_min - age_s - self._trial.phases.steady_s)
         if not self._load.owner_work_ms:
             self._start_sends()
-        self._trial.stay(steady_s)
+        self._stay_steady(self._producer, [SCHEDULE])
         self._probe_locks()
-        state = self._producer.schedule_state(SCHEDULE)
-        if not state.sending:
-            raise ClientError("the producer stopped sending by itself")
 
     def _probe_locks(self) -> None:
         """Ask each broker for one lock that an owner holds on one of them, and its own for another group as well."""
@@ -205,8 +161,9 @@ class OrderedSession:
                 as_groups = (group, f"{group}-other") if master.broker_name == broker_name else (group,)
                 with ask(master, timeout_s=RECORD_S_MAX) as connection:
                     for as_group in as_groups:
-                        granted = bool(connection.lock(as_group, STRANGER, [wanted]))
-                        self._trial.events.lock_probe(
+                        granted = bool(connection.lock(as_group, OUTSIDER, [wanted]))
+                        self._trial.events.record(
+                            "lock_probe",
                             group=group,
                             as_group=as_group,
                             queue=queue,
@@ -221,13 +178,18 @@ class OrderedSession:
         return {group: queues[0] for group, queues in held.items() if queues}
 
     def ask_for_locks(self, broker_name: str, held: Mapping[str, int]) -> None:
-        """Ask this broker, as a stranger, for the lock of the queue of each group."""
+        """Ask this broker, as an outsider, for the lock of the queue of each group."""
         master = next(one for one in masters(self._trial.cluster) if one.broker_name == broker_name)
         with ask(master, timeout_s=RECORD_S_MAX) as connection:
             for group, queue in held.items():
-                granted = bool(connection.lock(group, STRANGER, [(self._topic, broker_name, queue)]))
-                self._trial.events.lock_probe(
-                    group=group, queue=f"{broker_name}:{queue}", asked_broker=broker_name, granted=granted
+                granted = bool(connection.lock(group, OUTSIDER, [(self._topic, broker_name, queue)]))
+                self._trial.events.record(
+                    "lock_probe",
+                    group=group,
+                    as_group=group,
+                    queue=f"{broker_name}:{queue}",
+                    asked_broker=broker_name,
+                    granted=granted,
                 )
 
     def owners(self) -> JavaClient:
@@ -256,22 +218,14 @@ class OrderedSession:
         held = self._clients["successor"].assigned_queues()
         return all(len(held.get(f"{group}-successor", ())) == self._queues for group in self._groups)
 
-    def recover(self) -> None:
-        """The successors work off what has piled up."""
-        self._trial.stay(self._trial.phases.recover_s)
-
     def drain(self) -> None:
         """Stop sending; wait until the groups have committed every message, by the brokers' own counts."""
-        producer = self._producer
-        producer.stop_schedule(SCHEDULE)
-        deadline = time.monotonic() + self._trial.phases.drain_s_max
-        through = False
-        left = -1
-        while time.monotonic() < deadline and (not through or left != 0):
-            self._trial.stay(POLL_S)
-            through = producer.schedule_state(SCHEDULE).is_through
-            left = unconsumed(self._trial.cluster, self._topic, self._load.queues_per_broker, self._groups)
-        self._trial.events.drain(complete=through and left == 0, remaining=left)
+        count = self._load.queues_per_broker
+        self._drain(
+            self._producer,
+            [SCHEDULE],
+            lambda: unconsumed(self._trial.cluster, self._topic, count, self._groups),
+        )
 
     def collect(self) -> None:
         """Close the histories that are still open and read the queues' ends."""
@@ -286,11 +240,6 @@ class OrderedSession:
         """End the processes."""
         for client in self._clients.values():
             client.stop()
-
-
-def start_member(trial: TrialContext, client: JavaClient, spec: ConsumerSpec) -> None:
-    """Start one member of a group."""
-    client.wait_consumer_started(spec, namesrv_addresses(trial.cluster), cancel=trial.cancel)
 
 
 def _on(broker_name: str, queues: Iterable[str]) -> list[int]:

@@ -3,8 +3,6 @@
 One request at a time of each kind, so that what is measured is the wait in its own pool.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -13,13 +11,7 @@ from collections.abc import Callable, Mapping
 from harness.backends.cluster import Node, ask
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.model.rocketmq import (
-    GET_MAX_OFFSET,
-    HEART_BEAT,
-    PULL_MESSAGE,
-    SEND_MESSAGE,
-    SUCCESS,
-)
+from harness.model import rocketmq
 from harness.protocol.broker import Broker, pull_fields, send_fields
 from harness.protocol.frames import Answer
 from harness.rundir.events import EventLog
@@ -31,45 +23,35 @@ GROUP = "mqlab-probes"
 NO_ANSWER = -1
 
 SEND_TOPIC = "mqlab-probes"
+HEARTBEAT = json.dumps({"clientID": GROUP, "consumerDataSet": [], "producerDataSet": [{"groupName": GROUP}]}).encode()
 
 Request = Callable[[Broker, str], Answer]
 
 
-def _pull(connection: Broker, topic: str) -> Answer:
-    return connection.ask(PULL_MESSAGE, pull_fields(GROUP, topic, 0, 0))
-
-
-def _admin(connection: Broker, topic: str) -> Answer:
-    return connection.ask(GET_MAX_OFFSET, {"topic": topic, "queueId": 0})
-
-
-def _heartbeat(connection: Broker, topic: str) -> Answer:
-    body = {"clientID": GROUP, "consumerDataSet": [], "producerDataSet": [{"groupName": GROUP}]}
-    return connection.ask(HEART_BEAT, body=json.dumps(body).encode())
-
-
 def _send(connection: Broker, topic: str) -> Answer:
-    return connection.ask(SEND_MESSAGE, send_fields(SEND_TOPIC, 0), b"probe")
+    return connection.ask(rocketmq.SEND_MESSAGE, send_fields(SEND_TOPIC, 0), b"probe")
 
 
 def _delivery(connection: Broker, topic: str) -> Answer:
     """Raises ClientError when no pull gets the message in time."""
     stored = _send(connection, topic)
-    if stored.code != SUCCESS:
+    if stored.code != rocketmq.SUCCESS:
         return stored
     deadline = time.monotonic() + ANSWER_S_MAX
     while time.monotonic() < deadline:
-        found = connection.ask(PULL_MESSAGE, pull_fields(GROUP, SEND_TOPIC, 0, int(stored.fields["queueOffset"])))
-        if found.code == SUCCESS:
+        found = connection.ask(
+            rocketmq.PULL_MESSAGE, pull_fields(GROUP, SEND_TOPIC, 0, int(stored.fields["queueOffset"]))
+        )
+        if found.code == rocketmq.SUCCESS:
             return found
         time.sleep(DELIVERY_POLL_S)
     raise ClientError(f"what was sent could not be pulled within {ANSWER_S_MAX:.0f} s")
 
 
 REQUESTS: Mapping[str, Request] = {
-    "pull": _pull,
-    "admin": _admin,
-    "heartbeat": _heartbeat,
+    "pull": lambda broker, topic: broker.ask(rocketmq.PULL_MESSAGE, pull_fields(GROUP, topic, 0, 0)),
+    "admin": lambda broker, topic: broker.ask(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": 0}),
+    "heartbeat": lambda broker, topic: broker.ask(rocketmq.HEART_BEAT, body=HEARTBEAT),
     "send": _send,
     "delivery": _delivery,
 }
@@ -117,4 +99,4 @@ class Probes:
         try:
             code = request(connection, self._topic).code
         finally:
-            self._events.request(kind, started_ns=started_ns, finished_ns=mono_ns(), code=code)
+            self._events.record("request", kind=kind, started_ns=started_ns, finished_ns=mono_ns(), code=code)

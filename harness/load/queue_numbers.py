@@ -4,17 +4,10 @@ The producer takes every write queue in turn. The members are named so that thei
 queues are given out in the order of client ids.
 """
 
-from __future__ import annotations
-
-import time
-
 from harness.backends.cluster import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, ScheduleSpec
-from harness.clock import mono_ns
-from harness.errors import ClientError
-from harness.load.one_process import OneProcessSession
-from harness.load.ordered import start_member
+from harness.clients.java import ConsumerSpec
+from harness.load.base import OneProcessSession
 from harness.model.loads import QueueNumbers
 from harness.rundir.events import Moment
 from harness.trial import TrialContext
@@ -23,8 +16,6 @@ SCHEDULE = "load"
 MEMBERS = ("first", "second")
 QUEUES_MAX = 8
 """Queues that are read at the end, whatever the numbers are by then."""
-LONGEST_S = 600.0
-POLL_S = 0.5
 
 
 class QueueNumbersSession(OneProcessSession):
@@ -51,25 +42,15 @@ class QueueNumbersSession(OneProcessSession):
                     run=self._trial.record.trial,
                     settings={"consumeThreadMin": 2, "consumeThreadMax": 2},
                 )
-                start_member(self._trial, self._client, spec)
+                self._start_member(self._client, spec)
         producer = self._client
         producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
         producer.wait_for_route("producer", self._topic, self.numbers[0] * len(self._on))
-        rate_hz = self._load.rate_hz
         sends = SendSettings(
             topic=self._topic, run=self._trial.record.trial, keys=0, body_bytes=(self._load.body_bytes,)
         )
-        producer.start_schedule(
-            ScheduleSpec(
-                name=SCHEDULE,
-                instance="producer",
-                rate_hz=rate_hz,
-                start_ns=mono_ns(),
-                operations=int(LONGEST_S * rate_hz),
-                sends=sends,
-            )
-        )
-        self._trial.on_rate(rate_hz)
+        self._send(producer, SCHEDULE, "producer", self._load.rate_hz, sends)
+        self._trial.on_rate(self._load.rate_hz)
 
     def resize(self, write_queues: int, read_queues: int) -> None:
         """Give the topic these numbers of queues, and wait until the name servers know them."""
@@ -78,30 +59,20 @@ class QueueNumbersSession(OneProcessSession):
 
     def steady(self) -> None:
         """Let every member have its queues, and every queue some messages."""
-        self._trial.stay(self._trial.phases.steady_s)
-        if not self._client.schedule_state(SCHEDULE).sending:
-            raise ClientError("the producer stopped sending by itself")
+        self._stay_steady(self._client, [SCHEDULE])
 
     def hold(self) -> None:
         """Stay, and then record what the brokers have before anything is mended."""
-        self._trial.stay(self._trial.phases.hold_s_max)
+        super().hold()
         self._record("held")
-
-    def recover(self) -> None:
-        """The clients ask for the route every 30 s and share queues out every 20 s."""
-        self._trial.stay(self._trial.phases.recover_s)
 
     def drain(self) -> None:
         """Stop sending, and wait until the groups have committed every message that is in a queue."""
-        producer = self._client
-        producer.stop_schedule(SCHEDULE)
-        deadline = time.monotonic() + self._trial.phases.drain_s_max
-        left = -1
-        while time.monotonic() < deadline and left != 0:
-            self._trial.stay(POLL_S)
-            if producer.schedule_state(SCHEDULE).is_through:
-                left = unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on)
-        self._trial.events.drain(complete=left == 0, remaining=left)
+        self._drain(
+            self._client,
+            [SCHEDULE],
+            lambda: unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on),
+        )
 
     def collect(self) -> None:
         """Read the brokers and close the history."""
@@ -121,7 +92,8 @@ class QueueNumbersSession(OneProcessSession):
         )
         for broker in self._on:
             store = self._trial.cluster.folder / "nodes" / broker.name / "store" / "consumequeue" / self._topic
-            self._trial.events.topic_shape(
+            self._trial.events.record(
+                "topic_shape",
                 topic=self._topic,
                 broker=broker.broker_name,
                 write_queues=self.numbers[0],

@@ -4,8 +4,6 @@ An arm names those that it wants (``OpenLoopSends.readings``); each is one ``rea
 name for the measure's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,8 +91,7 @@ def _process_file(cluster: Cluster, node: Node, name: str) -> str:
 
 def _busy_ends_ms(cluster: Cluster, node: Node) -> Reading:
     class_name = "org.apache.rocketmq.store.DefaultMessageStore"
-    found = method_of(cluster.spec.release, class_name, "isOSPageCacheBusy")
-    (value,) = found.numbers
+    (value,) = method_of(cluster.spec.release, class_name, "isOSPageCacheBusy").numbers
     return Reading(value=float(value), detail=f"the one constant that {class_name}.isOSPageCacheBusy compares with")
 
 

@@ -1,12 +1,9 @@
 """Watches what each name server lists, and records every change of it with its time."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 
 from harness.backends.cluster import Cluster, Node, ask_name_server
-from harness.clock import mono_ns
 from harness.errors import ClientError, LabError
 from harness.protocol.name_server import Route
 from harness.protocol.targets import check_allowed
@@ -63,18 +60,14 @@ class RouteWatch:
 
     def _watch(self, node: Node) -> None:
         try:
-            self._look(node)
+            while not self._stop.is_set():
+                view = self._view(node)
+                if view != self._views.get(node.name):
+                    self._views[node.name] = view
+                    self._events.record("route", node=node.name, topic=self._topic, registered=view[0], routed=view[1])
+                self._stop.wait(PERIOD_S)
         except LabError as error:
             self._failure = error
-
-    def _look(self, node: Node) -> None:
-        while not self._stop.is_set():
-            view = self._view(node)
-            if view != self._views.get(node.name):
-                self._views[node.name] = view
-                at_ns = mono_ns()
-                self._events.route(node=node.name, topic=self._topic, registered=view[0], routed=view[1], at_ns=at_ns)
-            self._stop.wait(PERIOD_S)
 
     def _view(self, node: Node) -> tuple[str, str]:
         try:

@@ -1,7 +1,5 @@
 """Which session carries each load out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,12 +7,13 @@ from harness.load.failing import FailingSession
 from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
+from harness.load.own import OwnLoad, OwnLoadSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.steady import SteadySession
 from harness.model.loads import (
     FailingMessages,
     KeyedSends,
-    Load,
+    LoadValue,
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
@@ -22,13 +21,14 @@ from harness.model.loads import (
 )
 from harness.trial import LoadSession, TrialContext
 
-SESSIONS: Mapping[type[Load], Callable[[TrialContext, Any], LoadSession]] = {
+SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] = {
     OrderedGroups: OrderedSession,
     QueueNumbers: QueueNumbersSession,
     KeyedSends: KeyedSession,
     OpenLoopSends: OpenLoopSession,
     SteadyClients: SteadySession,
     FailingMessages: FailingSession,
+    OwnLoad: OwnLoadSession,
 }
 
 

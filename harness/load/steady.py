@@ -1,23 +1,17 @@
 """Normal sends and a group of two consumers that go on while something happens to the cluster's routes."""
 
-from __future__ import annotations
-
 import random
 import time
 
 from harness.backends.cluster import create_topic, masters, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, ScheduleSpec
-from harness.clock import mono_ns
-from harness.errors import ClientError
-from harness.load.one_process import OneProcessSession
+from harness.clients.java import ConsumerSpec
+from harness.load.base import POLL_S, OneProcessSession
 from harness.load.route_watch import RouteWatch
 from harness.model.loads import SteadyClients
 from harness.trial import TrialContext
-from harness.wait import NotYet, wait_until
+from harness.wait import NotYet, patience, wait_until
 
-POLL_S = 0.5
-LONGEST_S = 1200.0
 THREADS = 4
 ROUTE_S_MAX = 120.0
 TOPIC_S_MAX = 180.0
@@ -49,16 +43,14 @@ class SteadySession(OneProcessSession):
                 ordered=False,
                 settings={"pollNameServerInterval": load.poll_route_ms},
             )
-            self._client.wait_consumer_started(spec, self._addresses(servers), cancel=trial.cancel)
+            self._start_member(self._client, spec, self._addresses(servers))
         self._watch = RouteWatch(trial.cluster, trial.events, self._topic)
         wait_until("every broker on every name server", self._watch.agree, timeout_s=ROUTE_S_MAX, poll_s=POLL_S)
 
     def _create_topic(self) -> bool:
         """A broker that has 70,000 topics takes its time for one more."""
-        try:
+        with patience():
             self.resize(*self.numbers)
-        except ClientError as error:
-            raise NotYet(str(error)) from error
         return True
 
     def resize(self, write_queues: int, read_queues: int) -> None:
@@ -93,24 +85,15 @@ class SteadySession(OneProcessSession):
                 retryTimesWhenSendFailed=load.retries,
             )
             client.wait_for_route(name, self._topic, queues)
-            rate_hz = load.rate_hz / load.producers
-            client.start_schedule(
-                ScheduleSpec(
-                    name=name,
-                    instance=name,
-                    rate_hz=rate_hz,
-                    start_ns=mono_ns(),
-                    operations=int(LONGEST_S * rate_hz),
-                    sends=SendSettings(
-                        topic=self._topic,
-                        mode="sync",
-                        threads=THREADS,
-                        body_bytes=(load.body_bytes,),
-                        first=index,
-                        step=load.producers,
-                    ),
-                )
+            sends = SendSettings(
+                topic=self._topic,
+                mode="sync",
+                threads=THREADS,
+                body_bytes=(load.body_bytes,),
+                first=index,
+                step=load.producers,
             )
+            self._send(client, name, name, load.rate_hz / load.producers, sends)
 
     def steady(self) -> None:
         """A window of plain load in which sends keep up with what is due.
@@ -133,10 +116,6 @@ class SteadySession(OneProcessSession):
     def _schedules(self) -> list[str]:
         return [f"producer-{index}" for index in range(self._load.producers)]
 
-    def hold(self) -> None:
-        """The window in which clients live with it."""
-        self._trial.stay(self._trial.phases.hold_s_max)
-
     def recover(self) -> None:
         """Until all name servers agree again, within the phase's time, and a little longer for the clients."""
         assert self._watch is not None
@@ -150,16 +129,11 @@ class SteadySession(OneProcessSession):
 
     def drain(self) -> None:
         """Stop sending; wait until the group has committed every message, by the brokers' own counts."""
-        client = self._client
-        for name in self._schedules():
-            client.stop_schedule(name)
-        deadline = time.monotonic() + self._trial.phases.drain_s_max
-        through, left = False, -1
-        while time.monotonic() < deadline and (not through or left != 0):
-            self._trial.stay(POLL_S)
-            through = all(client.schedule_state(name).is_through for name in self._schedules())
-            left = unconsumed(self._trial.cluster, self._topic, self._load.queues, [self._group])
-        self._trial.events.drain(complete=through and left == 0, remaining=left)
+        self._drain(
+            self._client,
+            self._schedules(),
+            lambda: unconsumed(self._trial.cluster, self._topic, self._load.queues, [self._group]),
+        )
 
     def collect(self) -> None:
         """Read the queues' ends, and close what is open."""

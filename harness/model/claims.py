@@ -1,7 +1,5 @@
 """Claims with their readings, their expectations by release and their decision rules."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -39,7 +37,7 @@ class Quantity:
     statistic: Statistic
     where: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
     within: tuple[float | None, float | None] = (None, None)
-    against: Quantity | None = None
+    against: "Quantity | None" = None
     slope_on: str = ""
 
 

@@ -1,7 +1,5 @@
 """The cluster that a scenario asks for: nodes, and what its brokers are started with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -46,6 +44,24 @@ class TopicsAhead:
     frame_bytes: int
     share: float
     name_bytes: int = 54
+
+
+@dataclass(frozen=True, kw_only=True)
+class UserSettings:
+    """The user's own settings: ``--broker-conf`` and ``--set``. The scenario's and the load's win over them.
+
+    ``broker`` goes into broker.conf, ``broker_jvm`` becomes ``-D`` options of the brokers' JVMs. Of ``client`` a key with a
+    dot is a system property of the clients' JVMs, any other one a bean property of their producers and consumers.
+    """
+
+    broker: Mapping[str, str] = field(default_factory=dict)
+    broker_jvm: Mapping[str, str] = field(default_factory=dict)
+    client: Mapping[str, str] = field(default_factory=dict)
+
+    def by_prefix(self) -> dict[str, str]:
+        """All of them, each key with the prefix that ``--set`` gives it."""
+        parts = {"broker": self.broker, "broker-jvm": self.broker_jvm, "client": self.client}
+        return {f"{part}.{key}": value for part, settings in parts.items() for key, value in settings.items()}
 
 
 @dataclass(frozen=True, kw_only=True)

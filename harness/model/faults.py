@@ -1,7 +1,5 @@
 """What faults are asked to be; ``harness/faults`` makes them happen."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What the analysis answers: findings with their numbers and their evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from harness.model.cells import Parameters
@@ -53,6 +51,21 @@ class PartResult:
     unit: str
     why: str
     units: int
+    kind: str = ""
+    """The letter of a claim by kinds, empty for one that the bootstrap judges; so are the fields below."""
+    role: str = ""
+    scope: str = ""
+    right: int = 0
+    wrong: int = 0
+    line: int = 0
+    """Deployments, or tries of an event, on the right side of the bound, on the wrong one, and too near it to tell."""
+    deployments: int = 0
+    tries: int = 0
+    events: int = 0
+    values: tuple[float, ...] = ()
+    """The number of each deployment, in ascending order."""
+    words: str = ""
+    """What was found, for a reader."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,5 @@
 """What loads are asked to be, and what each costs; ``harness/load`` sends them."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +9,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 
 
+@dataclass(frozen=True, kw_only=True)
 class LoadValue(abc.ABC):
     """What plan and runner ask of every load."""
 
@@ -23,11 +22,20 @@ class LoadValue(abc.ABC):
 
     def group_names(self) -> tuple[str, ...]:
         """The consumer groups, by the last word of their names; empty where nobody consumes."""
-        return ()
+        return tuple(f"g{index}" for index in range(getattr(self, "groups", 0)))
 
     def topic_of(self, incident: str) -> str:
         """The topic of its trials; where there are groups, each trial has one of its own that starts so."""
         return f"mqlab-{incident}"
+
+    def names(self, incident: str, prefix: str) -> tuple[str, tuple[str, ...]]:
+        """The topic of one of its trials and its groups; ``prefix`` tells the trial from others of the incident."""
+        groups, topic = self.group_names(), self.topic_of(incident)
+        return f"{topic}-{prefix}" if groups else topic, tuple(f"{prefix}-{group}" for group in groups)
+
+    def client_of(self, release: str) -> str:
+        """The client of its trials, where Java's is to be of a release."""
+        return f"java {release}"
 
     @abc.abstractmethod
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
@@ -36,10 +44,6 @@ class LoadValue(abc.ABC):
     def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
         """Sends and consumptions that a trial of so many seconds records."""
         return self.messages_hz(topology, params) * (1 + len(self.group_names())) * seconds
-
-
-def _numbered(groups: int) -> tuple[str, ...]:
-    return tuple(f"g{index}" for index in range(groups))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +74,6 @@ class OrderedGroups(LoadValue):
     """Members in broadcasting mode, each in a group of its own, beside the others."""
     owner_settings: Mapping[str, int] = field(default_factory=dict)
     body_bytes: int = 128
-
-    def group_names(self) -> tuple[str, ...]:
-        """One for each owner and its successor."""
-        return _numbered(self.groups)
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Every queue has its rate."""
@@ -135,10 +135,6 @@ class SteadyClients(LoadValue):
     poll_route_ms: int = 30_000
     """``pollNameServerInterval`` of the clients."""
 
-    def group_names(self) -> tuple[str, ...]:
-        """Both consumers are members of it."""
-        return _numbered(self.groups)
-
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Of all producers together."""
         return self.rate_hz
@@ -164,10 +160,6 @@ class FailingMessages(LoadValue):
     groups: int = 1
     queues: int = 4
     body_bytes: int = 128
-
-    def group_names(self) -> tuple[str, ...]:
-        """One consumer's."""
-        return _numbered(self.groups)
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """While it sends, which is a moment."""
@@ -196,10 +188,6 @@ class QueueNumbers(LoadValue):
     def rate_hz(self) -> float:
         """Messages a second, on however many brokers."""
         return self.rate_per_queue_hz * self.write_queues
-
-    def group_names(self) -> tuple[str, ...]:
-        """One for every two members."""
-        return _numbered(self.groups)
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """The same on any number of brokers."""
@@ -234,6 +222,3 @@ class KeyedSends(LoadValue):
     def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
         """Each message is consumed by the group of its kind."""
         return 2 * self.messages_hz(topology, params) * seconds
-
-
-Load = OrderedGroups | QueueNumbers | KeyedSends | OpenLoopSends | SteadyClients | FailingMessages

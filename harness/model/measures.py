@@ -1,9 +1,10 @@
 """Every measure that a checker gives and a claim may ask for, declared once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.cells import Parameters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,12 +18,21 @@ class Independent:
     key: tuple[str, ...]
 
 
+class Moved(StrEnum):
+    """How a hiccup of the host moves a number; it only ever lengthens."""
+
+    NOT = "not moved"
+    LENGTHENED = "by the hiccup's own length"
+    ARRIVALS = "by what arrives during the hiccup"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Measure:
     """One number that a checker reads off a run.
 
     ``unit`` is empty for counts, shares (0 to 1) and yes-or-no (0 or 1). ``checkers`` are the modules of
-    ``analysis.checkers`` that give it, by the last part of their names. ``says`` is one sentence for a reader.
+    ``analysis.checkers`` that give it, by the last part of their names. ``says`` is one sentence for a reader. One try is one
+    of ``independent``. ``origins`` are those whose records the number is made of: two of them verify each other.
     """
 
     name: str
@@ -30,6 +40,20 @@ class Measure:
     independent: Independent
     checkers: tuple[str, ...]
     says: str
+    moved: Moved
+    origins: tuple[str, ...]
+
+    def moved_by(self, hiccup_ms: float, params: Parameters) -> float:
+        """How far a hiccup can have moved it, in its unit; ``params`` are the cell's, whose ``rate_hz`` is what arrives."""
+        if self.moved is Moved.LENGTHENED:
+            return hiccup_ms / 1000 if self.unit == "s" else hiccup_ms
+        if self.moved is Moved.ARRIVALS:
+            return hiccup_ms / 1000 * float(params.get("rate_hz", ARRIVALS_PER_S))
+        return 0.0
+
+
+ARRIVALS_PER_S = 500
+"""Where a cell names no rate: no load of a scenario sends faster in all."""
 
 
 TRIAL = Independent(name="trial", key=("deployment", "trial"))
@@ -48,38 +72,64 @@ DEPLOYMENT = Independent(name="deployment", key=("deployment",))
 ANSWER = Independent(name="what was asked about", key=("deployment", "trial", "of"))
 
 
+ARRIVING = frozenset(
+    {"rejected_count", "rejected_within_1s_max", "refused_count", "queue_depth", "refused_for_good_count"}
+    | {"delayed_over_1s_count", "delayed_in_10s_count", "failed_count", "unknown_count"}
+)
+"""Counts of what a stop of some length does to the sends that come during it."""
+
+ORIGINS = {
+    # A refusal is the broker's own remark in the client's history.
+    "busy": ("client", "broker"),
+    "attempts": ("client", "broker"),
+    "appends": ("broker", "broker's log"),
+    "exclusivity": ("two clients", "broker's log"),
+    "handover": ("client", "broker's log"),
+    "takeovers": ("client", "broker's log"),
+    # A lock is granted by the broker's answer in another client's history, and offsets are given by the broker.
+    "pauses": ("two clients", "broker"),
+    "order": ("two clients", "broker"),
+    # Where a message lies is told by the sender's history and by that of who consumed it.
+    "key_queues": ("producer", "consumer"),
+    "stored": ("client", "store"),
+    "loss": ("client", "store"),
+}
+"""By checker, where it is more than one: two records of different origin that agree verify what must not happen."""
+
+
 def _of(checkers: str, independent: Independent, *rows: tuple[str, str, str]) -> tuple[Measure, ...]:
     names = tuple(checkers.split())
     return tuple(
-        Measure(name=name, unit=unit, independent=independent, checkers=names, says=says) for name, unit, says in rows
+        Measure(
+            name=name,
+            unit=unit,
+            independent=independent,
+            checkers=names,
+            says=says,
+            moved=Moved.LENGTHENED if unit in ("s", "ms") else Moved.ARRIVALS if name in ARRIVING else Moved.NOT,
+            origins=ORIGINS.get(names[0], ("one record",)),
+        )
+        for name, unit, says in rows
     )
 
 
 _ALL = (
     # --- delivery
-    *_of(
-        "order",
-        OWNER,
+    *_of("order", OWNER,
         ("out_of_order_count", "", "First consumptions of a queue that came after one of a higher offset."),
     ),
     *_of("duplicates", OWNER, ("duplicate_count", "", "Consumptions of a queue's offsets beyond the first of each.")),
-    *_of(
-        "loss stored",
-        OWNER,
+    *_of("loss stored", OWNER,
         ("lost_count", "", "Acknowledged messages that were never consumed; without consumers, that no store has."),
     ),
-    *_of(
-        "stored",
-        TRIAL,
+    *_of("stored", TRIAL,
         ("lost_lone_count", "", "Whether the message that was sent alone was acknowledged and is in no store."),
         ("lost_on_slave_count", "", "Acknowledged messages that the slave lacks while its master is down."),
         ("refused_for_good_count", "", "Sends that ended with a refusal."),
         ("refused_stored_count", "", "Refused sends that the stores have nevertheless, at most."),
     ),
     *_of("exclusivity", OWNER, ("overlap_ms", "ms", "Time in which two members consumed from one queue.")),
-    *_of(
-        "key_queues",
-        KEY,
+    *_of("key_queues", KEY,
         ("queues_of_key_count", "", "Different queues that the accepted sends of a key lie in."),
         ("key_in_computed_queue", "", "Whether a key lies in the queue that the hash of it names."),
         ("queue_of_index_20", "", "Queue number of the key whose index among all queues is 20."),
@@ -87,32 +137,24 @@ _ALL = (
         ("key_out_of_order_count", "", "Messages of a key that were first consumed after a later one."),
         ("unsent_share", "", "Share of a key's sends from the fault on that was not accepted."),
     ),
-    *_of(
-        "queue_numbers",
-        BROKER,
+    *_of("queue_numbers", BROKER,
         ("sent_queues_count", "", "Queues of a broker that got an accepted send."),
         ("queue_folders_count", "", "Folders of a topic's consume queues in a broker's store."),
         ("empty_read_queues_count", "", "Read queues of a broker into which nothing ever came."),
     ),
-    *_of(
-        "queue_numbers",
-        OWNER,
+    *_of("queue_numbers", OWNER,
         ("assigned_queues_count", "", "Queues of a broker that the members of a group have."),
         ("stranded_count", "", "Messages in queues that no member is given."),
         ("consumed_beyond_read_count", "", "Consumptions of queues beyond the read ones."),
         ("member_share", "", "Share of a group's consumptions that one member got."),
     ),
     *_of("queue_numbers", TRIAL, ("refused_sends_count", "", "Sends that failed while the queue numbers differed.")),
-    *_of(
-        "retries",
-        MESSAGE,
+    *_of("retries", MESSAGE,
         ("consumption_count", "", "Failed consumptions of a message, the first included."),
         ("retry_late_s", "s", "Time of a retry beyond the delay that its level has."),
         ("other_delay_s", "s", "From the intended send of a message that does not fail to its consumption."),
     ),
-    *_of(
-        "latency",
-        TRIAL,
+    *_of("latency", TRIAL,
         ("latency_p50_ms", "ms", "Median from intended to finished, of accepted sends."),
         ("latency_p99_ms", "ms", "99 % quantile from intended to finished, of accepted sends."),
         ("latency_max_ms", "ms", "Longest time from intended to finished, of accepted sends."),
@@ -121,53 +163,39 @@ _ALL = (
         ("unknown_count", "", "Sends around the fault whose outcome is unknown."),
     ),
     # --- locks
-    *_of(
-        "handover",
-        OWNER,
+    *_of("handover", OWNER,
         ("handover_s", "s", "From the end of the owner to the successor's first consumption of a queue."),
         ("message_delay_max_s", "s", "Longest time from a message's intended send to its consumption, by queue."),
         ("delayed_over_1s_count", "", "Messages of a queue that came more than 1 s late."),
         ("delayed_in_10s_count", "", "Messages due in the 10 s after the fault that came more than 1 s late."),
     ),
-    *_of(
-        "parts",
-        OWNER,
+    *_of("parts", OWNER,
         ("handover_part_s", "s", "One part of a hand-over between two stamps of its own."),
         ("handover_gap_s", "s", "What the parts of a hand-over leave unexplained."),
     ),
     *_of("diagnosis", OWNER, ("diagnosed_right", "", "Whether the diagnosis told why a queue stands still.")),
     *_of("waiting", OWNER, ("wait_logged_share", "", "Share of a queue's wait between its first and last log line.")),
-    *_of(
-        "waiting",
-        TRIAL,
+    *_of("waiting", TRIAL,
         ("parked_share", "", "Share of the successors' consuming threads that are parked, by count."),
         ("stopped_ms_max", "ms", "Longest stop of the successors' JVM while they waited."),
     ),
     *_of("pauses", OWNER, ("taken_while_paused", "", "Whether an owner that stood still lost a queue.")),
-    *_of(
-        "restarts",
-        OWNER,
+    *_of("restarts", OWNER,
         ("granted_after_restart", "", "Whether a restarted broker granted a queue's lock to a client that is not its owner."),
         ("restart_handover_s", "s", "From the end of the owner and its broker to the successor's first consumption."),
         ("restart_delay_max_s", "s", "Longest delay of a queue's messages around the broker's restart."),
     ),
-    *_of(
-        "takeovers",
-        OWNER,
+    *_of("takeovers", OWNER,
         ("lock_age_at_takeover_s", "s", "From the owner's last renewal to the successor's granted request."),
         ("lock_lines_waiting", "", "Log lines that say that the successor waits for the owner's lock of a queue."),
         ("unlock_lines", "", "Log lines that say that the owner unlocked a queue."),
         ("first_lock_lines", "", "Log lines of a queue's first lock."),
         ("takeover_lines", "", "Log lines of the take-over of a queue's expired lock."),
     ),
-    *_of(
-        "foreign",
-        OWNER,
+    *_of("foreign", OWNER,
         ("foreign_lock_granted", "", "Whether a broker granted the lock of a queue that another client holds."),
     ),
-    *_of(
-        "renewals",
-        MEMBER,
+    *_of("renewals", MEMBER,
         ("renewal_period_s", "s", "From one renewal of an owner's locks to the next, at one broker."),
         ("first_lock_request_s", "s", "From the start of a member to its first lock request."),
         ("lock_timer_first_round_s", "s", "From the start of a member to the first round of its lock timer."),
@@ -175,23 +203,17 @@ _ALL = (
         ("lock_requests_count", "", "Lock requests of a member in a trial."),
         ("lock_renewals_count", "", "Lock requests of a member's lock timer in a trial."),
     ),
-    *_of(
-        "lock_cost",
-        OWNER,
+    *_of("lock_cost", OWNER,
         ("lock_requests_per_s", "1/s", "Lock requests per second of a group's members to all brokers."),
         ("lock_log_bytes_per_s", "1/s", "Bytes per second that brokers log of a group's locks."),
     ),
     # --- sends
-    *_of(
-        "appends",
-        TRIAL,
+    *_of("appends", TRIAL,
         ("append_in_lock_ms", "ms", "Time for which the stalled append held the put lock, by stamps in the broker."),
         ("store_log_line", "", "Whether a log file names the stalled append."),
         ("slow_append_lines", "", "Slow appends that store.log names from the fault to the end of the trial."),
     ),
-    *_of(
-        "busy",
-        TRIAL,
+    *_of("busy", TRIAL,
         ("rejected_count", "", "Sends that were refused, by keyword."),
         ("period_in_queue_ms", "ms", "Time in the send queue that a refusal names."),
         ("period_over_limit_ms", "ms", "Time in the send queue that a refusal names, beyond the limit."),
@@ -203,9 +225,7 @@ _ALL = (
         ("has_article_phrase", "", "Whether a refusal carries the article's words for a full queue."),
         ("size_over_arrivals", "", "Queue size that refusals name, less the requests that came behind."),
     ),
-    *_of(
-        "attempts",
-        TRIAL,
+    *_of("attempts", TRIAL,
         ("refused_count", "", "Sends that were refused at least once, by keyword."),
         ("attempts", "", "Attempts of a refused send."),
         ("retried_elsewhere_share", "", "Share of refused sends that were tried again at another broker."),
@@ -214,30 +234,22 @@ _ALL = (
         ("ok_after_ms", "ms", "From the first refusal of a send to its success."),
         ("failed_share", "", "Share of the sends around the fault that failed for good."),
     ),
-    *_of(
-        "statuses",
-        TRIAL,
+    *_of("statuses", TRIAL,
         ("stored_unsure_count", "", "Sends that a broker stored but answered with a status other than SEND_OK, by status."),
     ),
-    *_of(
-        "isolation",
-        TRIAL,
+    *_of("isolation", TRIAL,
         ("probe_worst_ms", "ms", "Longest request of a kind while the send pool was jammed."),
         ("probe_median_ms", "ms", "Median request of a kind while the send pool was jammed."),
         ("probe_unanswered_count", "", "Requests of a kind that were not answered while the send pool was jammed."),
     ),
-    *_of(
-        "senders",
-        TRIAL,
+    *_of("senders", TRIAL,
         ("failed_send_share", "", "Share of the sends in the hold that failed."),
         ("duplicate_messages", "", "Messages sent in the hold that were consumed more than once."),
         ("late_messages", "", "Messages sent in the hold that were consumed more than 30 s late."),
     ),
     *_of("senders", MEMBER, ("notice_s", "s", "From the change of a topic to a producer's first send that obeys it.")),
     # --- topics
-    *_of(
-        "readings",
-        TRIAL,
+    *_of("readings", TRIAL,
         ("free_buffers", "", "Free buffers of the transient store pool, as the broker tells."),
         ("locked_mb", "", "Memory that the broker's process has locked, in MB."),
         ("locked_files_mb", "", "Mapped files that the broker's process has locked, in MB."),
@@ -252,15 +264,11 @@ _ALL = (
         ("faults_per_append", "", "Page faults of the appending threads by acknowledged message."),
         ("append_faults", "", "Page faults of the appending threads."),
     ),
-    *_of(
-        "logfiles",
-        DEPLOYMENT,
+    *_of("logfiles", DEPLOYMENT,
         ("log_file_exists", "", "Whether a broker has a log file of that name."),
         ("lock_lines_in_file", "", "Lines of the lock manager in a log file."),
     ),
-    *_of(
-        "registrations",
-        NODE,
+    *_of("registrations", NODE,
         ("frame_bytes_refused", "", "Bytes of the first frame that a name server refused."),
         ("frame_bytes_over", "", "Bytes of that frame beyond the limit."),
         ("refusals_logged", "", "Frames that a name server logged as refused."),
@@ -268,24 +276,20 @@ _ALL = (
         ("size_lines", "", "Log lines of a broker that name a frame's size."),
         ("ok_lines", "", "Log lines of a broker that call a registration done, in the wording of 4.x."),
     ),
-    *_of(
-        "routes",
-        ROUTE,
+    *_of("routes", ROUTE,
         ("route_absent_s", "s", "Time for which a name server did not list a broker that it had listed."),
         ("route_stays_s", "s", "From the fault to when a name server no longer lists the broker."),
         ("server_silent_s", "s", "Time for which a name server did not answer."),
     ),
     *_of("routes", SERVERS, ("views_differ_s", "s", "Time for which two name servers said different things.")),
-    *_of(
-        "answers",
-        ANSWER,
+    *_of("answers", ANSWER,
         ("broker_back_s", "s", "From the restart of a name server to when it lists the broker again."),
         ("bytes_per_topic", "", "Bytes of the registration's body that one more topic takes."),
         ("crossed_again", "", "Whether more topics exceed the raised frame limit, too."),
         ("dead_letter_share", "", "Share of the messages that failed at every retry and became dead letters."),
         ("next_retry_reached", "", "Whether a group whose retry topic was deleted gets its next retry."),
         ("node_answers", "", "Whether a node that is not listed answers requests."),
-        ("normal_topics", "", "Topics that a count of normal topics shows."),
+        ("normal_topics_grown", "", "By how much a count of normal topics grew while the flood crossed the limit."),
         ("offline_deleted_share", "", "Share of the offline groups whose retry topic was deleted."),
         ("online_kept", "", "Whether the retry topic of a group that is online was kept."),
         ("pending_retry_kept", "", "Whether a retry that was due when its topic was deleted is delivered."),
@@ -302,6 +306,10 @@ _ALL = (
 
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
 """By name, in the order of the checkers."""
+
+
+CHECKER_VERSIONS: Mapping[str, int] = {}
+"""By checker, from 2 on: raised when the value of a trial that is recorded changes by a change of the checker's code."""
 
 
 def measures_of(checker: str) -> tuple[str, ...]:

@@ -3,8 +3,6 @@
 Each names the class that it was read from. Where a docstring says nothing else, it holds for 4.6.0, 4.9.7 and 5.3.3.
 """
 
-from __future__ import annotations
-
 # --- the send queue and the page cache ----------------------------------------------------------------------------------
 
 SEND_WAIT = "waitTimeMillsInSendQueue"
@@ -107,8 +105,10 @@ REGISTER_BROKER = 103
 UNREGISTER_BROKER = 104
 GET_ROUTEINFO_BY_TOPIC = 105  # GET_ROUTEINTO_BY_TOPIC in 4.6.0
 GET_BROKER_CLUSTER_INFO = 106
+UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
 GET_CONSUMER_CONNECTION_LIST = 203
 GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
+DELETE_SUBSCRIPTIONGROUP = 207
 DELETE_TOPIC_IN_BROKER = 215
 DELETE_TOPIC_IN_NAMESRV = 216
 UPDATE_NAMESRV_CONFIG = 318

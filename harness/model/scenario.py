@@ -1,17 +1,17 @@
 """One incident: arms, phases, claims, and how much of it is run."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from harness.model import rules
 from harness.model.cells import Parameters
 from harness.model.claims import Claim
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault
-from harness.model.loads import Load
+from harness.model.loads import LoadValue
+from harness.model.timed_faults import TimedFault
 
 
 class ArmRole(StrEnum):
@@ -51,7 +51,7 @@ class Arm:
     name: str
     what: str
     fault: Fault
-    load: Load
+    load: LoadValue
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     live_conf: Mapping[str, str] = field(default_factory=dict)
     cells: tuple[Parameters, ...] = ({},)
@@ -64,6 +64,10 @@ class Arm:
     phases: Phases | None = None
     topology: Topology | None = None
     """Its own phases and topology where they differ from the scenario's; one with a topology needs a cluster of its own."""
+    timed: tuple[TimedFault, ...] = ()
+    """Faults beside its own, each at its time after the hold has begun."""
+    every_s: float = 0.0
+    """After so many seconds each of them comes again, as long as the hold lasts; 0: once."""
     stands_in_for: str = ""
     """The arm that shows the same better, and needs more of the host: this one is run where that cannot be, or when asked for."""
 
@@ -98,7 +102,7 @@ class Scenario:
     topology: Topology
     arms: tuple[Arm, ...]
     phases: Phases
-    claims: tuple[Claim, ...]
+    claims: tuple[Claim | rules.Claim, ...]
     budget: TrialBudget
     quick_budget: TrialBudget
     quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
@@ -114,10 +118,12 @@ class Scenario:
     """True when a trial's fault is one of the cluster itself, which others must not share."""
     shares_machine: bool = False
     """Of an exclusive one: its clusters may run beside each other, each of them one trial after another."""
-    ways: tuple[str, ...] = ()
-    """The ways of injection that it can be run in, where its faults offer several and not all of them serve it."""
-    way_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
-    """Cells by arm that are run in any other way than the usual one; an arm that is absent keeps all of its cells."""
+    injections: tuple[str, ...] = ()
+    """The injections that it can be run with, where its faults offer several and not all of them serve it."""
+    other_injection_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    """Cells by arm that are run with any other injection than the usual one; an arm that is absent keeps all of its cells."""
+    experiment_version: int = 1
+    """Raised by hand when code of a fault, a load or the recorder changes what happens in its trials: a new series begins."""
 
     def arm(self, name: str) -> Arm:
         """The arm of that name."""
@@ -126,6 +132,18 @@ class Scenario:
     def phases_of(self, arm: Arm) -> Phases:
         """How long its trials stay in each phase."""
         return arm.phases or self.phases
+
+    def hiccup_limit_ms(self, arm: Arm, params: Parameters) -> float:
+        """The hiccup above which a trial of the cell is repeated: the least that one of its parts allows."""
+        limits = [
+            part.hiccup_ms_max(params)
+            for claim in self.claims
+            if isinstance(claim, rules.Claim)
+            for part in claim.parts
+            if any(quantity.is_of(arm.name, params) for quantity in part.quantities())
+        ]
+        by_hand = any(isinstance(claim, Claim) for claim in self.claims) or not limits
+        return min([*limits, self.hiccup_ms_max] if by_hand else limits)
 
     def judged_arms(self) -> frozenset[str]:
         """Names of the arms that a claim is judged by."""

@@ -1,7 +1,5 @@
 """What became of a claim, and why it is undecided."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 
@@ -23,3 +21,21 @@ class Reason(StrEnum):
     MISSING_EVIDENCE = "missing evidence"
     CHECKER_FAILED = "checker failed"
     NOT_MEASURABLE = "not measurable"
+    TOO_FEW_DEPLOYMENTS = "too few deployments"
+    TOO_FEW_TRIES = "too few tries"
+    DIFFERS = "differs between deployments"
+    CLOSE = "close to the bound"
+    UNVERIFIED = "unverified counterexample"
+    CONTROL_FAILED = "control failed"
+    TOO_MANY_DISCARDED = "too many discarded"
+    FRAGILE = "fragile"
+
+
+class Discard(StrEnum):
+    """The only reasons for which a trial does not count. Whatever the system under test did is a result."""
+
+    NOISE = "the host's probe was above the limit"
+    CLOCK = "the wall clock stepped"
+    HARNESS = "the harness failed before the fault began"
+    HOST = "the host had no disk or memory"
+    INJECTOR = "the injector's own stamps say that it did not do what was asked"

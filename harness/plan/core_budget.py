@@ -1,7 +1,5 @@
 """The cores that trials share which mostly wait: who comes first is served first, and takes what it needs on average."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections import deque

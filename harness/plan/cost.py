@@ -5,8 +5,6 @@ releases of 4.x and 5.x where these differ. It was written out from the formulas
 measured on two cores. An incident without a row is guessed from what its load says of itself.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import json
@@ -14,11 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import Self
 
 from harness.errors import RunDirectoryError
 from harness.model.cells import Parameters
 from harness.model.scenario import Arm, Scenario
-from harness.rundir.manifest import TrialRecord, read_manifest, read_trial
+from harness.rundir.decode import read_document
+from harness.rundir.manifest import TrialRecord, read_manifest
 
 FIRST_GUESS = Path(__file__).with_name("first_guess.json")
 RUNS_MAX = 20
@@ -62,12 +62,13 @@ class Costs:
     learned: Mapping[Key, Cost] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, runs: Path, cores: int) -> Costs:
+    def of(cls, runs: Path, cores: int) -> Self:
         """Of the newest runs in a folder that were made on as many cores; what cannot be read is left out."""
         found: dict[Key, list[Mapping[str, float]]] = {}
         for record in _records(runs, cores):
             if record.status == "complete" and record.took:
-                found.setdefault(_key_of(record), []).append(record.took)
+                key = (record.incident, record.arm, cell_name(record.params), len(record.groups), record.release)
+                found.setdefault(key, []).append(record.took)
         return cls(learned={key: _learned(took) for key, took in found.items()})
 
     def of_trial(self, scenario: Scenario, arm: Arm, params: Parameters, release: str) -> Cost:
@@ -81,15 +82,11 @@ def cell_name(params: Parameters) -> str:
     return "-".join(f"{name}-{value}" for name, value in params.items())
 
 
-def _key_of(record: TrialRecord) -> Key:
-    return record.incident, record.arm, cell_name(record.params), len(record.groups), record.release
-
-
 def _records(runs: Path, cores: int) -> Iterable[TrialRecord]:
     for path in sorted(runs.glob("*/manifest.json"), key=lambda path: -path.stat().st_mtime)[:RUNS_MAX]:
         try:
             if read_manifest(path.parent).host.cores == cores:
-                yield from (read_trial(trial) for trial in path.parent.glob("trials/*/trial.json"))
+                yield from (read_document(TrialRecord, trial) for trial in path.parent.glob("trials/*/trial.json"))
         except RunDirectoryError:
             continue
 

@@ -1,15 +1,14 @@
 """From a request to the clusters that have to be up, each with its trials and what they need."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from harness.faults.injections import DEFAULT_WAY, injection_of
+from harness.faults.injections import USUAL_INJECTION, injection_of
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.scenario import Arm, Scenario
@@ -69,20 +68,21 @@ class PlannedDeployment:
     settings: BrokerSettings
     index: int
     trials: tuple[PlannedTrial, ...]
-    way: str = ""
-    """In which of the ways that its faults offer they are made; empty where they offer one only."""
+    injection: str = ""
+    """Which of the injections that its faults offer is taken; empty where they offer one only."""
 
-    @property
+    @cached_property
     def topology(self) -> Topology:
         """Its nodes; trials that share a cluster want the same."""
         return self.trials[0].arm.topology or self.scenario.topology
 
-    @property
+    @cached_property
     def can_stall(self) -> bool:
         """Whether its brokers need the rules of the append stall."""
-        return any(trial.arm.fault.needs_rules for trial in self.trials)
+        arms = [trial.arm for trial in self.trials]
+        return any(fault.needs_rules for arm in arms for fault in (arm.fault, *(one.fault for one in arm.timed)))
 
-    @property
+    @cached_property
     def needs(self) -> Needs:
         """What its trials need beside cores and memory."""
         if self.scenario.exclusive:
@@ -94,7 +94,7 @@ class PlannedDeployment:
             judged_by="seconds" if any(load.seconds_count for load in loads) else "events",
         )
 
-    @property
+    @cached_property
     def cores(self) -> float:
         """What its nodes and clients need on average."""
         each = list(map(self.cores_of, self.trials))
@@ -102,27 +102,31 @@ class PlannedDeployment:
 
     def cores_of(self, trial: PlannedTrial) -> float:
         """What a trial needs on average from its start to its end, with its part of the waiting nodes."""
-        return trial.cost.cores + max(one.cost.nodes_cores for one in self.trials) / len(self.trials)
+        return trial.cost.cores + self._nodes_cores / len(self.trials)
 
-    @property
+    @cached_property
+    def _nodes_cores(self) -> float:
+        return max(trial.cost.nodes_cores for trial in self.trials)
+
+    @cached_property
     def memory_mb(self) -> float:
         """Memory of its nodes and of the clients that are up at once."""
         clients = [trial.cost.clients_mb for trial in self.trials]
         nodes_mb = max(trial.cost.nodes_mb for trial in self.trials)
         return nodes_mb + (max(clients) if self.scenario.exclusive else sum(clients))
 
-    @property
+    @cached_property
     def boot_s(self) -> float:
         """How long it takes until it is up."""
         return max(trial.cost.boot_s for trial in self.trials)
 
-    @property
+    @cached_property
     def seconds(self) -> float:
         """How long its trials take."""
         each = [trial.cost.seconds for trial in self.trials]
         return sum(each) if self.scenario.exclusive else max(each)
 
-    @property
+    @cached_property
     def history_bytes(self) -> int:
         """How much its trials record."""
         return int(
@@ -142,12 +146,12 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
             repetition: {name for name, trials in trials_of.items() if repetition <= trials}
             for repetition in range(index, max(trials_of.values()) + 1, total)
         }
-        for release, way in itertools.product(request.releases, request.ways_of(scenario)):
-            mark = "" if way == DEFAULT_WAY else way
+        for release, injection in itertools.product(request.releases, request.offered_injections(scenario)):
+            mark = "" if injection == USUAL_INJECTION else injection
             for label, settings, arms in _by_settings(scenario, request.arms_of(scenario, release, mark)):
                 trials = _trials(scenario, release, mark, arms, arms_of, request.seed, costs)
                 for arm in arms:
-                    settings = injection_of(arm.fault, way).brokers(settings)
+                    settings = injection_of(arm.fault, injection).brokers(settings)
                 if not scenario.exclusive or scenario.shares_machine:
                     settings = _beside_others(settings, release, request, exclusive=scenario.exclusive)
                 if trials:
@@ -159,7 +163,7 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
                             settings=settings,
                             index=index,
                             trials=trials,
-                            way=way,
+                            injection=injection,
                         )
                     )
     return found
@@ -172,7 +176,7 @@ def _beside_others(settings: BrokerSettings, release: str, request: Request, *, 
     if ahead is None or ahead.frame_bytes < LARGE_FRAME_BYTES:
         settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
     if is_5x(release):
-        conf = {key: value for key, value in QUIET_5X.items() if key not in request.user_conf}
+        conf = {key: value for key, value in QUIET_5X.items() if key not in request.user.broker}
         settings = dataclasses.replace(settings, conf={**conf, **settings.conf})
     return settings if exclusive else dataclasses.replace(settings, timer_slack_ms=TIMER_SLACK_MS)
 

@@ -1,17 +1,16 @@
 """What the user asked for, and which arms of an incident that comes to."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.faults.injections import DEFAULT_WAY, injections_of, obstacle
+from harness.faults.injections import USUAL_INJECTION, injections_of, why_not
 from harness.host.abilities import Abilities
+from harness.model.cluster import UserSettings
 from harness.model.scenario import Arm, Scenario, TrialBudget
 
-EffortName = Literal["quick", "full"]
+BudgetName = Literal["quick", "full"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,35 +19,36 @@ class Request:
 
     scenarios: Sequence[Scenario]
     releases: Sequence[str]
-    effort: EffortName = "full"
+    budget: BudgetName = "full"
     trials: int | None = None
     seed: int = 1
     arms: Sequence[str] = ()
-    user_conf: Mapping[str, str] = field(default_factory=dict)
-    ways: Sequence[str] = (DEFAULT_WAY,)
-    """Ways of injection, for the incidents whose faults can be made in more than one."""
+    user: UserSettings = field(default_factory=UserSettings)
+    injections: Sequence[str] = (USUAL_INJECTION,)
+    """For the incidents whose faults can be made in more than one."""
     abilities: Abilities | None = None
-    """What the host can; arms whose fault it cannot make are left out, with a note. None leaves nothing out."""
+    """What the host can; arms that it or the backend cannot run are left out, with a note. None leaves nothing out."""
+    backend: str = "local"
 
     def budget_of(self, scenario: Scenario) -> TrialBudget:
         """How much of the incident is run."""
-        return scenario.quick_budget if self.effort == "quick" else scenario.budget
+        return scenario.quick_budget if self.budget == "quick" else scenario.budget
 
-    def ways_of(self, scenario: Scenario) -> tuple[str, ...]:
-        """Those of the ways that the incident offers; one empty one where there is no choice."""
-        return tuple(way for way in self.ways if way in injections_of(scenario)) or ("",)
+    def offered_injections(self, scenario: Scenario) -> tuple[str, ...]:
+        """Those of the injections that the incident offers; one empty one where there is no choice."""
+        return tuple(name for name in self.injections if name in injections_of(scenario)) or ("",)
 
     def trials_of(self, scenario: Scenario) -> dict[str, int]:
         """Trials of each cell, by arm."""
         budget = self.budget_of(scenario)
         usual = self.trials or budget.trials
-        if self.effort == "quick" or self.trials is not None:
+        if self.budget == "quick" or self.trials is not None:
             return {arm.name: usual for arm in scenario.arms}
         judged, shown = scenario.judged_arms(), budget.extra_trials or usual
         return {arm.name: arm.trials or (usual if arm.name in judged else shown) for arm in scenario.arms}
 
-    def arms_of(self, scenario: Scenario, release: str, other_way: str) -> list[Arm]:
-        """The arms that are run on a release, with the cells and the load that this effort and this way leave them."""
+    def arms_of(self, scenario: Scenario, release: str, other_injection: str) -> list[Arm]:
+        """The arms that are run on a release, with the cells and the load that this budget and this injection leave them."""
         left_out = self.left_out(scenario)
         arms = [
             arm
@@ -58,25 +58,27 @@ class Request:
             and arm.name not in left_out
             and (not arm.stands_in_for or arm.stands_in_for in left_out or arm.name in self.arms)
         ]
-        if other_way:
-            arms = [dataclasses.replace(arm, cells=scenario.way_cells.get(arm.name, arm.cells)) for arm in arms]
-        if self.effort == "full":
+        if other_injection:
+            arms = [
+                dataclasses.replace(arm, cells=scenario.other_injection_cells.get(arm.name, arm.cells)) for arm in arms
+            ]
+        if self.budget == "full":
             return arms
         return [
             dataclasses.replace(
                 arm,
                 cells=scenario.quick_cells.get(arm.name, arm.cells),
                 # The fields are the scenario's own; a name that its load does not have raises TypeError.
-                load=dataclasses.replace(arm.load, **scenario.quick_budget.load),  # type: ignore[arg-type]
+                load=dataclasses.replace(arm.load, **scenario.quick_budget.load),
             )
             for arm in arms
         ]
 
     def left_out(self, scenario: Scenario) -> dict[str, str]:
-        """The arms whose fault this host can make in no way, each with the reason."""
+        """The arms that cannot be run here, each with the reason."""
         if self.abilities is None:
             return {}
-        reasons = {arm.name: obstacle(arm.fault, self.abilities) for arm in scenario.arms}
+        reasons = {arm.name: why_not(arm, self.backend, self.abilities) for arm in scenario.arms}
         return {arm: reason for arm, reason in reasons.items() if reason is not None}
 
     def notes(self) -> tuple[str, ...]:
@@ -86,7 +88,7 @@ class Request:
             for scenario in self.scenarios
             for arm, reason in self.left_out(scenario).items()
         )
-        if self.effort == "full":
+        if self.budget == "full":
             return left_out
         kept = [
             f"{scenario.name}: {self.trials or scenario.quick_budget.trials} trials a cell in "

@@ -5,8 +5,6 @@ trial then waits until the core budget has room for it. Where nothing may boot m
 all at once, their trials run, and the next ones boot when all have ended.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +13,7 @@ from harness.host.facts import Host
 from harness.plan.core_budget import fits
 from harness.plan.cost import Costs
 from harness.plan.deployments import PlannedDeployment, PlannedTrial, deployments_of
-from harness.plan.request import EffortName, Request
+from harness.plan.request import BudgetName, Request
 
 ANALYSIS_S, ANALYSIS_TRIAL_S, ANALYSIS_WAITING_S = 20.0, 0.13, 0.7
 """Of a run, for each of its trials (868 took 131 s on two cores, 933 took 143), and for each of those that wait, which have more
@@ -131,7 +129,7 @@ class Plan:
     """What a run will do."""
 
     schedule: Schedule
-    effort: EffortName
+    budget: BudgetName
     notes: tuple[str, ...] = ()
 
     def deployments(self) -> tuple[PlannedDeployment, ...]:
@@ -170,7 +168,7 @@ def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
     by_place = [one for _, one in sorted(enumerate(found), key=lambda item: _place(*item))]
     schedule = Schedule(deployments=tuple(by_place), host=host)
     as_they_boot = (*schedule.pool(), *itertools.chain.from_iterable(schedule.batches()))
-    return Plan(schedule=replace(schedule, deployments=as_they_boot), effort=request.effort, notes=request.notes())
+    return Plan(schedule=replace(schedule, deployments=as_they_boot), budget=request.budget, notes=request.notes())
 
 
 def _place(number: int, one: PlannedDeployment) -> tuple[float, ...]:

@@ -1,37 +1,12 @@
 """What a broker is asked: topics, offsets, settings, locks, and single messages."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.errors import ClientError
-from harness.model.rocketmq import (
-    CONSUMER_NOT_ONLINE,
-    CONSUMER_SEND_MSG_BACK,
-    DEFAULT_TOPIC,
-    DELETE_TOPIC_IN_BROKER,
-    GET_ALL_TOPIC_CONFIG,
-    GET_BROKER_CONFIG,
-    GET_BROKER_RUNTIME_INFO,
-    GET_CONSUMER_CONNECTION_LIST,
-    GET_MAX_OFFSET,
-    GET_MIN_OFFSET,
-    HEART_BEAT,
-    LOCK_BATCH_MQ,
-    PERM_READ_WRITE,
-    PULL_MESSAGE,
-    QUERY_CONSUMER_OFFSET,
-    QUERY_NOT_FOUND,
-    RETRIES_MAX,
-    SEND_MESSAGE,
-    SUCCESS,
-    UPDATE_AND_CREATE_TOPIC,
-    UPDATE_BROKER_CONFIG,
-    UPDATE_CONSUMER_OFFSET,
-)
+from harness.model import rocketmq
 from harness.protocol.connection import Connection
 from harness.protocol.frames import Fields
 
@@ -46,7 +21,7 @@ class TopicConfig:
     name: str
     read_queues: int
     write_queues: int
-    perm: int = PERM_READ_WRITE
+    perm: int = rocketmq.PERM_READ_WRITE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +47,7 @@ def send_fields(topic: str, queue: int) -> Fields:
     return {
         "producerGroup": "mqlab",
         "topic": topic,
-        "defaultTopic": DEFAULT_TOPIC,
+        "defaultTopic": rocketmq.DEFAULT_TOPIC,
         "defaultTopicQueueNums": 1,
         "queueId": queue,
         "sysFlag": 0,
@@ -108,13 +83,13 @@ class Broker(Connection):
     def create_topic(self, topic: str, *, read_queues: int, write_queues: int) -> None:
         """Create the topic on this broker, readable and writable."""
         self.call(
-            UPDATE_AND_CREATE_TOPIC,
+            rocketmq.UPDATE_AND_CREATE_TOPIC,
             {
                 "topic": topic,
-                "defaultTopic": DEFAULT_TOPIC,
+                "defaultTopic": rocketmq.DEFAULT_TOPIC,
                 "readQueueNums": read_queues,
                 "writeQueueNums": write_queues,
-                "perm": PERM_READ_WRITE,
+                "perm": rocketmq.PERM_READ_WRITE,
                 "topicFilterType": "SINGLE_TAG",
                 "topicSysFlag": 0,
                 "order": "false",
@@ -123,9 +98,7 @@ class Broker(Connection):
 
     def topic_table(self) -> TopicTable:
         """All topics of this broker, of every type."""
-        answer = self.call(GET_ALL_TOPIC_CONFIG)
-        data = answer.json()
-        assert isinstance(data, dict)
+        answer = self.call(rocketmq.GET_ALL_TOPIC_CONFIG)
         topics = tuple(
             TopicConfig(
                 name=name,
@@ -133,53 +106,63 @@ class Broker(Connection):
                 write_queues=int(topic["writeQueueNums"]),
                 perm=int(topic["perm"]),
             )
-            for name, topic in data.get("topicConfigTable", {}).items()
+            for name, topic in answer.json().get("topicConfigTable", {}).items()
         )
         return TopicTable(topics=topics, json_bytes=len(answer.body), has_attributes=b'"attributes":' in answer.body)
 
     def delete_topic(self, topic: str) -> None:
         """Delete the topic and its messages on this broker. Name servers may go on listing it."""
-        self.call(DELETE_TOPIC_IN_BROKER, {"topic": topic})
+        self.call(rocketmq.DELETE_TOPIC_IN_BROKER, {"topic": topic})
+
+    def create_group(self, group: str) -> None:
+        """Make the consumer group, with RocketMQ's defaults."""
+        self.call(rocketmq.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=json.dumps({"groupName": group}).encode())
+
+    def delete_group(self, group: str) -> None:
+        """Delete the consumer group, and its offsets where the release can: 4.9.7 and 5.x, each by a name of its own."""
+        fields: Fields = {"groupName": group, "removeOffset": "true", "cleanOffset": "true"}
+        self.call(rocketmq.DELETE_SUBSCRIPTIONGROUP, fields)
 
     def online(self, groups: Iterable[str]) -> Iterator[bool]:
         """Whether each consumer group has a connection here.
 
         Request 203 leaves no trace on the broker; 38 would write a warning for each group that is offline.
         """
-        for answer in self.ask_many(GET_CONSUMER_CONNECTION_LIST, ({"consumerGroup": group} for group in groups)):
-            if answer.code not in (SUCCESS, CONSUMER_NOT_ONLINE):
+        for answer in self.ask_many(
+            rocketmq.GET_CONSUMER_CONNECTION_LIST, ({"consumerGroup": group} for group in groups)
+        ):
+            if answer.code not in (rocketmq.SUCCESS, rocketmq.CONSUMER_NOT_ONLINE):
                 raise ClientError(f"{self.address} did not say who is online: {answer.code} {answer.remark}")
-            yield answer.code == SUCCESS
+            yield answer.code == rocketmq.SUCCESS
 
     def heartbeat(self, client_id: str, groups: Iterable[str], topic: str) -> None:
         """One heartbeat of a client with a push consumer of the topic in each group."""
+        subscription = {
+            "classFilterMode": False,
+            "codeSet": [],
+            "expressionType": "TAG",
+            "subString": "*",
+            "subVersion": 1,
+            "tagsSet": [],
+            "topic": topic,
+        }
         consumers = [
             {
                 "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
                 "consumeType": "CONSUME_PASSIVELY",
                 "groupName": group,
                 "messageModel": "CLUSTERING",
-                "subscriptionDataSet": [
-                    {
-                        "classFilterMode": False,
-                        "codeSet": [],
-                        "expressionType": "TAG",
-                        "subString": "*",
-                        "subVersion": 1,
-                        "tagsSet": [],
-                        "topic": topic,
-                    }
-                ],
+                "subscriptionDataSet": [subscription],
                 "unitMode": False,
             }
             for group in groups
         ]
         body = {"clientID": client_id, "consumerDataSet": consumers, "producerDataSet": []}
-        self.call(HEART_BEAT, body=json.dumps(body).encode())
+        self.call(rocketmq.HEART_BEAT, body=json.dumps(body).encode())
 
     def send(self, topic: str, queue: int, body: bytes) -> Sent:
         """One message, as a producer sends it."""
-        answer = self.call(SEND_MESSAGE, send_fields(topic, queue), body)
+        answer = self.call(rocketmq.SEND_MESSAGE, send_fields(topic, queue), body)
         # The id's last eight bytes are the place in the commit log (``MessageDecoder.createMessageId``).
         place = int(answer.fields["msgId"][-16:], 16)
         return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
@@ -193,56 +176,50 @@ class Broker(Connection):
             "originMsgId": "",
             "originTopic": topic,
             "unitMode": "false",
-            "maxReconsumeTimes": RETRIES_MAX,
+            "maxReconsumeTimes": rocketmq.RETRIES_MAX,
         }
-        self.call(CONSUMER_SEND_MSG_BACK, fields)
+        self.call(rocketmq.CONSUMER_SEND_MSG_BACK, fields)
 
     def pull(self, group: str, topic: str, queue: int, offset: int) -> bool:
         """Whether a pull at the offset finds a message."""
-        return self.ask(PULL_MESSAGE, pull_fields(group, topic, queue, offset)).code == SUCCESS
+        return self.ask(rocketmq.PULL_MESSAGE, pull_fields(group, topic, queue, offset)).code == rocketmq.SUCCESS
 
     def commit_offset(self, group: str, topic: str, queue: int, offset: int) -> None:
         """Commit a group's offset."""
-        fields: Fields = {
-            "consumerGroup": group,
-            "topic": topic,
-            "queueId": queue,
-            "commitOffset": offset,
-        }
-        self.call(UPDATE_CONSUMER_OFFSET, fields)
+        fields: Fields = {"consumerGroup": group, "topic": topic, "queueId": queue, "commitOffset": offset}
+        self.call(rocketmq.UPDATE_CONSUMER_OFFSET, fields)
 
     def broker_config(self) -> dict[str, str]:
         """The broker's whole configuration as it runs."""
-        text = self.call(GET_BROKER_CONFIG).body.decode()
+        text = self.call(rocketmq.GET_BROKER_CONFIG).body.decode()
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
         return {key.strip(): value.strip() for key, _, value in pairs}
 
     def update_broker_config(self, settings: Mapping[str, str]) -> None:
         """Change settings of the running broker; only those that it reads again take effect."""
         body = "".join(f"{key}={value}\n" for key, value in settings.items()).encode()
-        self.call(UPDATE_BROKER_CONFIG, body=body)
+        self.call(rocketmq.UPDATE_BROKER_CONFIG, body=body)
 
     def runtime_info(self) -> dict[str, str]:
         """What mqadmin brokerStatus prints: put latencies, buffers, offsets."""
-        data = self.call(GET_BROKER_RUNTIME_INFO).json()
-        assert isinstance(data, dict)
-        return {str(key): str(value) for key, value in data.get("table", {}).items()}
+        table = self.call(rocketmq.GET_BROKER_RUNTIME_INFO).json().get("table", {})
+        return {str(key): str(value) for key, value in table.items()}
 
     def min_offset(self, topic: str, queue: int) -> int:
         """The first offset that the queue still has."""
-        return int(self.call(GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+        return int(self.call(rocketmq.GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
 
     def max_offset(self, topic: str, queue: int) -> int:
         """The offset that the queue's next message will get."""
-        return int(self.call(GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+        return int(self.call(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
 
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
         """The offset that the group has committed, or None when it has none."""
         fields: Fields = {"consumerGroup": group, "topic": topic, "queueId": queue}
-        answer = self.ask(QUERY_CONSUMER_OFFSET, fields)
-        if answer.code == QUERY_NOT_FOUND:
+        answer = self.ask(rocketmq.QUERY_CONSUMER_OFFSET, fields)
+        if answer.code == rocketmq.QUERY_NOT_FOUND:
             return None
-        if answer.code != SUCCESS:
+        if answer.code != rocketmq.SUCCESS:
             raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
         return int(answer.fields["offset"])
 
@@ -253,6 +230,5 @@ class Broker(Connection):
             "clientId": client_id,
             "mqSet": [{"topic": topic, "brokerName": broker, "queueId": queue} for topic, broker, queue in queues],
         }
-        data = self.call(LOCK_BATCH_MQ, body=json.dumps(body).encode()).json()
-        assert isinstance(data, dict)
-        return {(queue["brokerName"], int(queue["queueId"])) for queue in data.get("lockOKMQSet") or ()}
+        granted = self.call(rocketmq.LOCK_BATCH_MQ, body=json.dumps(body).encode()).json().get("lockOKMQSet")
+        return {(queue["brokerName"], int(queue["queueId"])) for queue in granted or ()}

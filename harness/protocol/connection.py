@@ -3,16 +3,14 @@
 mqadmin is not used: it may print an error and then "success".
 """
 
-from __future__ import annotations
-
 import itertools
+import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import Self
 
-from harness.errors import ClientError, ConfigurationError
+from harness.errors import ClientError, ConfigurationError, shown
 from harness.model.rocketmq import SUCCESS
 from harness.protocol.frames import Answer, Fields, read_answer, request_frame
 
@@ -24,22 +22,18 @@ ASKED_AT_ONCE = 256
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """``("127.0.0.1", 9876)`` of ``127.0.0.1:9876``.
-
-    Raises:
-        ConfigurationError: it is no HOST:PORT.
-    """
+    """``("127.0.0.1", 9876)`` of ``127.0.0.1:9876``. Raises ConfigurationError when it is no HOST:PORT."""
     host, _, port = address.strip().rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ConfigurationError(f"{address!r} is not HOST:PORT", advice="Write it like 127.0.0.1:9876.")
+    is_port = re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536
+    if not is_port or not re.fullmatch(r"[\w.:\[\]-]{1,253}", host, re.ASCII):
+        raise ConfigurationError(f"{shown(address)} is not HOST:PORT", advice="Write it like 127.0.0.1:9876.")
     return host, int(port)
 
 
 class Connection:
     """One connection to a name server or broker. Not safe for threads; short-lived by intent.
 
-    Raises:
-        ClientError: nobody listens there, it does not answer in time, or it refuses the request.
+    Raises ClientError when nobody listens there, it does not answer in time, or it refuses the request.
     """
 
     _opaque = itertools.count(1)
@@ -55,9 +49,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -4,13 +4,12 @@ A frame is: total length (4 bytes), header length with the serialisation in its 
 header, the body. All releases accept JSON headers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 IS_ANSWER = 1
 """The lowest bit of a header's ``flag``: ``RemotingCommand.RPC_TYPE``."""
@@ -31,14 +30,14 @@ class Answer:
     fields: Mapping[str, str]
     body: bytes
 
-    def json(self) -> object:
-        """The body, which fastjson wrote."""
-        if not self.body:
-            return {}
+    def json(self) -> dict[str, Any]:
+        """The body, an object that fastjson wrote."""
         try:
-            return json.loads(self.body)
+            read = json.loads(self.body or b"{}")
         except ValueError:
-            return json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body))
+            read = json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body))
+        assert isinstance(read, dict)
+        return read
 
 
 def request_frame(opaque: int, code: int, fields: Fields, body: bytes = b"") -> bytes:

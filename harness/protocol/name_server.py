@@ -1,22 +1,11 @@
 """What a name server is asked: routes, topics, brokers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.errors import ClientError
-from harness.model.rocketmq import (
-    DELETE_TOPIC_IN_NAMESRV,
-    GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
-    GET_BROKER_CLUSTER_INFO,
-    GET_ROUTEINFO_BY_TOPIC,
-    PUT_KV_CONFIG,
-    SUCCESS,
-    TOPIC_NOT_EXIST,
-    UNREGISTER_BROKER,
-    UPDATE_NAMESRV_CONFIG,
-)
+from harness.model import rocketmq
 from harness.protocol.connection import Connection
 from harness.protocol.frames import Answer, Fields
 
@@ -31,25 +20,21 @@ class Route:
 
 
 def _read_route(answer: Answer) -> Route | None:
-    """The route of an answer to ``GET_ROUTEINFO_BY_TOPIC``, None when the name server knows none.
-
-    Raises:
-        ClientError: it refused.
-    """
-    if answer.code == TOPIC_NOT_EXIST:
+    """The route of an answer to ``GET_ROUTEINFO_BY_TOPIC``, None when the name server knows none. Raises ClientError."""
+    if answer.code == rocketmq.TOPIC_NOT_EXIST:
         return None
-    if answer.code != SUCCESS:
+    if answer.code != rocketmq.SUCCESS:
         raise ClientError(f"no route: {answer.code} {answer.remark}")
     data = answer.json()
-    assert isinstance(data, dict)
     return Route(
-        addresses={
-            broker["brokerName"]: {int(key): value for key, value in broker["brokerAddrs"].items()}
-            for broker in data.get("brokerDatas", ())
-        },
+        addresses={broker["brokerName"]: _addresses(broker) for broker in data.get("brokerDatas", ())},
         read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
         write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
     )
+
+
+def _addresses(broker: Mapping[str, Any]) -> dict[int, str]:
+    return {int(key): value for key, value in broker["brokerAddrs"].items()}
 
 
 class NameServer(Connection):
@@ -57,36 +42,25 @@ class NameServer(Connection):
 
     def route(self, topic: str) -> Route | None:
         """A topic's route as this name server sees it, or None when it knows none."""
-        return _read_route(self.ask(GET_ROUTEINFO_BY_TOPIC, {"topic": topic}))
+        return _read_route(self.ask(rocketmq.GET_ROUTEINFO_BY_TOPIC, {"topic": topic}))
 
     def routes(self, topics: Iterable[str]) -> Iterator[Route | None]:
         """The routes of many topics, in their order."""
-        return map(_read_route, self.ask_many(GET_ROUTEINFO_BY_TOPIC, ({"topic": topic} for topic in topics)))
+        return map(_read_route, self.ask_many(rocketmq.GET_ROUTEINFO_BY_TOPIC, ({"topic": topic} for topic in topics)))
 
     def cluster_brokers(self) -> dict[str, dict[int, str]]:
         """Address by broker name and broker id of every broker that is registered."""
-        data = self.call(GET_BROKER_CLUSTER_INFO).json()
-        assert isinstance(data, dict)
-        return {
-            name: {int(key): value for key, value in broker["brokerAddrs"].items()}
-            for name, broker in data.get("brokerAddrTable", {}).items()
-        }
+        table = self.call(rocketmq.GET_BROKER_CLUSTER_INFO).json().get("brokerAddrTable", {})
+        return {name: _addresses(broker) for name, broker in table.items()}
 
     def listed_topics(self) -> frozenset[str]:
         """Every topic that this name server has a route of."""
-        data = self.call(GET_ALL_TOPIC_LIST_FROM_NAMESERVER).json()
-        assert isinstance(data, dict)
-        return frozenset(data.get("topicList") or ())
+        return frozenset(self.call(rocketmq.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).json().get("topicList") or ())
 
     def unregister_broker(self, cluster: str, name: str, broker_id: int, address: str) -> None:
         """Tell this name server that a broker is gone, as the broker itself does when it stops."""
-        fields: Fields = {
-            "brokerName": name,
-            "brokerAddr": address,
-            "clusterName": cluster,
-            "brokerId": broker_id,
-        }
-        self.call(UNREGISTER_BROKER, fields)
+        fields: Fields = {"brokerName": name, "brokerAddr": address, "clusterName": cluster, "brokerId": broker_id}
+        self.call(rocketmq.UNREGISTER_BROKER, fields)
 
     def order_topic(self, topic: str, queues: Mapping[str, int]) -> None:
         """Let this name server hand out a fixed list of queues by broker name, whichever brokers are there.
@@ -94,10 +68,10 @@ class NameServer(Connection):
         It does so only with ``orderMessageEnable``, which is off by default (org.apache.rocketmq.common.namesrv
         .NamesrvConfig).
         """
-        self.call(UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true\n")
+        self.call(rocketmq.UPDATE_NAMESRV_CONFIG, body=b"orderMessageEnable=true\n")
         value = ";".join(f"{broker}:{count}" for broker, count in sorted(queues.items()))
-        self.call(PUT_KV_CONFIG, {"namespace": "ORDER_TOPIC_CONFIG", "key": topic, "value": value})
+        self.call(rocketmq.PUT_KV_CONFIG, {"namespace": "ORDER_TOPIC_CONFIG", "key": topic, "value": value})
 
     def delete_route(self, topic: str) -> None:
         """Forget the topic on this name server, for every broker; the brokers' next registration brings theirs back."""
-        self.call(DELETE_TOPIC_IN_NAMESRV, {"topic": topic})
+        self.call(rocketmq.DELETE_TOPIC_IN_NAMESRV, {"topic": topic})

@@ -7,10 +7,7 @@ well). ``org.apache.rocketmq.remoting.netty.NettyDecoder`` refuses a frame, its 
 than ``com.rocketmq.remoting.frameMaxLength``.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.model.rocketmq import PERM_READ_WRITE, REGISTER_BROKER
@@ -41,12 +38,6 @@ def frame_of_listing(listing_bytes: int, registrant: Registrant) -> int:
     The body wraps the JSON of the listing (request 21), so this is exact but for a few digits of the header.
     """
     return LENGTH_FIELDS_BYTES + _header_bytes(registrant) + _WRAPPED + listing_bytes
-
-
-def frame_of_topics(topics: Iterable[tuple[str, int]], registrant: Registrant) -> int:
-    """The length of the frame of a broker with these topics, each a name and its number of queues."""
-    each = sum(topic_bytes(len(name.encode()), queues, is_5x=registrant.is_5x) for name, queues in topics)
-    return fixed_bytes(registrant) + each - 1
 
 
 def fixed_bytes(registrant: Registrant) -> int:

@@ -1,7 +1,5 @@
 """Which addresses load and faults may go to: loopback, and more only when the user says so."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterable, Sequence
 
@@ -13,11 +11,7 @@ LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.
 
 
 def parse_networks(values: Iterable[str]) -> tuple[Network, ...]:
-    """Loopback and the networks of ``--allow-target``.
-
-    Raises:
-        UsageError: one is no network.
-    """
+    """Loopback and the networks of ``--allow-target``. Raises UsageError when one is no network."""
     try:
         return (*LOOPBACK, *(ipaddress.ip_network(value) for value in values))
     except ValueError as error:
@@ -27,8 +21,7 @@ def parse_networks(values: Iterable[str]) -> tuple[Network, ...]:
 def check_allowed(addresses: Iterable[str], allowed: Sequence[Network] = LOOPBACK) -> None:
     """Check that every ``HOST:PORT`` lies in an allowed network. A name is refused, since what it means may change.
 
-    Raises:
-        TargetNotAllowedError: one does not.
+    Raises TargetNotAllowedError when one does not.
     """
     for address in addresses:
         host, _ = split_address(address)

@@ -4,14 +4,12 @@ For settings that a release knows, and for claims that only its code can answer.
 Java Virtual Machine Specification, chapters 4 and 6.5.
 """
 
-from __future__ import annotations
-
+import hashlib
 import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, lru_cache
 
 from harness.errors import ReleaseError
 from harness.releases.jars import ensure_jars
@@ -26,6 +24,7 @@ _OTHER_BYTES = {15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 _BIPUSH, _SIPUSH, _LDC, _LDC_W, _LDC2_W = 0x10, 0x11, 0x12, 0x13, 0x14
 _TABLESWITCH, _LOOKUPSWITCH, _WIDE, _IINC = 0xAA, 0xAB, 0xC4, 0x84
 _INVOKES = (0xB6, 0xB7, 0xB8, 0xB9)
+_NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
     **dict.fromkeys((0x10, 0x12, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 2),
     **dict.fromkeys((0x11, 0x13, 0x14, _IINC, *range(0x99, 0xA9), *range(0xB2, 0xB9), 0xBB, 0xBD), 3),
@@ -38,33 +37,41 @@ _LENGTHS: Mapping[int, int] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """``calls`` are the names of the methods that it invokes, ``numbers`` its constants above a byte, both in order."""
+    """``calls`` are the names of the methods that it invokes, ``numbers`` its constants above a byte, both in order.
+
+    ``descriptor`` has the types of its parameters and of its result (4.3.3). ``digest`` is the same for two methods of
+    the same instructions and constants, wherever these lie in the two files.
+    """
 
     name: str
+    descriptor: str
     calls: tuple[str, ...]
     numbers: tuple[Number, ...]
+    digest: str
 
 
 @cache
 def method_of(release: str, class_name: str, method: str) -> Method:
     """The first method of that name of a class in a release's jars.
 
-    Raises:
-        ReleaseError: the release has no such class, or the class no such method.
+    Raises ReleaseError when the release has no such class, or the class no such method.
     """
+    for found in methods(class_of(release, class_name)):
+        if found.name == method:
+            return found
+    raise ReleaseError(f"{class_name} of {release} has no method {method}")
+
+
+@lru_cache(64)
+def class_of(release: str, class_name: str) -> bytes:
+    """A class file of RocketMQ's own from a release's jars. Raises ReleaseError when none has it."""
     entry = class_name.replace(".", "/") + ".class"
     for jar in ensure_jars(release):
-        if "rocketmq-" in jar.name and (data := _entry(jar, entry)) is not None:
-            for found in methods(data):
-                if found.name == method:
-                    return found
-            raise ReleaseError(f"{class_name} of {release} has no method {method}")
+        if "rocketmq-" in jar.name:
+            with zipfile.ZipFile(jar) as archive:
+                if entry in archive.NameToInfo:
+                    return archive.read(entry)
     raise ReleaseError(f"no jar of {release} has {class_name}")
-
-
-def _entry(jar: Path, entry: str) -> bytes | None:
-    with zipfile.ZipFile(jar) as archive:
-        return archive.read(entry) if entry in archive.NameToInfo else None
 
 
 class _Reader:
@@ -94,16 +101,18 @@ def methods(class_file: bytes) -> Iterator[Method]:
     reader.skip(6)
     reader.skip(2 * reader.take("H"))
     for _ in range(reader.take("H")):
-        _skip_member(reader)
+        reader.skip(6)
+        for _ in range(reader.take("H")):
+            reader.skip(2)
+            reader.skip(reader.take("I"))
     for _ in range(reader.take("H")):
         reader.skip(2)
-        name = str(constants[reader.take("H")])
-        reader.skip(2)
+        name, descriptor = str(constants[reader.take("H")]), str(constants[reader.take("H")])
         for _ in range(reader.take("H")):
             kind, length = constants[reader.take("H")], reader.take("I")
             body = reader.bytes(length)
             if kind == "Code":
-                yield _method(name, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
+                yield _method(name, descriptor, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
 
 
 def texts(class_file: bytes) -> list[str]:
@@ -111,13 +120,6 @@ def texts(class_file: bytes) -> list[str]:
     reader = _Reader(class_file)
     reader.skip(8)
     return [value for value in _constants(reader).values() if isinstance(value, str)]
-
-
-def _skip_member(reader: _Reader) -> None:
-    reader.skip(6)
-    for _ in range(reader.take("H")):
-        reader.skip(2)
-        reader.skip(reader.take("I"))
 
 
 def _constants(reader: _Reader) -> dict[int, object]:
@@ -141,12 +143,14 @@ def _constants(reader: _Reader) -> dict[int, object]:
     return found
 
 
-def _method(name: str, code: bytes, constants: Mapping[int, object]) -> Method:
+def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, object]) -> Method:
     calls: list[str] = []
     numbers: list[Number] = []
+    digest = hashlib.sha256()
     at = 0
     while at < len(code):
-        opcode = code[at]
+        opcode, length = code[at], _length(code, at)
+        digest.update(_in_any_file(code[at : at + length], constants))
         value: object = None
         if opcode in _INVOKES:
             calls.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
@@ -158,8 +162,24 @@ def _method(name: str, code: bytes, constants: Mapping[int, object]) -> Method:
             value = constants.get(struct.unpack_from(">H", code, at + 1)[0])
         if isinstance(value, int | float):
             numbers.append(value)
-        at += _length(code, at)
-    return Method(name=name, calls=tuple(calls), numbers=tuple(numbers))
+        at += length
+    return Method(
+        name=name, descriptor=descriptor, calls=tuple(calls), numbers=tuple(numbers), digest=digest.hexdigest()
+    )
+
+
+def _in_any_file(instruction: bytes, constants: Mapping[int, object]) -> bytes:
+    """An instruction with the constant that it names instead of that constant's index."""
+    if instruction[0] == _LDC:  # the short form of the next one, for a low index
+        return repr((_LDC_W, _resolved(constants, instruction[1]))).encode()
+    if instruction[0] in _NAMES_A_CONSTANT:
+        return repr((instruction[0], _resolved(constants, struct.unpack_from(">H", instruction, 1)[0]))).encode()
+    return instruction
+
+
+def _resolved(constants: Mapping[int, object], index: int) -> object:
+    value = constants.get(index)
+    return tuple(_resolved(constants, one) for one in value) if isinstance(value, tuple) else value
 
 
 def _member_name(constants: Mapping[int, object], index: int) -> str:

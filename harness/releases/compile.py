@@ -3,8 +3,6 @@
 Janino ships a command line of its own (``CompilerDemo``), so that compiling needs nothing but ``java`` and two jars.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil
@@ -27,8 +25,7 @@ COMPILE_S_MAX = 180
 def compiled_classes(sources: Path, classpath: Sequence[Path], java: Java, cache: Path | None = None) -> Path:
     """A folder of classes made from every ``*.java`` in and below ``sources``; compiled once per content and classpath.
 
-    Raises:
-        ReleaseError: Janino refused the source against this classpath; the message has its complaint.
+    Raises ReleaseError with Janino's complaint when it refused the source against this classpath.
     """
     files = sorted(sources.rglob("*.java"))
     digest = hashlib.sha256()
@@ -43,7 +40,10 @@ def compiled_classes(sources: Path, classpath: Sequence[Path], java: Java, cache
     building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         _compile(files, classpath, building, java)
-        _publish(building, target)
+        building.rename(target)
+    except OSError:
+        if not target.exists():  # another run may have published the same classes first, which is as good
+            raise
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return target
@@ -66,11 +66,3 @@ def _compile(files: Sequence[Path], classpath: Sequence[Path], target: Path, jav
             f"the Java classes in {files[0].parent.name} did not compile: {complaint[-2000:]}",
             advice="This release's client API is not one that the recorder knows.",
         )
-
-
-def _publish(building: Path, target: Path) -> None:
-    try:
-        building.rename(target)
-    except OSError:
-        if not target.exists():  # another run published the same classes first, which is as good
-            raise

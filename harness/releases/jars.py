@@ -5,8 +5,6 @@ differs from a committed sum is ever put on a classpath. ``python -m harness.rel
 anew and writes such a file; users never need it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib
@@ -74,6 +72,11 @@ def known_releases() -> tuple[str, ...]:
     return tuple(sorted((name for name in names if name[0].isdigit()), key=_version_key))
 
 
+def jars_sha256(release: str) -> str:
+    """SHA-256 of a release's lock: of the names and the SHA-256 of all of its jars."""
+    return hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes()).hexdigest()
+
+
 def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
@@ -84,11 +87,7 @@ def is_5x(release: str) -> bool:
 
 
 def read_lock(name: str) -> tuple[LockedJar, ...]:
-    """The jars of a release (or of ``tools``).
-
-    Raises:
-        UsageError: there is no such release.
-    """
+    """The jars of a release (or of ``tools``). Raises UsageError when there is no such release."""
     path = CHECKSUMS / f"{name}.sha256"
     if not path.exists():
         raise UsageError.unknown("release", name, known_releases())
@@ -116,43 +115,41 @@ def ensure_jars(
 
     Two runs that start at once take turns; a jar that arrived broken is fetched again, ``DOWNLOAD_TRIES_MAX`` times.
 
-    Raises:
-        UsageError: the release is unknown.
-        ReleaseError: a jar could not be had, or its sum differs from the committed one.
+    Raises UsageError for an unknown release, ReleaseError when a jar could not be had or its sum differs from the
+    committed one.
     """
     jars = read_lock(name)
     repository = (cache or cache_home()) / "maven"
     repository.mkdir(parents=True, exist_ok=True)
     fetch = download or _download_with_jgo
     with _exclusive(repository / f".{name}.lock"):
-        stamp = _VerifiedStamp(repository / f".{name}.verified.json")
-        if paths := stamp.valid_for(jars, repository):
-            return paths
+        stamp = repository / f".{name}.verified.json"
+        with contextlib.suppress(OSError, ValueError):
+            if json.loads(stamp.read_text()) == _stamp_of(jars, repository):
+                return tuple(jar_path(jar, repository) for jar in jars)
         if progress:
             progress(f"RocketMQ {name}: {len(jars)} jars" if name[0].isdigit() else f"{name}: {len(jars)} jars")
         with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
             paths = tuple(pool.map(lambda jar: _ensure_jar(jar, repository, fetch), jars))
-        stamp.write(jars, paths)
+        temporary = stamp.with_suffix(f".{os.getpid()}.tmp")
+        temporary.write_text(json.dumps(_stamp_of(jars, repository)))
+        temporary.replace(stamp)
         return paths
 
 
 def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
-    problem = ""
-    for _ in range(DOWNLOAD_TRIES_MAX):
-        path = jar_path(jar, repository)
+    path, problem = jar_path(jar, repository), ""
+    for tries_left in range(DOWNLOAD_TRIES_MAX, -1, -1):
         if path.exists():
             if _sha256(path) == jar.sha256:
                 return path
             problem = "its SHA-256 differs from the committed one"
             path.unlink()
-        try:
-            fetch(jar, repository)
-        except Exception as error:  # a resolver may raise anything that its HTTP library raises
-            problem = f"{type(error).__name__}: {error}"
-    path = jar_path(jar, repository)
-    if path.exists() and _sha256(path) == jar.sha256:
-        return path
-    path.unlink(missing_ok=True)
+        if tries_left:
+            try:
+                fetch(jar, repository)
+            except Exception as error:  # a resolver may raise anything that its HTTP library raises
+                problem = f"{type(error).__name__}: {error}"
     raise ReleaseError(
         f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {problem}",
         advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",
@@ -174,28 +171,9 @@ def _download_with_jgo(jar: LockedJar, repository: Path) -> Path:
     return Path(component.artifact(jar.classifier, "jar").resolve())
 
 
-class _VerifiedStamp:
-    """Remembers by size and time of change which jars were verified, since hashing 80 MB at each start takes time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def valid_for(self, jars: Sequence[LockedJar], repository: Path) -> tuple[Path, ...]:
-        """The jars' paths if all are as they were verified, else None."""
-        try:
-            stamped = json.loads(self._path.read_text())
-        except (OSError, ValueError):
-            return ()
-        paths = tuple(jar_path(jar, repository) for jar in jars)
-        now = {jar.sha256: _stat_of(path) for jar, path in zip(jars, paths, strict=True)}
-        return paths if stamped == now else ()
-
-    def write(self, jars: Sequence[LockedJar], paths: Sequence[Path]) -> None:
-        """Stamp jars that were just verified."""
-        stamped = {jar.sha256: _stat_of(path) for jar, path in zip(jars, paths, strict=True)}
-        temporary = self._path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(json.dumps(stamped))
-        temporary.replace(self._path)
+def _stamp_of(jars: Sequence[LockedJar], repository: Path) -> dict[str, list[int] | None]:
+    """Size and time of change of each jar by its sum, since hashing 80 MB at each start takes time."""
+    return {jar.sha256: _stat_of(jar_path(jar, repository)) for jar in jars}
 
 
 def _stat_of(path: Path) -> list[int] | None:

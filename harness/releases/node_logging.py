@@ -6,8 +6,6 @@ zone GMT+8, seconds. 5.x carries its stock configuration inside its jars and tak
 copy of logback lives in a package of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape

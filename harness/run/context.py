@@ -1,17 +1,16 @@
 """What all trials of a run share."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from harness.backends.cluster import Cluster, ClusterSpec
-from harness.host.cores import usable_cores
+from harness.host.abilities import usable_cores
 from harness.leases.leases import Leases
+from harness.model.cluster import UserSettings
 from harness.releases.java import Java
+from harness.run.display import Display
 from harness.rundir.writing import RunWriter
 
 CLIENT_BOOTS_PER_CORE = 5
@@ -19,24 +18,7 @@ CLIENT_BOOTS_PER_CORE = 5
 cores were there after one to two minutes."""
 
 
-class Observer(Protocol):
-    """Told what happens, from several threads."""
-
-    def phase(self, trial: str, phase: str) -> None:
-        """A trial (or deployment) has entered a phase."""
-
-    def rate(self, trial: str, per_s: float) -> None:
-        """Messages a second of a trial."""
-
-    def ended(self, trial: str, status: str, note: str) -> None:
-        """A trial has ended."""
-
-    def repeats(self, trial: str, why: str) -> None:
-        """A trial that has ended is run once more."""
-
-    def say(self, text: str) -> None:
-        """Something else worth a line."""
-
+DEPLOYMENT_S_MAX = 3600.0
 
 StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 """A backend: starts a cluster in a folder, with leases that end after so many seconds."""
@@ -50,10 +32,12 @@ class RunContext:
     leases: Leases
     java: Java
     start_cluster: StartCluster
-    observer: Observer
+    observer: Display
     backend: str = "local"
-    user_conf: Mapping[str, str] = field(default_factory=dict)
+    user: UserSettings = field(default_factory=UserSettings)
     client_releases: Mapping[str, str] = field(default_factory=dict)
+    until_s: float = DEPLOYMENT_S_MAX
+    """How long a deployment's processes and faults may last before the healer ends them."""
     cancel: threading.Event = field(default_factory=threading.Event)
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
     """Clusters that boot at once: more than there are cores only make each other late."""

@@ -1,7 +1,5 @@
 """What a trial took, which later plans learn from."""
 
-from __future__ import annotations
-
 import time
 
 from harness.backends.cluster import Cluster
@@ -31,7 +29,7 @@ class TrialCosts:
         shared = self._shared.pids()
         self._nodes.read(self._node_pids())
         self._producers.read(shared)
-        self._clients.read({client.pid for client in trial.clients} - set(shared))
+        self._clients.read({client.pid for client in trial.clients if client.is_running()} - set(shared))
 
     def took(self) -> dict[str, float]:
         """As ``TrialRecord.took`` has it."""

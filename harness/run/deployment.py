@@ -1,8 +1,7 @@
 """One cluster that is up, and the trials that it holds, from its boot to its end."""
 
-from __future__ import annotations
-
 import dataclasses
+import itertools
 import time
 import traceback
 from collections.abc import Mapping
@@ -14,9 +13,12 @@ from harness.errors import DiskFullError, Interrupted, LabError, NodeStartError
 from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe
 from harness.load.sessions import session_of
+from harness.model.cluster import UserSettings
+from harness.model.experiment import experiment_hash
 from harness.model.scenario import Arm, ArmRole
 from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
+from harness.releases.jars import jars_sha256
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
 from harness.run.costs import TrialCosts
@@ -27,20 +29,26 @@ from harness.trial import SharedClients, TrialContext
 
 NOISY_REPEATS_MAX = 2
 
-DEPLOYMENT_S_MAX = 3600.0
 
-
-def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> Deployment | None:
+def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> "Deployment | None":
     """The deployment with its cluster up; None when it did not come up, which its trials' records then say."""
     observer = context.observer
     name = _unused_name(context.run, planned.id)
     observer.phase(name, "boot")
-    record = _deployment_record(name, planned, context.user_conf)
+    record = _deployment_record(name, planned, context.user)
     directory = context.run.make_deployment(record)
     try:
         with context.boots:
             started = time.monotonic()
-            cluster = context.start_cluster(_cluster_spec(context, name, planned), directory.path, DEPLOYMENT_S_MAX)
+            spec = ClusterSpec(
+                name=name,
+                release=planned.release,
+                topology=planned.topology,
+                settings=planned.settings,
+                user=context.user,
+                can_stall=planned.can_stall,
+            )
+            cluster = context.start_cluster(spec, directory.path, context.until_s)
             boot_s = time.monotonic() - started
     except (Interrupted, DiskFullError):
         raise
@@ -58,25 +66,11 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
 
 def _unused_name(run: RunWriter, name: str) -> str:
     """A resumed run boots a deployment again; its folder must not mix with the earlier one's."""
-    candidate, number = name, 1
-    while run.deployment(candidate).path.exists():
-        number += 1
-        candidate = f"{name}-{number}"
-    return candidate
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(candidate for candidate in names if not run.deployment(candidate).path.exists())
 
 
-def _cluster_spec(context: RunContext, name: str, planned: PlannedDeployment) -> ClusterSpec:
-    return ClusterSpec(
-        name=name,
-        release=planned.release,
-        topology=planned.topology,
-        settings=planned.settings,
-        user_conf=context.user_conf,
-        can_stall=planned.can_stall,
-    )
-
-
-def _deployment_record(name: str, planned: PlannedDeployment, user_conf: Mapping[str, str]) -> DeploymentRecord:
+def _deployment_record(name: str, planned: PlannedDeployment, user: UserSettings) -> DeploymentRecord:
     settings = planned.settings
     return DeploymentRecord(
         deployment=name,
@@ -90,7 +84,9 @@ def _deployment_record(name: str, planned: PlannedDeployment, user_conf: Mapping
             "conf": dict(settings.conf),
             "properties": dict(settings.properties),
             "environment": dict(settings.environment),
-            "user_conf": dict(user_conf),
+            "user_conf": dict(user.broker),
+            "user_properties": dict(user.broker_jvm),
+            "user_client": dict(user.client),
         },
         store=settings.store,
         jvm=settings.jvm,
@@ -110,26 +106,30 @@ def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
 def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
     client_release = context.client_releases.get(planned.release, planned.release)
     load = trial.arm.load
-    groups, topic = load.group_names(), load.topic_of(planned.scenario.name)
     cell = f"-c{trial.arm.cells.index(trial.params)}" if len(trial.arm.cells) > 1 else ""
-    prefix = f"{trial.arm.name}{cell}-r{trial.repetition}"
+    topic, groups = load.names(planned.scenario.name, f"{trial.arm.name}{cell}-r{trial.repetition}")
+    client, injection = load.client_of(client_release), injection_of(trial.arm.fault, planned.injection).name
     return TrialRecord(
         trial=trial.id,
         incident=planned.scenario.name,
         arm=trial.arm.name,
         params=dict(trial.params),
         release=planned.release,
-        client=f"java {client_release}",
+        client=client,
         backend=context.backend,
-        injection=injection_of(trial.arm.fault, planned.way).name,
-        way=planned.way,
+        injection=injection,
+        chosen_injection=planned.injection,
         deployment=deployment,
         repetition=trial.repetition,
         seed=trial.seed,
-        topic=f"{topic}-{prefix}" if groups else topic,
-        groups=tuple(f"{prefix}-{group}" for group in groups),
-        live_conf=_live_conf(trial.arm, context.user_conf),
-    )
+        topic=topic,
+        groups=groups,
+        live_conf=_live_conf(trial.arm, context.user.broker),
+        experiment=experiment_hash(
+            planned.scenario, trial.arm, trial.params, release=planned.release, jars=jars_sha256(planned.release),
+            client=client, backend=context.backend, injection=injection, chosen_injection=planned.injection,
+        ),
+    )  # fmt: skip
 
 
 def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
@@ -150,6 +150,7 @@ class Deployment:
     cluster: Cluster
     shared: SharedClients = field(default_factory=SharedClients)
     live_now: Mapping[str, str] = field(default_factory=dict)
+    client_overrides: dict[str, str] = field(default_factory=dict)
     is_up: bool = True
     boot_s: float = 0.0
     dead: str = ""
@@ -178,7 +179,8 @@ class Deployment:
         trial_id = trial.id
         for attempt in range(1, NOISY_REPEATS_MAX + 2):
             worst = self.run(trial, trial_id, attempt)
-            if worst is None or worst <= self.planned.scenario.hiccup_ms_max or attempt > NOISY_REPEATS_MAX:
+            limit = self.planned.scenario.hiccup_limit_ms(trial.arm, trial.params)
+            if worst is None or worst <= limit or attempt > NOISY_REPEATS_MAX:
                 return
             repetition = f"{trial.id}.a{attempt + 1}"
             directory = self.context.run.trial(trial_id)
@@ -215,16 +217,20 @@ class Deployment:
                     events=events,
                     leases=context.leases,
                     java=context.java,
-                    until_s=DEPLOYMENT_S_MAX,
+                    until_s=context.until_s,
                     cancel=context.cancel,
                     boots=context.client_boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                     shared=self.shared,
+                    user=context.user,
+                    say=context.observer.say,
+                    note=self._note,
+                    client_overrides=self.client_overrides,
                 )
                 self._set_live(record.live_conf)
                 worst = run_phases(
                     ready,
-                    injection_of(trial.arm.fault, self.planned.way),
+                    injection_of(trial.arm.fault, self.planned.injection),
                     lambda: session_of(ready),
                     observer=context.observer,
                     probe=self.probe,
@@ -250,6 +256,10 @@ class Deployment:
             directory.write(dataclasses.replace(record, status=status, error=note, took=took))
             context.observer.ended(trial_id, status, note)
         return worst
+
+    def _note(self, text: str) -> None:
+        self.context.observer.say(text)
+        self.context.run.add_note(text)
 
     def _look_for_dead_nodes(self) -> None:
         """A node that is gone ends its deployment, whose other trials would only wait for it; the run goes on."""
@@ -278,4 +288,9 @@ class Deployment:
         self.is_up = False
         self.shared.stop()
         self.cluster.down()
+        if self.client_overrides:
+            directory = self.context.run.deployment(self.name)
+            record = directory.read()
+            changed = tuple(f"{key}: {change}" for key, change in self.client_overrides.items())
+            directory.write(dataclasses.replace(record, overrides=(*record.overrides, *changed)))
         self.context.observer.ended(self.name, "down", "")

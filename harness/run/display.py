@@ -1,11 +1,8 @@
 """What a person sees while a run goes on: a live table on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -25,7 +22,7 @@ def duration(seconds: float) -> str:
 
 
 class Display:
-    """An ``Observer`` of the runner. With a terminal it redraws a table, else it prints a line an event."""
+    """Told by several threads what happens. With a terminal it redraws a table, else it prints a line an event."""
 
     def __init__(self, console: Console, plan: Plan) -> None:
         self._console = console
@@ -43,9 +40,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._console.is_terminal:
             self._live.stop()
 
@@ -88,7 +83,9 @@ class Display:
 
     def _line(self, text: str) -> None:
         done = sum(self._outcomes.values())
-        stamp = f"[{time.monotonic() - self._started:6.1f} s, {done}/{self._total}]"
+        # Of one trial alone there is nothing to count, and its line has room for more.
+        count = f", {done}/{self._total}" if self._total > 1 else ""
+        stamp = f"[{time.monotonic() - self._started:6.1f} s{count}]"
         self._console.print(f"{stamp} {text}", markup=False, highlight=False, soft_wrap=True)
 
     def _table(self) -> Table:

@@ -1,7 +1,5 @@
 """What this host can do, what is missing, and how to get it."""
 
-from __future__ import annotations
-
 import resource
 import shutil
 import socket
@@ -12,9 +10,8 @@ from pathlib import Path
 import psutil
 
 from harness.errors import DockerError, JavaNotFoundError
-from harness.faults.injections import injections_for
-from harness.host.abilities import Abilities
-from harness.host.cores import usable_cores
+from harness.faults.injections import INJECTIONS
+from harness.host.abilities import Abilities, usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
 from harness.model.scenario import Scenario
 from harness.paths import cache_home
@@ -39,12 +36,17 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Runnable:
-    """What of an incident can run here. ``without`` has the faults and ways that cannot, with the reason."""
+    """What of an incident can run here. ``without`` has the injections that cannot, with the reason."""
 
     incident: str
     backends: tuple[str, ...]
-    ways: tuple[str, ...]
+    injections: tuple[str, ...]
     without: tuple[str, ...]
+
+
+def _check(name: str, ok: bool | None, found: str, advice: str) -> Check:
+    """A line whose advice stands where it is not well."""
+    return Check(name=name, ok=ok, found=found, advice="" if ok else advice)
 
 
 def examine() -> list[Check]:
@@ -63,7 +65,7 @@ def examine() -> list[Check]:
 
 
 def what_can_run(scenarios: Sequence[Scenario], checks: Sequence[Check]) -> list[Runnable]:
-    """Each incident with the backends and ways of injection that this host offers."""
+    """Each incident with the backends and injections that this host offers."""
     host = Abilities.of_this_host()
     has_docker = all(check.ok for check in checks if check.name in ("docker", "compose"))
     backends = ("local", "compose") if has_docker else ("local",)
@@ -71,19 +73,16 @@ def what_can_run(scenarios: Sequence[Scenario], checks: Sequence[Check]) -> list
 
 
 def _runnable(scenario: Scenario, backends: tuple[str, ...], host: Abilities) -> Runnable:
-    ways: list[str] = []
+    injections: list[str] = []
     without: list[str] = []
     for arm in scenario.arms:
-        for injection in injections_for(arm.fault):
+        for injection in INJECTIONS[type(arm.fault)]:
             reason = injection.can(host)
             said = injection.name if reason is None else f"{injection.name}: {reason}"
-            known = ways if reason is None else without
+            known = injections if reason is None else without
             if said not in known and injection.name != "none":
                 known.append(said)
-    return Runnable(incident=scenario.name, backends=backends, ways=tuple(ways), without=tuple(without))
-
-
-# --- what every backend needs -----------------------------------------------------------------------------------------
+    return Runnable(incident=scenario.name, backends=backends, injections=tuple(injections), without=tuple(without))
 
 
 def _java() -> Check:
@@ -97,49 +96,39 @@ def _java() -> Check:
 def _jars() -> list[Check]:
     def check(release: str) -> Check:
         cached = (cache_home() / "maven" / f".{release}.verified.json").exists()
-        return Check(
-            name=f"RocketMQ {release}",
-            ok=cached or None,
-            found="in the cache" if cached else "not in the cache yet",
-            advice="" if cached else "The first run fetches it from Maven Central; `mqlab fetch` does so beforehand.",
-        )
+        found = "in the cache" if cached else "not in the cache yet"
+        advice = "The first run fetches it from Maven Central; `mqlab fetch` does so beforehand."
+        return _check(f"RocketMQ {release}", cached or None, found, advice)
 
     return [check(release) for release in known_releases()]
 
 
 def _cores() -> Check:
     cores = usable_cores()
-    advice = "" if cores >= 2 else "Broker and clients need two; with one, trials will be too noisy."
-    return Check(name="cores", ok=cores >= 2, found=str(cores), advice=advice)
+    advice = "Broker and clients need two; with one, trials will be too noisy."
+    return _check("cores", cores >= 2, str(cores), advice)
 
 
 def _memory() -> Check:
     available_mb = psutil.virtual_memory().available // 2**20
-    enough = available_mb >= MEMORY_MB_MIN
-    advice = "" if enough else "A hand-over trial needs about 4 GiB for its brokers and clients."
-    return Check(name="memory", ok=enough, found=f"{available_mb} MiB available", advice=advice)
+    advice = "A hand-over trial needs about 4 GiB for its brokers and clients."
+    return _check("memory", available_mb >= MEMORY_MB_MIN, f"{available_mb} MiB available", advice)
 
 
 def _disk() -> Check:
     free_mb = shutil.disk_usage(Path.cwd()).free // 2**20
-    enough = free_mb >= DISK_MB_MIN
-    advice = "" if enough else "A full run needs about 5 GiB."
-    return Check(name="disk", ok=enough, found=f"{free_mb} MiB free here", advice=advice)
+    return _check("disk", free_mb >= DISK_MB_MIN, f"{free_mb} MiB free here", "A full run needs about 5 GiB.")
 
 
 def _ports() -> Check:
     sampled = range(PORTS_FIRST, PORTS_LAST, (PORTS_LAST - PORTS_FIRST) // PORTS_SAMPLED)
     free = sum(map(is_free, sampled))
-    enough = free >= PORTS_FREE_MIN * len(sampled)
-    return Check(
-        name="ports",
-        ok=enough,
-        found=f"{free} of {len(sampled)} looked at between {PORTS_FIRST} and {PORTS_LAST} are free",
-        advice="" if enough else "End what listens there: a cluster takes up to 15 ports.",
+    return _check(
+        "ports",
+        free >= PORTS_FREE_MIN * len(sampled),
+        f"{free} of {len(sampled)} looked at between {PORTS_FIRST} and {PORTS_LAST} are free",
+        "End what listens there: a cluster takes up to 15 ports.",
     )
-
-
-# --- containers and what is around them -------------------------------------------------------------------------------
 
 
 def _docker() -> list[Check]:
@@ -200,9 +189,6 @@ def _is_up(interface: str) -> bool:
     return status is not None and status.isup
 
 
-# --- what faults of the kernel need -----------------------------------------------------------------------------------
-
-
 def _kernel(host: Abilities) -> list[Check]:
     locked, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return [
@@ -242,7 +228,7 @@ def _kernel(host: Abilities) -> list[Check]:
 
 
 def _ability(name: str, there: bool, yes: str, no: str, advice: str) -> Check:
-    return Check(name=name, ok=True if there else None, found=yes if there else no, advice="" if there else advice)
+    return _check(name, there or None, yes if there else no, advice)
 
 
 def _cgroup_words(host: Abilities) -> str:

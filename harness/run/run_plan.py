@@ -4,8 +4,6 @@ A trial's phases are up, steady, inject, hold, heal, recover, drain, collect, do
 failed and the run goes on; a full disk or the user's Ctrl-C ends the run with the evidence kept.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Sequence
@@ -17,19 +15,14 @@ from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment
 from harness.plan.schedule import TRIALS_AHEAD, Plan, Schedule
 from harness.run.context import RunContext
-from harness.run.deployment import DEPLOYMENT_S_MAX, boot
+from harness.run.deployment import boot
 
 POLL_S = 0.5
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
-    """Run every trial that is not complete yet.
-
-    Raises:
-        Interrupted: the user asked to stop; the manifest says so.
-        DiskFullError: nothing more can be written.
-    """
-    probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + DEPLOYMENT_S_MAX)
+    """Run every trial that is not complete yet. Raises Interrupted, as the manifest then says, and DiskFullError."""
+    probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + context.until_s)
     try:
         _run_schedule(context, probe, plan.schedule)
     except (Interrupted, KeyboardInterrupt):
@@ -58,13 +51,8 @@ class _Gate:
     def __init__(self, cancel: threading.Event) -> None:
         self._cancel = cancel
         self._booting = 0
-        self._is_open = self._is_abandoned = False
+        self.is_open = self._is_abandoned = False
         self._changed = threading.Condition()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether nothing may boot."""
-        return self._is_open
 
     def boots(self, more: int) -> None:
         """So many more (less: have booted) boot."""
@@ -75,12 +63,12 @@ class _Gate:
     def open_when_booted(self, timeout_s: float) -> None:
         """Open if nothing boots within so many seconds."""
         with self._changed:
-            self._is_open = self._changed.wait_for(lambda: self._booting == 0, timeout_s)
+            self.is_open = self._changed.wait_for(lambda: self._booting == 0, timeout_s)
             self._changed.notify_all()
 
     def shut(self) -> None:
         """Let others boot again."""
-        self._is_open = False
+        self.is_open = False
 
     def abandon(self) -> None:
         """Nobody who waits is to run any more."""
@@ -91,7 +79,7 @@ class _Gate:
     def passes(self) -> bool:
         """Wait until it opens; False when it never will. A cancelled run lets everybody in, to see that it is."""
         with self._changed:
-            while not (self._is_open or self._is_abandoned or self._cancel.is_set()):
+            while not (self.is_open or self._is_abandoned or self._cancel.is_set()):
                 self._changed.wait(POLL_S)
             return not self._is_abandoned
 

@@ -4,8 +4,6 @@ A dataclass is the schema. A key that it does not know is ignored, since a later
 and that is absent, or a value of another kind, is an error that names where in the document it stands.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence

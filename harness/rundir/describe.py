@@ -3,18 +3,15 @@
 python -m harness.rundir.describe > docs/run-directory.md
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from harness.rundir.events import EVENTS
-from harness.rundir.history import HISTORY
 from harness.rundir.layout import CONVENTIONS, LAYOUT
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord
-from harness.rundir.records import Declared
+from harness.rundir.records import HISTORY, Declared
 
 _WORDS = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
 

@@ -1,7 +1,5 @@
 """A trial's events.jsonl: what the harness itself writes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
@@ -74,6 +72,7 @@ EVENTS = declared(
         maybe(_number("achieved_ms", "the length that was measured")),
         _DETAIL,
         maybe(_flag("exercised", "false: the fault did not take effect, for the reason in detail")),
+        maybe(long("number", "which of the faults of a load it is, from 1")),
     ),
     record(
         "append",
@@ -181,18 +180,20 @@ class EventLog(RecordLog):
             raise ValueError(problem)
         return super().write(kind, values)
 
+    def record(self, kind: str, /, **values: JsonValue) -> None:
+        """Write a record of a type that is declared above. Raises ValueError as ``write``."""
+        if kind in EVENTS and AT_NS in EVENTS[kind].fields and values.get("at_ns") is None:
+            values["at_ns"] = mono_ns()
+        self.write(kind, values)
+
     @contextlib.contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
         """Stamp a phase's begin and, however it ends, its end."""
-        self.phase_event(phase, "begin")
+        self.record("phase", phase=phase, event="begin")
         try:
             yield
         finally:
-            self.phase_event(phase, "end")
-
-    def phase_event(self, phase: Phase, event: Literal["begin", "end"], *, at_ns: int | None = None) -> None:
-        """Stamp one end of a phase."""
-        self._event("phase", phase=phase, event=event, at_ns=_now(at_ns))
+            self.record("phase", phase=phase, event="end")
 
     def fault(
         self,
@@ -205,29 +206,16 @@ class EventLog(RecordLog):
         detail: str = "",
         exercised: bool | None = None,
         at_ns: int | None = None,
+        number: int | None = None,
     ) -> None:
         """Stamp a state of a fault: what was asked, and once it is known what was achieved.
 
-        ``exercised`` is False when it turned out that the fault did not bite, for the reason in ``detail``.
+        ``exercised`` is False when it turned out that the fault did not take effect, for the reason in ``detail``.
+        ``number`` tells the faults of a load apart, of which there may be several at once.
         """
         lengths = {"asked_ms": asked_ms, "achieved_ms": achieved_ms}
         names = {"fault": fault, "state": state, "target": target, "detail": detail}
-        self._event("fault", at_ns=_now(at_ns), **names, **lengths, exercised=exercised)
-
-    def append(self, *, node: str, entry_ns: int, delay_end_ns: int, exit_ns: int) -> None:
-        """The stamps of one stalled append, taken in the broker."""
-        self._event("append", node=node, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
-
-    def hiccup(self, *, from_ns: int, at_ns: int, late_ms_max: float, samples: int) -> None:
-        """The worst oversleep of the probe in one window."""
-        self._event("hiccup", from_ns=from_ns, at_ns=at_ns, late_ms_max=late_ms_max, samples=samples)
-
-    def lock_probe(
-        self, *, group: str, queue: str, asked_broker: str, granted: bool, as_group: str = "", at_ns: int | None = None
-    ) -> None:
-        """A lock request of ours for a ``queue`` ("broker-a:3") of ``group``'s owner, in its name or ``as_group``'s."""
-        groups = {"group": group, "as_group": as_group or group}
-        self._event("lock_probe", at_ns=_now(at_ns), **groups, queue=queue, asked_broker=asked_broker, granted=granted)
+        self.record("fault", at_ns=at_ns, **names, **lengths, exercised=exercised, number=number)
 
     def probe(
         self,
@@ -237,65 +225,18 @@ class EventLog(RecordLog):
         of: str,
         params: Mapping[str, ParameterValue] | None = None,
         detail: str = "",
-        at_ns: int | None = None,
     ) -> None:
         """Something that was asked of the cluster and answered with a number; ``of`` names what was asked about."""
         given = json.dumps({name: str(one) for name, one in (params or {}).items()}, sort_keys=True)
-        self._event("probe", at_ns=_now(at_ns), measure=measure, value=float(value), of=of, params=given, detail=detail)
-
-    def route(self, *, node: str, topic: str, registered: str, routed: str, at_ns: int | None = None) -> None:
-        """What a name server lists, when it is not what it listed before.
-
-        ``registered`` are the brokers ("broker-a:0,broker-a:1,broker-b:0"), ``routed`` those with queues of the topic.
-        """
-        self._event("route", at_ns=_now(at_ns), node=node, topic=topic, registered=registered, routed=routed)
-
-    def drain(self, *, complete: bool, remaining: int, at_ns: int | None = None) -> None:
-        """Whether everything was consumed at the end, and how many messages were not."""
-        self._event("drain", at_ns=_now(at_ns), complete=complete, remaining=remaining)
-
-    def store_max(
-        self,
-        *,
-        topic: str,
-        broker: str,
-        queue: int,
-        min_offset: int,
-        max_offset: int,
-        group: str | None = None,
-        consumer_offset: int | None = None,
-        moment: Moment = "end",
-    ) -> None:
-        """The broker's own counts of one queue, and of one group in it, at the end of the hold or of the trial."""
-        names = {"topic": topic, "broker": broker, "moment": moment, "group": group}
-        offsets = {"min_offset": min_offset, "max_offset": max_offset, "consumer_offset": consumer_offset}
-        self._event("store_max", **names, queue=queue, **offsets)
-
-    def topic_shape(
-        self, *, topic: str, broker: str, write_queues: int, read_queues: int, folders: int, moment: Moment
-    ) -> None:
-        """A topic's numbers of queues on one broker, and how many of its queues have a folder in the store."""
-        queues = {"folders": folders, "write_queues": write_queues, "read_queues": read_queues}
-        self._event("topic_shape", topic=topic, broker=broker, moment=moment, **queues)
+        self.record("probe", measure=measure, value=float(value), of=of, params=given, detail=detail)
 
     def reading(
         self, name: str, value: float, *, target: str, moment: Literal["before", "after"] = "after", detail: str = ""
     ) -> None:
         """A number that was read off a node, or off its release's code, before the fault or after it."""
-        self._event("reading", at_ns=_now(None), name=name, value=value, target=target, moment=moment, detail=detail)
-
-    def request(self, kind: str, *, started_ns: int, finished_ns: int, code: int) -> None:
-        """One request of another kind than the load's, and its answer's code; -1 when there was none."""
-        self.write("request", {"kind": kind, "started_ns": started_ns, "finished_ns": finished_ns, "code": code})
+        self.record("reading", name=name, value=value, target=target, moment=moment, detail=detail)
 
     def anchor(self, anchor: Anchor | None = None, *, process: str = "harness") -> None:
         """Tie the wall clock to the monotonic one, now."""
         taken = anchor or take_anchor()
-        self._event("anchor", process=process, mono_ns=taken.mono_ns, wall_us=taken.wall_us)
-
-    def _event(self, kind: str, **values: JsonValue) -> None:
-        self.write(kind, values)
-
-
-def _now(at_ns: int | None) -> int:
-    return mono_ns() if at_ns is None else at_ns
+        self.record("anchor", process=process, mono_ns=taken.mono_ns, wall_us=taken.wall_us)

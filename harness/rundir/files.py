@@ -1,7 +1,5 @@
 """Files that are either the old or the new whole, never half."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json
@@ -10,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from harness.errors import DiskFullError, LabError
+from harness.errors import ConfigurationError, DiskFullError, LabError
 
 JsonValue = str | int | float | bool | None
 
@@ -46,18 +44,14 @@ def write_json(path: Path, value: Mapping[str, object]) -> None:
 
 
 def require_space(path: Path, needed_bytes: int) -> None:
-    """Raise DiskFullError when the file system of ``path`` (which need not exist yet) has less than that to offer."""
+    """Raise ConfigurationError when the file system of ``path`` (which need not exist yet) has less than that to offer."""
     existing = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
     free_bytes = shutil.disk_usage(existing).free
     if free_bytes < needed_bytes:
-        raise DiskFullError(
-            f"{path} needs {_mebibytes(needed_bytes)} and its file system has {_mebibytes(free_bytes)} left",
+        raise ConfigurationError(
+            f"{path} needs {needed_bytes / 2**20:.0f} MiB and its file system has {free_bytes / 2**20:.0f} MiB left",
             advice="Make room, or choose another folder with --out.",
         )
-
-
-def _mebibytes(count: int) -> str:
-    return f"{count / 2**20:.0f} MiB"
 
 
 def write_error(path: Path, error: OSError) -> LabError:

@@ -1,7 +1,5 @@
 """Where everything lies in a run directory, and what holds for all of its files."""
 
-from __future__ import annotations
-
 import secrets
 from datetime import UTC, datetime
 

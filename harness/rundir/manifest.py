@@ -1,7 +1,5 @@
 """manifest.json, trial.json and deployment.json."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,12 +7,16 @@ from typing import Annotated, Literal
 
 from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
+from harness.model.cluster import UserSettings
 from harness.rundir.decode import read_document
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
 RESUMED = "resumed by other code: "
 """A note that begins so says why trials of the run may not be of one experiment; every finding repeats it."""
+
+USER_SETTING = "setting of the user: "
+"""A note that begins so names one; the ledger takes no such run."""
 
 TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
 
@@ -51,17 +53,20 @@ class Manifest:
     releases: Annotated[tuple[str, ...], "RocketMQ's releases of the clusters"]
     client_releases: Annotated[Mapping[str, str], "the clients' release by the cluster's"]
     backend: Annotated[str, "how clusters were started"]
-    effort: Annotated[Literal["quick", "full"], "quick runs have fewer trials"]
+    budget: Annotated[Literal["quick", "full"], "quick runs have fewer trials"]
     rules: Annotated[Mapping[str, str], "the hash of each claim's rule by the claim's id"]
     host: Annotated[HostRecord, "the machine"]
     trials: Annotated[tuple[str, ...], "the planned trials in their order"] = ()
     notes: Annotated[tuple[str, ...], "what a reader of the report has to know"] = ()
     status: Annotated[RunStatus, "how the run stands"] = "running"
+    jars: Annotated[Mapping[str, str], "by release the SHA-256 of its list of jars, each with its own SHA-256"] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One cell, one release, one repetition, one seed. A baseline belongs to the trials of its deployment's way."""
+    """One cell, one release, one repetition, one seed. A baseline belongs to the trials of its deployment's injection."""
 
     trial: Annotated[str, "its name, which is its folder's"]
     incident: Annotated[str, "the scenario's name"]
@@ -83,7 +88,8 @@ class TrialRecord:
     error: Annotated[str, "why it failed"] = ""
     attempt: Annotated[int, "the number of the attempt, from 1"] = 1
     superseded_by: Annotated[str, "the trial that repeats it, since it was too noisy"] = ""
-    way: Annotated[str, "the way in which faults of its deployment are made, where its incident offers several"] = ""
+    chosen_injection: Annotated[str, "the injection of its deployment, where its incident offers several"] = ""
+    experiment: Annotated[str, "the hash of what decides what happens in it; trials of one hash are one series"] = ""
     took: Annotated[
         Mapping[str, float],
         "what it took, which later plans learn from: seconds from up to down, boot_s of its deployment, cpu_s of its clients "
@@ -117,7 +123,8 @@ class DeploymentRecord:
     nodes: Annotated[tuple[NodeRecord, ...], "name servers and brokers"] = ()
     settings: Annotated[
         Mapping[str, Mapping[str, str]],
-        "conf, properties and environment of BrokerSettings, and user_conf: the user's own, which the scenario's win over",
+        "conf, properties and environment of BrokerSettings; the user's own, which the scenario's win over: user_conf, "
+        "user_properties of the brokers' JVMs, user_client",
     ] = field(default_factory=dict)
     overrides: Annotated[tuple[str, ...], "settings that the lab changed, as key: change"] = ()
     store: Annotated[str, "on what its store lies"] = "folder"
@@ -130,19 +137,28 @@ class DeploymentRecord:
         return self.settings.get("conf", {})
 
     @property
-    def user_conf(self) -> Mapping[str, str]:
-        """The user's own broker settings."""
-        return self.settings.get("user_conf", {})
+    def user(self) -> UserSettings:
+        """The user's own settings."""
+        return UserSettings(
+            broker=self.settings.get("user_conf", {}),
+            broker_jvm=self.settings.get("user_properties", {}),
+            client=self.settings.get("user_client", {}),
+        )
 
     @property
     def started_conf(self) -> Mapping[str, str]:
         """Both; the scenario's win over the user's."""
-        return {**self.user_conf, **self.conf}
+        return {**self.user.broker, **self.conf}
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The system properties of its brokers' JVMs."""
+        """The system properties that the scenario gives its brokers' JVMs."""
         return self.settings.get("properties", {})
+
+    @property
+    def started_properties(self) -> Mapping[str, str]:
+        """Those and the user's; the scenario's win."""
+        return {**self.user.broker_jvm, **self.properties}
 
 
 def read_manifest(run_path: Path) -> Manifest:
@@ -154,13 +170,3 @@ def read_manifest(run_path: Path) -> Manifest:
             advice="Give the folder that `mqlab verify` named when it started.",
         )
     return read_document(Manifest, run_path / "manifest.json")
-
-
-def read_trial(path: Path) -> TrialRecord:
-    """Read a trial.json. Raises RunDirectoryError."""
-    return read_document(TrialRecord, path)
-
-
-def read_deployment(path: Path) -> DeploymentRecord:
-    """Read a deployment.json. Raises RunDirectoryError."""
-    return read_document(DeploymentRecord, path)

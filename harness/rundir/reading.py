@@ -1,21 +1,13 @@
 """A run directory, read: its manifest, its trials and deployments, and which files have records."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from harness.errors import RunDirectoryError
-from harness.rundir.manifest import (
-    DeploymentRecord,
-    Manifest,
-    TrialRecord,
-    read_deployment,
-    read_manifest,
-    read_trial,
-)
+from harness.rundir.decode import read_document
+from harness.rundir.manifest import DeploymentRecord, Manifest, TrialRecord, read_manifest
 
 T = TypeVar("T")
 
@@ -55,8 +47,8 @@ def read_run_directory(path: Path) -> RunDirectory:
     manifest = read_manifest(path)
     root = path.resolve()
     problems: list[str] = []
-    trials = _readable(sorted(root.glob("trials/*/trial.json")), read_trial, problems)
-    deployments = _readable(sorted(root.glob("deployments/*/deployment.json")), read_deployment, problems)
+    trials = _readable(sorted(root.glob("trials/*/trial.json")), TrialRecord, problems)
+    deployments = _readable(sorted(root.glob("deployments/*/deployment.json")), DeploymentRecord, problems)
     absent = [name for name in manifest.trials if name not in {trial.trial for trial in trials}]
     if absent:
         some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
@@ -71,11 +63,11 @@ def read_run_directory(path: Path) -> RunDirectory:
     )
 
 
-def _readable(files: Sequence[Path], read: Callable[[Path], T], problems: list[str]) -> list[T]:
+def _readable(files: Sequence[Path], kind: type[T], problems: list[str]) -> list[T]:
     found = []
     for file in files:
         try:
-            found.append(read(file))
+            found.append(read_document(kind, file))
         except RunDirectoryError as error:
             problems.append(str(error))
     return found

@@ -1,10 +1,8 @@
 """The run directory, written: manifest, deployments, trials, and logs of records.
 
-``layout.py`` says where each file lies, ``manifest.py``, ``events.py`` and ``history.py`` what it has;
+``layout.py`` says where each file lies, ``manifest.py``, ``events.py`` and ``records.py`` what it has;
 docs/run-directory.md is made from them.
 """
-
-from __future__ import annotations
 
 import contextlib
 import dataclasses
@@ -12,24 +10,16 @@ import fcntl
 import glob
 import os
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from harness.errors import RunDirectoryError
+from harness.rundir.decode import read_document
 from harness.rundir.events import EventLog
 from harness.rundir.files import write_json
 from harness.rundir.layout import RUN_SCHEMA
-from harness.rundir.manifest import (
-    DeploymentRecord,
-    Manifest,
-    RunStatus,
-    TrialRecord,
-    read_deployment,
-    read_manifest,
-    read_trial,
-)
+from harness.rundir.manifest import DeploymentRecord, Manifest, RunStatus, TrialRecord, read_manifest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,14 +28,9 @@ class TrialDirectory:
 
     path: Path
 
-    @property
-    def events_path(self) -> Path:
-        """The harness's own records."""
-        return self.path / "events.jsonl"
-
     def open_events(self) -> EventLog:
         """Open events.jsonl for appending."""
-        return EventLog(self.events_path)
+        return EventLog(self.path / "events.jsonl")
 
     def history_path(self, process: str) -> Path:
         """The history of one client process."""
@@ -59,7 +44,7 @@ class TrialDirectory:
 
     def read(self) -> TrialRecord:
         """Raises RunDirectoryError."""
-        return read_trial(self.path / "trial.json")
+        return read_document(TrialRecord, self.path / "trial.json")
 
     def write(self, record: TrialRecord) -> None:
         """Replace trial.json. Raises DiskFullError."""
@@ -72,15 +57,9 @@ class DeploymentDirectory:
 
     path: Path
 
-    def node_folder(self, node: str) -> Path:
-        """For a node's logs/, gc.log and stdout.log; made when it is not there."""
-        folder = self.path / "nodes" / node
-        (folder / "logs").mkdir(parents=True, exist_ok=True)
-        return folder
-
     def read(self) -> DeploymentRecord:
         """Raises RunDirectoryError."""
-        return read_deployment(self.path / "deployment.json")
+        return read_document(DeploymentRecord, self.path / "deployment.json")
 
     def write(self, record: DeploymentRecord) -> None:
         """Replace deployment.json. Raises DiskFullError."""
@@ -106,38 +85,43 @@ class RunWriter:
         self._lock = threading.Lock()
 
     @classmethod
-    def create(cls, path: Path, manifest: Manifest) -> RunWriter:
+    def create(cls, path: Path, manifest: Manifest) -> Self:
         """Make a new run directory, in an empty or a new folder. Raises RunDirectoryError, DiskFullError."""
-        with _locked_on_success(path) as lock:
+        with contextlib.ExitStack() as on_error:
+            lock = _lock(path)
+            on_error.callback(os.close, lock)
             if (path / "manifest.json").exists():
                 raise RunDirectoryError(
                     f"{path} holds a run already", advice=f"Go on with it by --resume {path}, or choose another --out."
                 )
-            strangers = sorted(entry.name for entry in path.iterdir() if entry.name != _LOCK_NAME)
-            if strangers:
+            others = sorted(entry.name for entry in path.iterdir() if entry.name != _LOCK_NAME)
+            if others:
                 raise RunDirectoryError(
-                    f"{path} is not empty ({', '.join(strangers[:3])})", advice="Choose a new folder with --out."
+                    f"{path} is not empty ({', '.join(others[:3])})", advice="Choose a new folder with --out."
                 )
             for name in ("deployments", "trials"):
                 (path / name).mkdir()
             run = cls(path, lock, manifest)
-            run._write_manifest()
+            run._replace(manifest)
+            on_error.pop_all()
             return run
 
     @classmethod
-    def open(cls, path: Path) -> RunWriter:
+    def open(cls, path: Path) -> Self:
         """Open an existing run directory to go on with it. Raises RunDirectoryError."""
         read_manifest(path)
-        with _locked_on_success(path) as lock:
+        lock = _lock(path)
+        try:
             # Read again under the lock: another run may have written in between.
             return cls(path, lock, read_manifest(path))
+        except BaseException:
+            os.close(lock)
+            raise
 
-    def __enter__(self) -> RunWriter:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -157,29 +141,21 @@ class RunWriter:
         """The hiccup probe's records of the whole run."""
         return self.path / "hiccups.jsonl"
 
-    @property
-    def analysis_folder(self) -> Path:
-        """Everything that the analysis writes."""
-        return self.path / "analysis"
-
     def set_status(self, status: RunStatus) -> None:
         """Say how the run stands."""
         with self._lock:
-            self._manifest = dataclasses.replace(self._manifest, status=status)
-            self._write_manifest()
+            self._replace(dataclasses.replace(self._manifest, status=status))
 
     def set_trials(self, trials: tuple[str, ...]) -> None:
         """Write down the planned trials in their order."""
         with self._lock:
-            self._manifest = dataclasses.replace(self._manifest, trials=trials)
-            self._write_manifest()
+            self._replace(dataclasses.replace(self._manifest, trials=trials))
 
     def add_note(self, note: str) -> None:
         """Say something that a reader of the report has to know; once, however often it is said."""
         with self._lock:
             if note not in self._manifest.notes:
-                self._manifest = dataclasses.replace(self._manifest, notes=(*self._manifest.notes, note))
-                self._write_manifest()
+                self._replace(dataclasses.replace(self._manifest, notes=(*self._manifest.notes, note)))
 
     def make_trial(self, record: TrialRecord) -> TrialDirectory:
         """Make a trial's folders and write its trial.json. Raises DiskFullError.
@@ -205,7 +181,7 @@ class RunWriter:
     def trials(self) -> dict[str, TrialRecord]:
         """All trials that have a trial.json, in the order of their names."""
         paths = sorted((self.path / "trials").glob("*/trial.json"))
-        return {path.parent.name: read_trial(path) for path in paths}
+        return {path.parent.name: read_document(TrialRecord, path) for path in paths}
 
     def make_deployment(self, record: DeploymentRecord) -> DeploymentDirectory:
         """Make a deployment's folder and write its deployment.json. Raises DiskFullError."""
@@ -218,22 +194,12 @@ class RunWriter:
         """The folder of a deployment, whether it exists or not."""
         return DeploymentDirectory(path=self.path / "deployments" / _checked_name(deployment))
 
-    def _write_manifest(self) -> None:
+    def _replace(self, manifest: Manifest) -> None:
+        self._manifest = manifest
         write_json(self.path / "manifest.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(self._manifest)})
 
 
 _LOCK_NAME = ".lock"
-
-
-@contextlib.contextmanager
-def _locked_on_success(path: Path) -> Iterator[int]:
-    """The handle of the run's lock; it is closed again when the block raises."""
-    handle = _lock(path)
-    try:
-        yield handle
-    except BaseException:
-        os.close(handle)
-        raise
 
 
 def _lock(path: Path) -> int:

@@ -10,7 +10,7 @@ import pytest
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
-from harness.model.cluster import Topology
+from harness.model.cluster import Topology, UserSettings
 from harness.releases.java import Java
 from tests.lib.clusters import java, leases
 
@@ -36,7 +36,9 @@ def cluster(
         release=request.param,
         topology=Topology(name="two-masters", masters=2),
         # On a busy machine a broker's first sends may wait longer than the 200 ms after which it refuses them.
-        user_conf={"flushDiskType": "ASYNC_FLUSH", "listenPort": "1234", "waitTimeMillsInSendQueue": "30000"},
+        user=UserSettings(
+            broker={"flushDiskType": "ASYNC_FLUSH", "listenPort": "1234", "waitTimeMillsInSendQueue": "30000"}
+        ),
         can_stall=True,
     )
     started = start_local(spec, tmp_path_factory.mktemp(request.param), leases, java, until_s=TEST_S_MAX)

@@ -10,14 +10,17 @@ import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rich.console import Console
+
 import scenarios
 from harness.backends.local import start_local
 from harness.host.facts import Host
 from harness.leases.leases import Leases
 from harness.plan.request import Request
-from harness.plan.schedule import make_plan
+from harness.plan.schedule import Plan, make_plan
 from harness.releases.java import find_java
 from harness.run.context import RunContext
+from harness.run.display import Display
 from harness.run.run_plan import run_plan
 from harness.rundir.manifest import HostRecord, Manifest
 from harness.rundir.writing import RunWriter
@@ -27,10 +30,11 @@ KILL_AFTER_S = {"inject": 1.0}
 """In inject the stall must be on: it is armed within milliseconds and lasts three seconds."""
 
 
-class KillsInPhase:
-    """An observer of the runner."""
+class KillsInPhase(Display):
+    """Shows the run on standard error, and ends it in a phase of its trial."""
 
-    def __init__(self, phase: str) -> None:
+    def __init__(self, phase: str, plan: Plan) -> None:
+        super().__init__(Console(stderr=True), plan)
         self._phase = phase
 
     def phase(self, trial: str, phase: str) -> None:
@@ -40,28 +44,14 @@ class KillsInPhase:
             if phase not in KILL_AFTER_S:
                 threading.Event().wait()
 
-    def rate(self, trial: str, per_s: float) -> None:
-        """Not wanted."""
 
-    def ended(self, trial: str, status: str, note: str) -> None:
-        """Shown when the test fails."""
-        print(trial, status, note, file=sys.stderr)
-
-    def repeats(self, trial: str, why: str) -> None:
-        """Not wanted."""
-
-    def say(self, text: str) -> None:
-        """Likewise."""
-        print(text, file=sys.stderr)
-
-
-def main(phase: str, folder: Path, way: str) -> None:
-    """Run one trial of 4.6.0 with an append stalled in this way, and die in ``phase``."""
+def main(phase: str, folder: Path, injection: str) -> None:
+    """Run one trial of 4.6.0 with an append stalled by this injection, and die in ``phase``."""
     scenario = scenarios.find("append-stall")
     arm = dataclasses.replace(scenario.arm("incident"), cells=({"stall_ms": STALL_MS, "rate_hz": 200},))
     short = dataclasses.replace(scenario, arms=(arm,))
     plan = make_plan(
-        Request(scenarios=[short], releases=["4.6.0"], trials=1, ways=[way]), Host(cores=2, memory_mb=8000)
+        Request(scenarios=[short], releases=["4.6.0"], trials=1, injections=[injection]), Host(cores=2, memory_mb=8000)
     )
     manifest = Manifest(
         run=f"killed-in-{phase}",
@@ -74,7 +64,7 @@ def main(phase: str, folder: Path, way: str) -> None:
         releases=("4.6.0",),
         client_releases={"4.6.0": "4.6.0"},
         backend="local",
-        effort="quick",
+        budget="quick",
         rules={claim.id: claim.rule_hash() for claim in scenario.claims},
         host=HostRecord(cores=2),
         trials=tuple(trial.id for _, trial in plan.trials()),
@@ -86,7 +76,7 @@ def main(phase: str, folder: Path, way: str) -> None:
             leases=leases,
             java=java,
             start_cluster=lambda spec, where, until_s: start_local(spec, where, leases, java, until_s=until_s),
-            observer=KillsInPhase(phase),
+            observer=KillsInPhase(phase, plan),
         )
         run_plan(context, plan)
 

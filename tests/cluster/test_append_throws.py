@@ -37,7 +37,7 @@ def test_one_append_throws_when_it_was_asked_to_and_the_next_one_has_the_lock(cl
     with ask(broker, timeout_s=60) as connection, ThreadPoolExecutor() as pool:
         first = connection.send(TOPIC, 0, b"installs the rule")
         begun_ns = mono_ns()
-        injecting = pool.submit(injection_of(AppendThrows()).inject, trial, cast(Any, None))
+        injecting = pool.submit(injection_of(AppendThrows()).inject, AppendThrows(), trial, cast(Any, None))
         stored, refused = _stored_until_one_throws(connection)
         assert "told to throw" in refused
         done = injecting.result(timeout=60)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends import local
-from harness.backends.class_archives import have_archives, leave_archives
+from harness.backends import class_archives
+from harness.backends.class_archives import class_archive, have_archives, leave_archives
 from harness.backends.cluster import ClusterSpec
-from harness.backends.local import class_archive, start_local
+from harness.backends.local import start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
 from harness.releases.java import Java
@@ -18,7 +18,7 @@ SPEC = ClusterSpec(name="archived", release="4.6.0", topology=Topology(name="sin
 @pytest.fixture
 def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache without archives; the jars stay where they are."""
-    monkeypatch.setattr(local, "cache_home", lambda: tmp_path / "cache")
+    monkeypatch.setattr(class_archives, "cache_home", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "class-archives"
 
 
@@ -26,7 +26,7 @@ def test_nodes_start_from_the_archives_that_a_node_of_each_kind_left(
     archives: Path, tmp_path: Path, leases: Leases, java: Java
 ) -> None:
     assert not have_archives(SPEC.release, java)
-    leave_archives(SPEC.release, java, leases)
+    leave_archives(SPEC.release, java, lambda spec, folder: start_local(spec, folder, leases, java, until_s=300))
     assert have_archives(SPEC.release, java)
     assert len(list(archives.iterdir())) == 2, "nothing but the archives is left"
     cluster = start_local(SPEC, tmp_path / "cluster", leases, java, until_s=300)

@@ -46,19 +46,19 @@ def _images_of(state: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("phase", "way"),
+    ("phase", "injection"),
     [*((phase, "byteman") for phase in PHASES), pytest.param("inject", "freeze", marks=pytest.mark.root)],
 )
 def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
-    phase: str, way: str, tmp_path: Path, java: Java
+    phase: str, injection: str, tmp_path: Path, java: Java
 ) -> None:
-    if way == "freeze" and (reason := Abilities.of_this_host().why_no_loop_mount()) is not None:
+    if injection == "freeze" and (reason := Abilities.of_this_host().why_no_loop_mount()) is not None:
         pytest.skip(reason)
     images: set[Path] = set()
     script = Path(__file__).with_name("killed_harness.py")
     environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
     with (tmp_path / "stderr.log").open("wb") as stderr:
-        harness = subprocess.Popen([sys.executable, script, phase, tmp_path, way], env=environment, stderr=stderr)
+        harness = subprocess.Popen([sys.executable, script, phase, tmp_path, injection], env=environment, stderr=stderr)
         seen: set[int] = set()
 
         def has_ended() -> bool:
@@ -83,7 +83,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     assert not _processes_of(tmp_path / "state")
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
     # Those of other tests, which run beside this one, are theirs.
-    assert bool(images) == (way == "freeze")
+    assert bool(images) == (injection == "freeze")
     assert not [image for image in images if image.exists()]
     assert not list(tmp_path.glob("**/*.img"))
 

@@ -17,7 +17,7 @@ from harness.backends.cluster import (
 )
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import ClientError, NodeStartError, PortTakenError
-from harness.faults.append_stall import stall_next_append
+from harness.faults.rules import asked_rule
 from harness.host.ports import free_port, take_port
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
@@ -123,7 +123,7 @@ def test_a_stalled_append_is_as_long_as_asked_and_reported_with_its_stamps(
         )
     )
     asked_ns = mono_ns()
-    entry_ns, delay_end_ns, exit_ns = stall_next_append(masters(cluster)[0], 300)
+    entry_ns, delay_end_ns, exit_ns = asked_rule(masters(cluster)[0], "stall 300", 3)
     with socket.create_connection(("127.0.0.1", masters(cluster)[0].stall_port), timeout=5) as connection:
         connection.sendall(b"nonsense\n")
         assert connection.recv(10) == b""

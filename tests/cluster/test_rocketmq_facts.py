@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import zipfile
-
 import pytest
 
 from harness.model import rocketmq
-from harness.releases.class_file import method_of, texts
-from harness.releases.jars import ensure_jars, is_5x, known_releases
+from harness.releases.class_file import class_of, method_of, texts
+from harness.releases.jars import is_5x, known_releases
 
 COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
 REMOTING, STORE = "org.apache.rocketmq.remoting", "org.apache.rocketmq.store"
@@ -37,13 +35,7 @@ CODES = tuple(
 
 
 def _texts(release: str, class_name: str) -> list[str]:
-    entry = class_name.replace(".", "/") + ".class"
-    for jar in ensure_jars(release):
-        if "rocketmq-" in jar.name:
-            with zipfile.ZipFile(jar) as archive:
-                if entry in archive.NameToInfo:
-                    return texts(archive.read(entry))
-    raise AssertionError(f"{release} has no {class_name}")
+    return texts(class_of(release, class_name))
 
 
 @pytest.mark.parametrize("release", known_releases())

@@ -15,6 +15,7 @@ from harness.backends.docker.image import ensure_image
 from harness.backends.topologies import TOPOLOGIES
 from harness.errors import DockerError
 from harness.leases.leases import Leases
+from harness.model.cluster import UserSettings
 from harness.releases.java import Java
 from tests.lib.clusters import java, leases
 
@@ -53,7 +54,7 @@ def cluster(
         name="tests",
         release=RELEASE,
         topology=TOPOLOGIES["single"],
-        user_conf={"listenPort": "1234", "waitTimeMillsInSendQueue": "30000"},
+        user=UserSettings(broker={"listenPort": "1234", "waitTimeMillsInSendQueue": "30000"}),
         can_stall=True,
     )
     run = tmp_path_factory.mktemp("run")

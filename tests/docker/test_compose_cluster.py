@@ -16,7 +16,7 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import NodeStartError
-from harness.faults.append_stall import stall_next_append
+from harness.faults.rules import asked_rule
 from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
 from harness.leases.leases import Leases
@@ -76,7 +76,7 @@ def test_an_append_stalls_and_a_killed_client_stops_at_the_stamp_of_its_kill(
         )
     )
     asked_ns = mono_ns()
-    entry_ns, delay_end_ns, exit_ns = stall_next_append(masters(cluster)[0], 300)
+    entry_ns, delay_end_ns, exit_ns = asked_rule(masters(cluster)[0], "stall 300", 3)
     assert asked_ns < entry_ns < delay_end_ns <= exit_ns < mono_ns()
     assert (exit_ns - entry_ns) / 1e6 >= 300
 

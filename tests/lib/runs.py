@@ -161,7 +161,7 @@ class Run:
             "releases": list(self.releases),
             "client_releases": {release: release for release in self.releases},
             "backend": "local",
-            "effort": "full",
+            "budget": "full",
             "rules": self.rules,
             "host": {"cores": 2, "java": "17.0.15"},
             "trials": [*(trial.name for trial in self.trials), *self.planned],
@@ -176,7 +176,7 @@ class Analysis:
 
     path: Path
     judged: Sequence[Finding]
-    """All findings, also where a claim has one for each way of injection."""
+    """All findings, also where a claim has one for each injection."""
     rows: Sequence[Row]
     report: Mapping[str, Any]
 

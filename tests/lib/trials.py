@@ -15,8 +15,7 @@ from typing import Any
 
 from harness.model.cells import ParameterValue
 from harness.rundir.events import EVENTS
-from harness.rundir.history import HISTORY
-from harness.rundir.records import problem_of
+from harness.rundir.records import HISTORY, problem_of
 
 MS, S = 1_000_000, 1_000_000_000
 FAULT_NS = 2_000 * S
@@ -62,9 +61,10 @@ class Trial:
     deployment: str
     params: dict[str, ParameterValue] = field(default_factory=dict)
     release: str = "4.6.0"
+    backend: str = "local"
     injection: str | None = None
     """None: what usually makes the fault."""
-    way: str | None = None
+    chosen_injection: str | None = None
     status: str = "complete"
     error: str = ""
     superseded_by: str = ""
@@ -420,9 +420,9 @@ class Trial:
             "params": self.params,
             "release": self.release,
             "client": f"java {self.release}",
-            "backend": "local",
+            "backend": self.backend,
             "injection": self.injection or usual,
-            **({"way": self.way} if self.way else {}),
+            **({"chosen_injection": self.chosen_injection} if self.chosen_injection else {}),
             "deployment": self.deployment,
             "repetition": self.repetition,
             "seed": 1,

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from harness.backends.store_mount import LeasedStore, mount_store
+from harness.clock import mono_ns
 from harness.host.abilities import Abilities
+from harness.host.hiccups import NoiseProbe
 from harness.leases.kernel_kinds import tool
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings
@@ -44,6 +46,16 @@ def _root(host: Abilities) -> None:
 def leases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Leases]:
     with Leases.open(tmp_path_factory.mktemp("state")) as opened:
         yield opened
+
+
+@pytest.fixture
+def noise(leases: Leases, tmp_path: Path) -> Iterator[NoiseProbe]:
+    """Tells how late this host wakes a sleeper, which makes a freeze longer by as much."""
+    probe = NoiseProbe.start(leases, tmp_path / "hiccups.jsonl", until_s=300)
+    now_ns = mono_ns()
+    probe.hiccups(now_ns, now_ns, timeout_s=120)
+    yield probe
+    probe.stop()
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,12 @@ from harness.backends.store_mount import LeasedStore
 from harness.errors import LabError
 from harness.faults.dirty_pages import start_neighbour
 from harness.faults.disk_full import fill
-from harness.faults.network_cut import cut_ports, cut_processes
-from harness.faults.network_delay import DelayByNetem, delay_ports
-from harness.faults.write_throttle import ThrottleByCgroup, limit
+from harness.faults.network import cut_ports, cut_processes, delay_ports, why_no_netem
+from harness.faults.write_throttle import limit, why_no_throttle
 from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
-from harness.model.faults import NetworkDelay, ThrottledWrites
 
 CONNECT_S_MAX = 1.0
 
@@ -164,7 +162,7 @@ def test_a_delay_is_made_where_the_kernel_has_netem_and_refused_with_the_reason_
     host: Abilities, leases: Leases, servers: list[socket.socket]
 ) -> None:
     port, other_port = map(port_of, servers)
-    reason = DelayByNetem(NetworkDelay(nodes=(), delay_ms=200)).can(host)
+    reason = why_no_netem(host)
     if reason is None:
         lease = delay_ports(leases, [port], delay_ms=200, until_s=60)
         try:
@@ -238,7 +236,7 @@ def broker(store: LeasedStore, leases: Leases, request: pytest.FixtureRequest) -
 def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
     broker: int, host: Abilities, leases: Leases, store: LeasedStore
 ) -> None:
-    if (reason := ThrottleByCgroup(ThrottledWrites(node="broker-a", bytes_per_s=2**20)).can(host)) is not None:
+    if (reason := why_no_throttle(host)) is not None:
         pytest.skip(reason)
     home = Path(f"/proc/{broker}/cgroup").read_text()
     throttle = limit(leases, broker, store.mount, rate_bps=2**20, until_s=60)
@@ -254,7 +252,7 @@ def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
 def test_a_limit_that_nothing_came_up_to_says_that_it_did_not_bite(
     broker: int, host: Abilities, leases: Leases, store: LeasedStore
 ) -> None:
-    if (reason := ThrottleByCgroup(ThrottledWrites(node="broker-a", bytes_per_s=2**20)).can(host)) is not None:
+    if (reason := why_no_throttle(host)) is not None:
         pytest.skip(reason)
     # What is only written to the page cache is the kernel's to write back: later, and with v1 outside of the group.
     throttle = limit(leases, broker, store.mount, rate_bps=64 * 2**20, until_s=60)

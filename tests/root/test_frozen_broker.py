@@ -15,11 +15,11 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.faults.append_stall import watch_appends
-from harness.faults.store_freeze import Freezer, StallByFreeze
+from harness.faults.store_freeze import Freezer, settings_for_freeze
 from harness.host.abilities import Abilities
+from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
-from harness.model.faults import AppendStall
 from harness.releases.java import Java
 
 pytestmark = pytest.mark.cluster
@@ -31,13 +31,13 @@ TOPIC, RATE_HZ, FREEZE_MS = "frozen", 200, 800
 def cluster(
     host: Abilities, leases: Leases, java: Java, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalCluster]:
-    if (reason := StallByFreeze(AppendStall()).can(host)) is not None:
+    if (reason := host.why_no_loop_mount()) is not None:
         pytest.skip(reason)
     spec = ClusterSpec(
         name="frozen",
         release="4.6.0",
         topology=Topology(name="single"),
-        settings=StallByFreeze(AppendStall()).brokers(BrokerSettings()),
+        settings=settings_for_freeze(BrokerSettings()),
         can_stall=True,
     )
     before = set(MEMORY.glob("mqlab-*"))
@@ -49,7 +49,7 @@ def cluster(
 
 
 def test_an_append_waits_for_the_thaw_while_the_broker_answers_what_needs_no_store(
-    cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path
+    cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path, noise: NoiseProbe
 ) -> None:
     (broker,) = masters(cluster)
     assert broker.store is not None
@@ -68,7 +68,9 @@ def test_an_append_waits_for_the_thaw_while_the_broker_answers_what_needs_no_sto
         stamps = freezer.freeze(FREEZE_MS)
         entry_ns, exit_ns = appends.longest()
     client.stop()
-    assert stamps.achieved_ms == pytest.approx(FREEZE_MS, abs=15)
+    late_ms = worst_ms(noise.hiccups(stamps.asked_ns, stamps.released_ns))
+    assert late_ms is not None
+    assert FREEZE_MS <= stamps.achieved_ms <= FREEZE_MS + 15 + late_ms
     # It began while the freeze engaged or soon after, and ended no earlier than the thaw was asked for.
     assert stamps.asked_ns <= entry_ns <= stamps.engaged_ns + 200_000_000
     assert exit_ns >= stamps.thawing_ns

@@ -16,6 +16,7 @@ from harness.backends.store_mount import LeasedStore, mount_store
 from harness.errors import ClientError, LeaseError
 from harness.faults.store_freeze import Freezer
 from harness.host.abilities import Abilities
+from harness.host.hiccups import NoiseProbe, worst_ms
 from harness.leases import kernel
 from harness.leases.healing import HEALABLE, clean
 from harness.leases.kernel_kinds import FREEZE, MOUNT
@@ -90,12 +91,16 @@ def writer(store: LeasedStore) -> Iterator[Writer]:
     made.close()
 
 
-def test_a_freeze_holds_a_write_for_as_long_as_was_asked(leases: Leases, store: LeasedStore, writer: Writer) -> None:
+def test_a_freeze_holds_a_write_for_as_long_as_was_asked(
+    leases: Leases, store: LeasedStore, writer: Writer, noise: NoiseProbe
+) -> None:
     with Freezer.start(leases, store.mount, until_s=60) as freezer:
         threading.Timer(0.15, writer.start).start()
         stamps = freezer.freeze(300)
     assert stamps.asked_ns <= stamps.engaged_ns < stamps.thawing_ns <= stamps.released_ns
-    assert stamps.achieved_ms == pytest.approx(300, abs=15)
+    late_ms = worst_ms(noise.hiccups(stamps.asked_ns, stamps.released_ns))
+    assert late_ms is not None
+    assert 300 <= stamps.achieved_ms <= 315 + late_ms
     assert writer.ends(5)
     # It began in the middle of the freeze, and got through when the thaw did, not before.
     assert stamps.thawing_ns <= writer.ended_ns <= stamps.released_ns + 200_000_000

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from analysis.checkers.base import Inputs
 from analysis.checkers.locks import handover as handover_checker
+from analysis.ledger.runs import LINES, read_lines
 from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
@@ -103,6 +104,16 @@ def test_findings_are_written_beside_the_report_and_the_tables_as_parquet(mixed:
     assert [item["claim"] for item in written["findings"]] == [finding.claim for finding in mixed.judged]
     queues = spark.read.parquet(str(mixed.path / "analysis" / "queues.parquet"))
     assert queues.where("trial = 'good'").count() == 4
+
+
+def test_what_the_record_keeps_of_a_run_is_written_beside_the_findings(mixed: Analysis) -> None:
+    kept = read_lines(mixed.path / LINES)
+    assert sorted(one.trial for one in kept.trials) == sorted(path.name for path in (mixed.path / "trials").iterdir())
+    assert [one.claim for one in kept.findings]
+    good = next(one for one in kept.trials if one.trial == "good")
+    (handover_s,) = [one for one in good.values if one.measure == "handover_s"]
+    assert [one.name for one in handover_s.tries] == ["g0", "g1"]
+    assert all(one.median > 0 for one in handover_s.tries)
 
 
 def test_an_empty_history_is_undecided_and_cites_nothing(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from analysis.load.judge import JudgedLoad, judge_load_in
+from analysis.load.judge import judge_load_in
+from analysis.load.judged import JudgedLoad
 from analysis.load.properties import Property
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import handover
@@ -61,12 +62,12 @@ def test_a_clean_load_holds_whether_its_client_names_queues_or_not(load: Trial, 
         "store agrees",
         "a key, a queue",
     )
-    assert {properties[name].holds for name in names} == {"holds"}
+    assert {properties[name].verdict for name in names} == {"confirmed"}
     assert (found.figures.unplaced, found.figures.unknown) == (0, 0)
 
     _tell_no_place(load)
     found, properties = judged(load, "without")
-    assert {properties[name].holds for name in names} == {"holds"}
+    assert {properties[name].verdict for name in names} == {"confirmed"}
     assert found.figures.unplaced == 220
     assert "220 acknowledged, none of them with queue and offset" in properties["store agrees"].words
     assert any("did not tell queue and offset of 220" in line for line in found.lines())
@@ -83,11 +84,11 @@ def test_a_message_that_is_in_no_store_is_lost_though_its_client_named_no_queue(
             event["max_offset"] -= 1
     _, properties = judged(load)
     lost = properties["nothing lost"]
-    assert (lost.holds, lost.count) == ("violated", 1)
+    assert (lost.verdict, lost.count) == ("refuted", 1)
     assert "of 219 messages in the stores 219 were consumed" in lost.words
     cited = json.loads((tmp_path / "run" / lost.file).read_text().splitlines()[lost.line - 1])
     assert (cited["type"], cited["seq"]) == ("send", last["seq"])
-    assert (properties["store agrees"].holds, properties["store agrees"].count) == ("violated", 1)
+    assert (properties["store agrees"].verdict, properties["store agrees"].count) == ("refuted", 1)
 
 
 def test_a_client_that_sends_again_by_itself_is_found_by_its_numbers(load: Trial, judged: Judge) -> None:
@@ -96,8 +97,8 @@ def test_a_client_that_sends_again_by_itself_is_found_by_its_numbers(load: Trial
     load.consume_again(first, process="owner", started_ns=first["started_ns"] + 1_000)
     load.history["owner"][-1]["offset"] = 110
     _, properties = judged(load)
-    assert (properties["stored once"].holds, properties["stored once"].count) == ("violated", 1)
-    assert properties["nothing twice"].holds == "holds"
+    assert (properties["stored once"].verdict, properties["stored once"].count) == ("refuted", 1)
+    assert properties["nothing twice"].verdict == "confirmed"
 
 
 def test_a_key_that_moved_is_found_where_consumers_met_it(load: Trial, judged: Judge) -> None:
@@ -116,7 +117,7 @@ def test_keys_of_which_no_queue_is_known_are_not_taken_to_have_stayed(load: Tria
     for name in ("owner", "successor"):
         load.history[name] = [record for record in load.history[name] if record["type"] != "consume"]
     _, properties = judged(load)
-    assert properties["a key, a queue"].holds == "undecided"
+    assert properties["a key, a queue"].verdict == "undecided"
 
 
 def test_unknown_sends_are_set_apart_and_those_that_arrived_are_told(load: Trial, judged: Judge) -> None:
@@ -126,4 +127,40 @@ def test_unknown_sends_are_set_apart_and_those_that_arrived_are_told(load: Trial
     load.drop(lambda record: record["type"] == "consume" and record["seq"] == gone["seq"])
     found, properties = judged(load)
     assert (found.figures.unknown, found.figures.unknown_arrived) == (3, 2)
-    assert properties["all arrived"].holds == "holds"
+    assert properties["all arrived"].verdict == "confirmed"
+
+
+def test_what_others_send_to_a_users_topic_is_left_out_and_a_changed_body_is_not(load: Trial, judged: Judge) -> None:
+    others, changed = load.consumptions(group="g0", queue=0)[:2], load.consumptions(group="g0", queue=1)[0]
+    for record in others:
+        record |= {"outcome": "foreign"}
+    _, properties = judged(load, "own")
+    assert (properties["bodies whole"].verdict, properties["bodies whole"].count) == ("refuted", 2)
+
+    load.backend = "given"
+    _, properties = judged(load, "given")
+    assert (properties["bodies whole"].verdict, properties["bodies whole"].count) == ("confirmed", 0)
+    assert properties["bodies whole"].words.startswith("218 of 218 bodies")
+    assert properties["bodies whole"].words.endswith("; 2 messages of others are left out")
+
+    changed |= {"outcome": "failed", "error": "changed body"}
+    _, properties = judged(load, "changed")
+    assert (properties["bodies whole"].verdict, properties["bodies whole"].count) == ("refuted", 1)
+
+
+def test_what_lay_in_a_users_topic_before_does_not_stand_in_for_what_was_lost(load: Trial, judged: Judge) -> None:
+    _tell_no_place(load)
+    for queue in (0, 1):
+        load.store_max(110, queue=queue, moment="begin")
+    _, properties = judged(load)
+    assert (properties["store agrees"].verdict, properties["store agrees"].count) == ("refuted", 220)
+    assert properties["store agrees"].words.startswith("0 messages in 2 queues, 220 acknowledged")
+    assert "of 0 messages in the stores 220 were consumed" in properties["nothing lost"].words
+
+
+def test_a_load_whose_parts_lie_on_other_machines_is_not_whole(load: Trial, judged: Judge) -> None:
+    load.params["workers"] = 3
+    _, properties = judged(load)
+    for name in ("history whole", "Locust agrees"):
+        assert properties[name].verdict == "undecided"
+        assert "the histories of 3 workers are missing" in properties[name].words

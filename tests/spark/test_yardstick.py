@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
+from harness.model import rules
 from harness.paths import PACKAGES
 from tests.lib.packed_run import unpack_run
 
@@ -21,6 +23,10 @@ DATA = PACKAGES / "tests" / "data" / "yardstick"
 
 NAMES: Mapping[str, str] = {}
 """Parts that have another name today, by the old one. No part may be left out."""
+
+JUDGED_ANEW = frozenset(claim.id for one in scenarios.ALL for claim in one.claims if isinstance(claim, rules.Claim))
+"""Their rules were written anew, by kinds, and are held to hand-made tries (tests/unit/rules): the copy's two trials a cell have
+too few deployments for them. That they are found at all is asked for still."""
 
 Key = tuple[str, str, str]
 
@@ -46,6 +52,8 @@ def test_the_copy_is_judged_as_it_was(tmp_path: Path) -> None:
     }
     assert set(now) == set(before)
     for key, old in before.items():
+        if key[0] in JUDGED_ANEW:
+            continue
         new = now[key]
         assert (key, new["verdict"], new["reason"], new["trials"]) == (
             key,

@@ -9,7 +9,7 @@ import socketserver
 import struct
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,8 +27,8 @@ from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.broker import Broker, TopicConfig
 from harness.protocol.registration import (
     Registrant,
+    fixed_bytes,
     frame_of_listing,
-    frame_of_topics,
     topic_bytes,
     topics_at_limit,
 )
@@ -159,6 +159,12 @@ def _kinds(reading: Reading, limit_bytes: int = FRAME_BYTES_MAX) -> list[str]:
 
 
 # --- reading ------------------------------------------------------------------------------------------------------------
+
+
+def frame_of_topics(topics: Iterable[tuple[str, int]], registrant: Registrant) -> int:
+    """The length of the frame of a broker with these topics, each a name and its number of queues."""
+    each = sum(topic_bytes(len(name.encode()), queues, is_5x=registrant.is_5x) for name, queues in topics)
+    return fixed_bytes(registrant) + each - 1
 
 
 def test_a_healthy_cluster_has_no_finding_and_nothing_is_written_to_it(serving: ExitStack) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.ledger.ledger import Ledger, LedgerClaim, LedgerFinding, LedgerMeasure
+from analysis.ledger.lines import Figure, LedgerLine
 from analysis.report.changes import changes
 from analysis.verdicts.numbers import NARROW_SPACE
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
@@ -16,24 +16,22 @@ from mqlab.main import main
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
 
-def measure(p50: float | None, low: float | None, high: float | None, name: str = "handover_s") -> LedgerMeasure:
-    return LedgerMeasure(
-        name=name, arm="incident", params={"stall_ms": 450}, unit="s", independent=5, n=5, p50=p50, p90=None, p99=None,
-        min=None, max=None, low=low, high=high,
+def measure(p50: float | None, low: float | None, high: float | None, name: str = "handover_s") -> Figure:
+    return Figure(
+        name=name, arm="incident", params={"stall_ms": 450}, unit="s", tries=5, p50=p50, min=None, max=None, low=low, high=high
     )  # fmt: skip
 
 
-def finding(claim: str, release: str, verdict: VerdictKind, *measures: LedgerMeasure) -> LedgerFinding:
-    return LedgerFinding(
-        claim=claim, release=release, backend="local", run="r", client="java", injection="signal", rule_commit="c",
-        validity=(), expected=verdict, verdict=verdict, reason="", summary=f"{claim} on {release}", expected_from_code="",
-        trials=5, measures=measures, evidence=(),
+def finding(claim: str, release: str, verdict: VerdictKind, *measures: Figure) -> LedgerLine:
+    return LedgerLine(
+        claim=claim, incident="i", article="A3", says="the article's words", release=release, backend="local", client="java",
+        injection="signal", expected=verdict, verdict=verdict, reason="", summary=f"{claim} on {release}",
+        expected_from_code="", figures=measures,
     )  # fmt: skip
 
 
-def ledger(*findings: LedgerFinding) -> Ledger:
-    says = LedgerClaim(article="A3", incident="i", says="the article's words")
-    return Ledger(claims={one.claim: says for one in findings}, findings=findings)
+def ledger(*findings: LedgerLine) -> tuple[LedgerLine, ...]:
+    return findings
 
 
 def test_a_verdict_that_differs_is_told_with_both_truths() -> None:
@@ -143,4 +141,4 @@ def test_the_command_compares_the_committed_record(capsys: pytest.CaptureFixture
     assert main(["changes", "4.6.0", "5.3.3"]) == EXIT_OK
     assert "from 4.6.0 to 5.3.3" in capsys.readouterr().out
     assert main(["changes", "4.6.0", "5.3.3", "--run", str(tmp_path)]) == EXIT_USAGE
-    assert "there is no" in capsys.readouterr().err
+    assert "analyse the run first" in capsys.readouterr().err

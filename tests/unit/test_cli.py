@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tempfile
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,11 @@ from setuptools import find_packages
 import analysis
 import harness
 import scenarios
-from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab.main import _parser, main
-from mqlab.verify import _ways
+from mqlab.verify import _injections
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +70,26 @@ def test_an_unknown_arm_names_the_nearest(capsys: pytest.CaptureFixture[str]) ->
 def test_an_unknown_command_or_option_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     _fails(capsys, "verfy")
     _fails(capsys, "verify", "--no-such-option")
-    _fails(capsys)
+
+
+def test_without_a_command_the_help_is_printed_and_with_version_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == EXIT_OK
+    assert "COMMAND" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == EXIT_OK
+    assert capsys.readouterr().out == f"mqlab {version('rocketmq-incident-lab')}\n"
+
+
+def test_a_defect_of_our_own_is_a_sentence_and_its_traceback_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("harness.run.doctor.examine", lambda: 1 / 0)
+    assert main(["doctor"]) == EXIT_FAILED
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    (kept,) = tmp_path.glob("mqlab-*.txt")
+    assert kept.read_text().startswith("Traceback")
 
 
 def test_no_trials_are_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,14 +132,12 @@ def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str], command: s
 
 def test_an_unknown_way_of_injection_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     said = _fails(capsys, "verify", "append-stall", "--injection", "freez")
-    assert "unknown way of injection 'freez'" in said
+    assert "unknown injection 'freez'" in said
     assert "freeze" in said
 
 
 def test_a_way_that_an_incident_does_not_offer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "unknown way of injection 'freeze'" in _fails(
-        capsys, "verify", "ordered-lock-handover", "--injection", "freeze"
-    )
+    assert "unknown injection 'freeze'" in _fails(capsys, "verify", "ordered-lock-handover", "--injection", "freeze")
 
 
 def _without_loop_devices() -> Abilities:
@@ -145,15 +164,15 @@ def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatc
     asked = _parser().parse_args(["verify", "append-stall"])
     stall = [scenarios.find("append-stall")]
     monkeypatch.setattr(Abilities, "of_this_host", _without_loop_devices)
-    assert _ways(asked, stall, "full") == (
+    assert _injections(asked, stall, "full") == (
         ("byteman",),
         ("appends were not stalled by freeze: there are no loop devices (/dev/loop-control cannot be opened)",),
     )
-    assert asked.injection == "byteman"
+    assert asked.injection == ("byteman",)
     able = dataclasses.replace(_without_loop_devices(), loop_devices=True)
     monkeypatch.setattr(Abilities, "of_this_host", lambda: able)
-    asked.injection = ""
-    assert _ways(asked, stall, "full") == (("byteman", "freeze"), ())
-    assert asked.injection == "byteman,freeze"
-    asked.injection = ""
-    assert _ways(asked, stall, "quick") == (("byteman",), ())
+    asked.injection = ()
+    assert _injections(asked, stall, "full") == (("byteman", "freeze"), ())
+    assert asked.injection == ("byteman", "freeze")
+    asked.injection = ()
+    assert _injections(asked, stall, "quick") == (("byteman",), ())

@@ -36,12 +36,6 @@ def test_the_tightest_of_many_loose_readings_is_kept() -> None:
     assert anchor.mono_ns == SECOND_NS + 25_000
 
 
-def test_conversion_goes_both_ways() -> None:
-    anchor = Anchor(mono_ns=5 * SECOND_NS, wall_us=1_700_000_000_000_000)
-    assert anchor.to_mono_ns(1_700_000_000_250_000) == 5 * SECOND_NS + 250_000_000
-    assert anchor.to_wall_us(5 * SECOND_NS + 250_000_000) == 1_700_000_000_250_000
-
-
 def anchors(*moved_ms: float) -> list[Anchor]:
     """Anchors each 10 s; the wall clock has moved against the monotonic one by so many milliseconds in all."""
     return [

@@ -23,7 +23,7 @@ TOOK = {"seconds": 60.0, "boot_s": 8.0, "cpu_s": 12.0, "clients_mb": 150.0, "nod
 def _manifest(run: str, cores: int) -> Manifest:
     return Manifest(
         run=run, created="", command="mqlab verify", commit="c", dirty=False, seed=1, incidents=(HANDOVER.name,),
-        releases=("4.6.0",), client_releases={}, backend="local", effort="full", rules={}, host=HostRecord(cores=cores),
+        releases=("4.6.0",), client_releases={}, backend="local", budget="full", rules={}, host=HostRecord(cores=cores),
     )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def test_what_was_learned_changes_the_order_and_not_the_trials(tmp_path: Path, p
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
 def test_an_incident_without_a_row_is_guessed_from_its_load(scenario: Scenario) -> None:
     unknown = dataclasses.replace(scenario, name="new")
-    plan = make_plan(Request(scenarios=[unknown], releases=["4.6.0", "5.3.3"], effort="quick"), HOST)
+    plan = make_plan(Request(scenarios=[unknown], releases=["4.6.0", "5.3.3"], budget="quick"), HOST)
     for deployment, trial in plan.trials():
         assert 0 < trial.cost.seconds < 1000
         assert deployment.cores_of(trial) > 0

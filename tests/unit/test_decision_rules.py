@@ -123,7 +123,7 @@ def _run(trials: Sequence[TrialRecord]) -> RunDirectory:
         incidents=("i",),
         releases=("4.6.0",),
         backend="local",
-        effort="full",
+        budget="full",
         status="complete",
         trials=tuple(trial.trial for trial in trials),
         client_releases={},

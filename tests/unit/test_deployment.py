@@ -13,9 +13,12 @@ import pytest
 import scenarios
 from harness.backends.cluster import ClusterSpec, Node
 from harness.errors import ClientError, DiskFullError, NodeStartError
-from harness.faults.none import NothingHappens
+from harness.faults.injections import injection_of
 from harness.host.facts import Host
+from harness.model.cluster import UserSettings
 from harness.model.faults import NoFault
+from harness.model.rocketmq import LOCK_LIFE
+from harness.model.scenario import TrialBudget
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.run import deployment, run_plan
@@ -25,6 +28,9 @@ from harness.rundir.writing import RunWriter
 from harness.trial import TrialContext
 
 CRASH = "code 253"
+USER = UserSettings(
+    broker={"flushDiskType": "SYNC_FLUSH"}, broker_jvm={LOCK_LIFE: "15000"}, client={"pullBatchSize": "8"}
+)
 
 
 class FakeCluster:
@@ -51,6 +57,7 @@ class FakeCluster:
 class FakeSession:
     def __init__(self, trial: TrialContext) -> None:
         self.cluster = trial.cluster
+        trial.client_overrides["client.pullBatchSize"] = f"{trial.user.client['pullBatchSize']} -> 32"
 
     def up(self) -> None:
         self.cluster.begun += 1  # type: ignore[attr-defined]
@@ -67,7 +74,7 @@ class FakeSession:
 
 @pytest.fixture
 def clusters(monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
-    silent = NothingHappens(NoFault())
+    silent = injection_of(NoFault())
     probe = SimpleNamespace(copy_into=lambda *_: [], stop=lambda: None)
     monkeypatch.setattr(deployment, "session_of", FakeSession)
     monkeypatch.setattr(deployment, "injection_of", lambda *_: silent)
@@ -78,7 +85,9 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> list[FakeCluster]:
 
 @pytest.fixture
 def plan() -> Plan:
-    stall = scenarios.find("append-stall")
+    stall = dataclasses.replace(
+        scenarios.find("append-stall"), budget=TrialBudget(trials=5, deployments=1, extra_trials=3)
+    )
     return make_plan(
         Request(scenarios=[stall], releases=["4.6.0", "5.3.3"], arms=["baseline"], trials=3),
         Host(cores=2, memory_mb=9_000),
@@ -89,7 +98,7 @@ def plan() -> Plan:
 def context(tmp_path: Path, clusters: list[FakeCluster], plan: Plan) -> Iterator[RunContext]:
     manifest = Manifest(
         run="r", created="", command="mqlab verify", commit="c", dirty=False, seed=1, incidents=("append-stall",),
-        releases=("4.6.0", "5.3.3"), client_releases={}, backend="local", effort="full", rules={}, host=HostRecord(),
+        releases=("4.6.0", "5.3.3"), client_releases={}, backend="local", budget="full", rules={}, host=HostRecord(),
     )  # fmt: skip
 
     def start(spec: ClusterSpec, folder: Path, until_s: float) -> FakeCluster:
@@ -100,7 +109,7 @@ def context(tmp_path: Path, clusters: list[FakeCluster], plan: Plan) -> Iterator
     with RunWriter.create(tmp_path / "run", manifest) as run:
         yield RunContext(
             run=run, leases=None, java=None, start_cluster=start, observer=observer,  # type: ignore[arg-type]
-            user_conf={"flushDiskType": "SYNC_FLUSH"}, cancel=threading.Event(),
+            user=USER, cancel=threading.Event(),
         )  # fmt: skip
 
 
@@ -129,12 +138,14 @@ def test_a_trial_says_what_it_took_and_its_deployment_what_the_user_set(context:
     assert all(set(one.took) == {"seconds", "boot_s", "cpu_s", "clients_mb", "nodes_mb"} for one in complete)
     assert all(not one.took for one in context.run.trials().values() if one.status == "failed")
     records = [context.run.deployment(one.deployment).read() for one in complete]
-    assert {one.settings["user_conf"]["flushDiskType"] for one in records} == {"SYNC_FLUSH"}
+    assert {one.user.by_prefix()["broker.flushDiskType"] for one in records} == {"SYNC_FLUSH"}
+    assert all(one.user == USER for one in records)
+    assert {one.overrides for one in records} == {("client.pullBatchSize: 8 -> 32",)}
 
 
 def _plan(*names: str, memory_mb: int = 20_000) -> Plan:
     chosen = [scenarios.find(name) for name in names]
-    request = Request(scenarios=chosen, releases=["4.6.0", "5.3.3"], effort="quick", trials=1)
+    request = Request(scenarios=chosen, releases=["4.6.0", "5.3.3"], budget="quick", trials=1)
     return make_plan(request, Host(cores=2, memory_mb=memory_mb))
 
 

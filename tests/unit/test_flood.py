@@ -11,7 +11,7 @@ from harness.backends.cluster import Node
 from harness.backends.nodes import CLUSTER_NAME
 from harness.errors import ClientError
 from harness.faults import frame_limit
-from harness.faults.frame_limit import FloodByHeartbeats
+from harness.faults.frame_limit import flood
 from harness.model.cluster import BrokerSettings, TopicsAhead
 from harness.model.faults import CrossFrameLimit
 from harness.model.loads import SteadyClients
@@ -110,7 +110,7 @@ def _flood(
         cancel=threading.Event(),
         stay=lambda seconds: None,
     )
-    FloodByHeartbeats(fault).inject(cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
+    flood(fault, cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
     return events.probes
 
 

@@ -1,31 +1,44 @@
-"""The ledger: what it takes, what it keeps, what it refuses; and its table in the README."""
+"""The ledger: made from the record and the rules alone, its tables, and a run's own."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from analysis.ledger.ledger import Ledger, ledger_json, ledger_of, load_ledger
-from analysis.ledger.markdown import BEGIN, END, ledger_table
-from analysis.ledger.update import rewrite_readme, update_ledger
+import scenarios
+from analysis.ledger.journal import Entry, append
+from analysis.ledger.lines import (
+    FROM_SUMMARY,
+    LedgerLine,
+    document_text,
+    lines_of,
+    lines_text,
+    load_lines,
+)
+from analysis.ledger.markdown import BEGIN, END, families_table, ledger_document, ledger_index, ledger_table
+from analysis.ledger.recompute import recompute
+from analysis.ledger.record import read_record
+from analysis.ledger.write import LEDGER, RECORD, made_files, write_ledger
 from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
+from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+from mqlab.recording import experiment_now
+from scenarios.claims import claim
+from tests.lib.ledger import EVENT, record_of, summary
 from tests.lib.samples import sample, write_document
+
+CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
 
 
 @pytest.fixture
 def document() -> dict[str, Any]:
     return sample()
-
-
-def make_run(folder: Path, document: dict[str, Any], **manifest: Any) -> Path:
-    document = copy.deepcopy(document)
-    document["manifest"].update(manifest)
-    return write_document(folder, document)
 
 
 def only(document: dict[str, Any], claim: str, release: str, **changes: Any) -> dict[str, Any]:
@@ -39,41 +52,148 @@ def only(document: dict[str, Any], claim: str, release: str, **changes: Any) -> 
     return kept
 
 
-@pytest.fixture
-def targets(tmp_path: Path) -> tuple[Path, Path]:
-    return tmp_path / "scenarios" / "ledger.json", tmp_path / "scenarios" / "LEDGER.md"
+def lines(folder: Path, document: dict[str, Any]) -> list[LedgerLine]:
+    return lines_of(load_report_data(write_document(folder, document)))
 
 
-# --- format -----------------------------------------------------------------------------------------------------------
+# --- what is committed ------------------------------------------------------------------------------------------------
 
 
-def test_an_entry_has_the_keys_of_the_contract(tmp_path: Path, document: dict[str, Any]) -> None:
-    ledger = json.loads(ledger_json(ledger_of(load_report_data(make_run(tmp_path, document)))))
-    assert ledger["schema"] == 1
-    assert ledger["runs"][0]["run"] == document["manifest"]["run"]
-    entry = ledger["findings"][0]
-    assert set(entry) == {
-        *("claim", "release", "backend", "run", "client", "injection", "rule_commit", "validity", "expected"),
-        *("verdict", "reason", "summary", "expected_from_code", "trials", "measures", "evidence"),
+def test_the_committed_ledger_is_the_one_that_record_and_rules_make() -> None:
+    folder = PACKAGES / "scenarios"
+    for path, text in made_files(folder, read_record(folder / RECORD), scenarios.ALL, experiment_now).items():
+        assert path.read_text("utf-8") == text, f"mqlab ledger --recompute ({path.name})"
+
+
+def test_nothing_that_was_committed_before_the_record_is_lost() -> None:
+    record = read_record(PACKAGES / "scenarios" / RECORD)
+    assert len(record.summaries) == 761
+    assert len({one.cell() for one in record.summaries}) == len(load_lines(PACKAGES / "scenarios" / LEDGER)) == 315
+    assert all(len(one.commit) == len(one.recorded_by) == 40 for one in record.summaries)
+    yardstick = json.loads((PACKAGES / "tests" / "data" / "yardstick" / "full_runs.json").read_text("utf-8"))
+    kept = {(one.claim, one.release, one.injection): one for one in record.summaries if one.run == "yardstick"}
+    assert {key: str(one.verdict) for key, one in kept.items()} == {
+        (one["claim"], one["release"], one["injection"]): one["verdict"] for one in yardstick
     }
-    assert set(entry["measures"][0]) >= {
-        *("name", "arm", "params", "unit", "independent", "n", "p50", "p90", "p99", "min", "max", "low", "high"),
+
+
+@pytest.mark.parametrize(
+    ("claim", "release", "verified", "words"),
+    [
+        ("ORDER-06", "5.3.3", True, "63.4 s"),
+        ("ORDER-09", "4.6.0", False, "8.6 s"),
+        ("QUEUES-04", "5.3.3", False, "53 messages"),
+        ("POOL-12", "5.3.3", False, "1,481"),
+        ("POOL-12", "5.3.3", False, "18, 97, 103 and 433"),
+        ("NAMES-03", "5.3.3", False, "145 messages"),
+        ("", "4.6.0", True, "did not start"),
+    ],
+)
+def test_counterexamples_that_later_runs_had_replaced_are_in_the_record(
+    claim: str, release: str, verified: bool, words: str
+) -> None:
+    events = read_record(PACKAGES / "scenarios" / RECORD).events
+    (found,) = [one for one in events if (one.claim, one.release) == (claim, release) and words in one.says]
+    assert found.verified is verified
+    assert len(found.records) >= 1 + verified
+
+
+# --- recompute --------------------------------------------------------------------------------------------------------
+
+BY_OLD_RULES = (
+    dataclasses.replace(
+        scenarios.find("ordered-lock-handover"),
+        claims=(
+            claim(
+                "ORDER-06",
+                "A3",
+                "A graceful shutdown unlocks every queue at once, which is the first fix.",
+                reading="",
+                expected={},
+                parts={},
+                summary="",
+            ),
+        ),
+    ),
+)
+"""A claim that is not judged by kinds is told by its summaries."""
+
+
+def test_the_newest_summary_is_told_and_the_earlier_ones_stay(tmp_path: Path) -> None:
+    old = summary("old", CONFIRMED, recorded="2026-11-20", because="measured again")
+    new = summary("new", REFUTED, recorded="2026-11-21")
+    beside = summary("beside", CONFIRMED, recorded="2026-11-22", summary="")
+    (line,) = recompute(record_of(tmp_path / "record", new, old, beside), BY_OLD_RULES, experiment_now)
+    assert (line.verdict, line.summary, line.runs, line.basis) == (REFUTED, "As new has it.", ("new",), FROM_SUMMARY)
+    assert [(one.run, one.verdict, one.because) for one in line.earlier] == [
+        ("beside", CONFIRMED, ""), ("old", CONFIRMED, "measured again"),
+    ]  # fmt: skip
+    assert line.says == "A graceful shutdown unlocks every queue at once, which is the first fix."
+
+
+def test_a_counterexample_stays_until_it_is_withdrawn(tmp_path: Path) -> None:
+    folder = tmp_path / "record"
+    (line,) = recompute(record_of(folder, summary("old", CONFIRMED), events=(EVENT,)), BY_OLD_RULES, experiment_now)
+    assert line.counterexamples == ("verified: a queue waited for 63.4 s",)
+    append(folder, Entry(kind="withdrawn", about="late", at="x", because="the harness made it", commit="c"))
+    (line,) = recompute(read_record(folder), BY_OLD_RULES, experiment_now)
+    assert line.counterexamples == ()
+
+
+def test_what_is_written_is_read_back_the_same(tmp_path: Path, document: dict[str, Any]) -> None:
+    text = lines_text(lines(tmp_path / "run", document))
+    (tmp_path / "ledger.jsonl").write_text(text, encoding="utf-8")
+    assert lines_text(load_lines(tmp_path / "ledger.jsonl")) == text
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"claim": "BUSY-01"}'])
+def test_a_ledger_that_cannot_be_read_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ledger.jsonl").write_text(f"{text}\n", encoding="utf-8")
+    with pytest.raises(LedgerError, match=r"ledger.jsonl:1 is not as expected"):
+        load_lines(tmp_path / "ledger.jsonl")
+
+
+def test_making_the_ledger_says_which_verdicts_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "scenarios"
+    first = record_of(folder / RECORD, summary("old", CONFIRMED))
+    assert write_ledger(folder, first, BY_OLD_RULES, experiment_now)[:2] == [
+        "1 findings, 1 of them with another verdict",
+        "ORDER-06 5.3.3 local client call is now confirmed",
+    ]
+    (folder / RECORD / "more.jsonl").write_text(lines_text([summary("new", REFUTED, recorded="2026-11-21")]), "utf-8")
+    append(folder / RECORD, Entry(kind="summaries", about="more", at="x"), ["more.jsonl"])
+    said = write_ledger(folder, read_record(folder / RECORD), BY_OLD_RULES, experiment_now)
+    assert said[1] == "ORDER-06 5.3.3 local client call is now refuted, was confirmed"
+    assert write_ledger(folder, read_record(folder / RECORD), BY_OLD_RULES, experiment_now) == [
+        "1 findings, 0 of them with another verdict"
+    ]
+
+
+# --- a run's own ------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_has_the_fields_of_the_contract(tmp_path: Path, document: dict[str, Any]) -> None:
+    entry = json.loads(document_text(lines(tmp_path, document)))["findings"][0]
+    assert set(entry) >= {
+        *("claim", "release", "backend", "injection", "client", "verdict", "reason", "summary", "expected"),
+        *("expected_from_code", "runs", "parts", "figures", "evidence", "earlier"),
+    }
+    assert set(entry["parts"][0]) >= {
+        *("name", "role", "kind", "verdict", "right", "wrong", "line", "deployments", "values", "tries", "events"),
+        *("estimate", "low", "high", "bound", "unit"),
+    }
+    assert set(entry["figures"][0]) >= {
+        *("name", "arm", "params", "unit", "deployments", "tries", "p50", "min", "max"),
     }
     assert set(entry["evidence"][0]) >= {"excerpt", "file", "line"}
+    assert set(json.loads(lines_text(lines(tmp_path / "again", document)).splitlines()[0])) == set(entry)
 
 
 def test_an_unbounded_number_becomes_null_and_the_file_strict_json(tmp_path: Path, document: dict[str, Any]) -> None:
     document["findings"][0]["measures"][0]["high"] = float("inf")
     document["findings"][0]["measures"][0]["low"] = float("nan")
-    text = ledger_json(ledger_of(load_report_data(make_run(tmp_path, document))))
+    text = document_text(lines(tmp_path, document))
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-
-
-def test_what_is_written_is_read_back_the_same(tmp_path: Path, document: dict[str, Any]) -> None:
-    target = tmp_path / "ledger.json"
-    text = ledger_json(ledger_of(load_report_data(make_run(tmp_path / "run", document))))
-    target.write_text(text, encoding="utf-8")
-    assert ledger_json(load_ledger(target)) == text
 
 
 def test_evidence_carries_its_excerpt_without_control_characters_and_cut(
@@ -81,154 +201,39 @@ def test_evidence_carries_its_excerpt_without_control_characters_and_cut(
 ) -> None:
     hostile = next(f for f in document["findings"] if f["claim"] == "ORDER-11")
     assert "\x00" in hostile["evidence"][0]["excerpt"]
-    ledger = ledger_of(load_report_data(make_run(tmp_path, document)))
-    excerpt = next(f for f in ledger.findings if f.claim == "ORDER-11").evidence[0].excerpt
+    excerpt = next(line for line in lines(tmp_path, document) if line.claim == "ORDER-11").evidence[0].excerpt
     assert "\\x00" in excerpt
     assert len(excerpt) == 400
-
-
-# --- update -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_first_update_adds_every_entry_in_one_order(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    document["findings"].reverse()
-    update = update_ledger(*targets, [make_run(tmp_path / "run", document)])
-    assert len(update.added) == 24
-    assert update.replaced == update.kept == update.changed == ()
-    cells = [(f["claim"], f["release"]) for f in json.loads(targets[0].read_text(encoding="utf-8"))["findings"]]
-    assert cells[:4] == [("BUSY-09", "4.6.0"), ("BUSY-09", "4.9.7"), ("BUSY-09", "5.3.3"), ("BUSY-10", "4.6.0")]
-
-
-def test_an_update_replaces_what_the_run_covers_and_keeps_the_rest(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    update_ledger(*targets, [make_run(tmp_path / "one", document)])
-    newer = only(document, "ORDER-06", "5.3.3", verdict="confirmed", summary="It took 0.7 s.")
-    update = update_ledger(*targets, [make_run(tmp_path / "two", newer, run="20261201T000000Z-newer")])
-    cell = ("ORDER-06", "5.3.3", "local", "client call")
-    assert update.replaced == update.changed == (cell,)
-    assert len(update.kept) == 23
-    assert str(update) == "0 added, 1 replaced, 23 kept\nORDER-06 5.3.3 local client call is now confirmed"
-    entries = {f.cell(): f for f in load_ledger(targets[0]).findings}
-    assert (entries[cell].summary, entries[cell].run) == ("It took 0.7 s.", "20261201T000000Z-newer")
-    assert entries["ORDER-06", "4.9.7", "local", "client call"].run == document["manifest"]["run"]
-    assert len(load_ledger(targets[0]).runs) == 2
-    assert "It took 0.7 s." in targets[1].read_text(encoding="utf-8")
-
-
-def test_another_backend_is_another_entry(tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]) -> None:
-    update_ledger(*targets, [make_run(tmp_path / "one", document)])
-    docker = only(document, "ORDER-06", "5.3.3", backend="compose")
-    update = update_ledger(*targets, [make_run(tmp_path / "two", docker, run="20261201T000000Z-x", backend="compose")])
-    assert update.added == (("ORDER-06", "5.3.3", "compose", "client call"),)
-    assert update.replaced == ()
-    assert "ORDER-06 (compose)" in ledger_table(update.ledger, every=True)
-    (row,) = [line for line in ledger_table(update.ledger).splitlines() if "ORDER-06" in line]
-    assert row.endswith("| compose: the same on 5.3.3 |")
-
-
-def test_another_way_of_injection_is_another_entry_and_row(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    update_ledger(*targets, [make_run(tmp_path / "one", document)])
-    frozen = only(document, "BUSY-09", "5.3.3", injection="freeze", verdict="refuted", summary="Frozen, it was not so.")
-    update = update_ledger(*targets, [make_run(tmp_path / "two", frozen, run="20261201T000000Z-x")])
-    assert update.added == (("BUSY-09", "5.3.3", "local", "freeze"),)
-    assert update.replaced == ()
-    (row,) = [line for line in ledger_table(update.ledger).splitlines() if "BUSY-09" in line]
-    assert "Frozen, it was not so." not in row
-    assert row.endswith("| freeze: 5.3.3 refuted |")
-    rows = [line for line in ledger_table(update.ledger, every=True).splitlines() if "BUSY-09" in line]
-    assert [row.split(" | ")[0] for row in rows] == ["| BUSY-09 (byteman)", "| BUSY-09 (freeze)"]
-    assert "Frozen, it was not so." in rows[1]
-    assert "Frozen, it was not so." not in rows[0]
-    assert "BUSY-10 (" not in ledger_table(update.ledger, every=True)
-
-
-def test_of_two_runs_the_newer_wins_in_whatever_order_they_are_named(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    old = make_run(tmp_path / "old", only(document, "BUSY-10", "4.6.0", summary="old"), run="20261101T000000Z-zz")
-    new = make_run(tmp_path / "new", only(document, "BUSY-10", "4.6.0", summary="new"), run="20261102T000000Z-aa")
-    update = update_ledger(*targets, [new, old])
-    assert [f.summary for f in update.ledger.findings] == ["new"]
-    # A run that no entry comes from any more is not listed.
-    assert [run.run for run in update.ledger.runs] == ["20261102T000000Z-aa"]
-
-
-def test_the_same_update_twice_gives_the_same_bytes(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    run = make_run(tmp_path / "run", document)
-    update_ledger(*targets, [run])
-    before = [target.read_bytes() for target in targets]
-    update = update_ledger(*targets, [run])
-    assert [target.read_bytes() for target in targets] == before
-    assert update.changed == ()
-
-
-@pytest.mark.parametrize(
-    ("manifest", "problem", "advice"),
-    [
-        ({"dirty": True}, "uncommitted", "Commit"),
-        ({"status": "interrupted"}, "interrupted, not complete", "--resume"),
-        ({"status": "running"}, "running, not complete", "--resume"),
-        ({"effort": "quick"}, "quick effort", "mqlab verify append-stall ordered-lock-handover --release 4.6.0,4.9.7"),
-    ],
-)
-def test_a_run_that_must_not_enter_is_refused_with_what_to_do(
-    tmp_path: Path,
-    document: dict[str, Any],
-    targets: tuple[Path, Path],
-    manifest: dict[str, Any],
-    problem: str,
-    advice: str,
-) -> None:
-    with pytest.raises(LedgerError, match=problem) as caught:
-        update_ledger(*targets, [make_run(tmp_path / "run", document, **manifest)])
-    assert advice in caught.value.advice
-    assert not targets[0].exists()
-
-
-def test_one_refused_run_keeps_all_out(tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]) -> None:
-    good = make_run(tmp_path / "good", document)
-    bad = make_run(tmp_path / "bad", document, dirty=True)
-    with pytest.raises(LedgerError, match="uncommitted"):
-        update_ledger(*targets, [good, bad])
-    assert not targets[0].exists()
-
-
-def test_a_run_without_findings_is_refused(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
-    document["findings"] = []
-    with pytest.raises(LedgerError, match="no findings"):
-        update_ledger(*targets, [make_run(tmp_path / "run", document)])
-
-
-def test_no_run_at_all_is_refused(targets: tuple[Path, Path]) -> None:
-    with pytest.raises(LedgerError, match="no run directory"):
-        update_ledger(*targets, [])
-
-
-@pytest.mark.parametrize("text", ["{", '{"schema": 2}', '{"schema": 1, "findings": [{}]}'])
-def test_a_ledger_that_cannot_be_read_is_refused_and_left_alone(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path], text: str
-) -> None:
-    targets[0].parent.mkdir()
-    targets[0].write_text(text, encoding="utf-8")
-    with pytest.raises(LedgerError):
-        update_ledger(*targets, [make_run(tmp_path / "run", document)])
-    assert targets[0].read_text(encoding="utf-8") == text
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------
 
 
+def test_another_backend_is_another_row(tmp_path: Path, document: dict[str, Any]) -> None:
+    docker = lines(tmp_path / "two", only(document, "ORDER-06", "5.3.3", backend="compose"))
+    both = [*lines(tmp_path / "one", document), *docker]
+    assert "ORDER-06 (compose)" in ledger_table(both, every=True)
+    (row,) = [line for line in ledger_table(both).splitlines() if "ORDER-06" in line]
+    assert row.endswith("| compose: the same on 5.3.3 |")
+
+
+def test_another_way_of_injection_is_another_row(tmp_path: Path, document: dict[str, Any]) -> None:
+    changed = only(
+        document, "BUSY-09", "5.3.3", injection="freeze", verdict="refuted", summary="Frozen, it was not so."
+    )
+    both = [*lines(tmp_path / "one", document), *lines(tmp_path / "two", changed)]
+    (row,) = [line for line in ledger_table(both).splitlines() if "BUSY-09" in line]
+    assert "Frozen, it was not so." not in row
+    assert row.endswith("| freeze: 5.3.3 refuted |")
+    rows = [line for line in ledger_table(both, every=True).splitlines() if "BUSY-09" in line]
+    assert [row.split(" | ")[0] for row in rows] == ["| BUSY-09 (byteman)", "| BUSY-09 (freeze)"]
+    assert "Frozen, it was not so." in rows[1]
+    assert "Frozen, it was not so." not in rows[0]
+    assert "BUSY-10 (" not in ledger_table(both, every=True)
+
+
 def test_the_table_has_a_row_a_claim_with_words_for_each_release(tmp_path: Path, document: dict[str, Any]) -> None:
-    table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))))
+    table = ledger_table(lines(tmp_path, document))
     rows = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in table.splitlines()}
     assert rows["claim"] == ["the article says", "4.6.0", "4.9.7", "5.3.3", "measured"]
     assert rows["BUSY-10"][1:4] == ["**refuted**"] * 3
@@ -240,7 +245,7 @@ def test_the_table_has_a_row_a_claim_with_words_for_each_release(tmp_path: Path,
 
 
 def test_the_table_of_everything_has_every_releases_sentence(tmp_path: Path, document: dict[str, Any]) -> None:
-    table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))), every=True)
+    table = ledger_table(lines(tmp_path, document), every=True)
     (row,) = [line for line in table.splitlines() if line.startswith("| ORDER-06 ")]
     assert "| 4.6.0, 4.9.7: " in row
     assert "<br>5.3.3: " in row
@@ -250,14 +255,14 @@ def test_a_release_that_was_not_run_says_so(tmp_path: Path, document: dict[str, 
     document["findings"] = [
         f for f in document["findings"] if f["claim"] == "BUSY-09" or (f["claim"], f["release"]) == ("BUSY-10", "4.6.0")
     ]
-    table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))))
+    table = ledger_table(lines(tmp_path, document))
     assert table.splitlines()[-1].count("not run") == 2
 
 
 def test_text_can_neither_break_the_table_nor_become_markup(tmp_path: Path, document: dict[str, Any]) -> None:
     document = only(document, "BUSY-10", "4.6.0", summary="a | b\n| c <script> `d` \x1b")
     document["claims"]["BUSY-10"]["says"] = "says | <b>\nmore"
-    table = ledger_table(ledger_of(load_report_data(make_run(tmp_path, document))))
+    table = ledger_table(lines(tmp_path, document))
     assert len(table.splitlines()) == 3
     row = table.splitlines()[2]
     assert row.replace("\\|", "").count("|") == 5
@@ -266,40 +271,65 @@ def test_text_can_neither_break_the_table_nor_become_markup(tmp_path: Path, docu
     assert "\x1b" not in row
 
 
-def test_a_fence_in_an_excerpt_does_not_end_the_excerpt(
-    tmp_path: Path, document: dict[str, Any], targets: tuple[Path, Path]
-) -> None:
+def test_a_fence_in_an_excerpt_does_not_end_the_excerpt(tmp_path: Path, document: dict[str, Any]) -> None:
     document = only(document, "BUSY-10", "4.6.0")
-    document["findings"][0]["evidence"] = [{"excerpt": "a\n```\n# not a title", "file": "f", "line": 1}]
-    for line in document["findings"][0]["evidence"]:
-        line["operation"] = ""
-    update_ledger(*targets, [make_run(tmp_path / "run", document)])
-    page = targets[1].parent / "ledger" / "BUSY-10.md"
-    assert "  ````text\n  a\n  ```\n  # not a title\n  ````\n" in page.read_text(encoding="utf-8")
-    assert "[BUSY-10](ledger/BUSY-10.md)" in targets[1].read_text(encoding="utf-8")
+    document["findings"][0]["evidence"] = [
+        {"excerpt": "a\n```\n# not a title", "file": "f", "line": 1, "operation": ""}
+    ]
+    text = ledger_document(lines(tmp_path, document))
+    assert "  ````text\n  a\n  ```\n  # not a title\n  ````\n" in text
 
 
 def test_an_empty_ledger_has_a_sentence_instead_of_a_table() -> None:
-    assert ledger_table(Ledger()) == "No run is recorded yet."
+    assert ledger_table([]) == families_table([], "LEDGER.md") == "No run is recorded yet."
 
 
-def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Path, document: dict[str, Any]) -> None:
+def test_the_ledger_for_people_has_families_counterexamples_changes_and_runs(tmp_path: Path) -> None:
+    old = summary("old", CONFIRMED, because="measured again | anew")
+    record = record_of(tmp_path / "record", old, summary("new", REFUTED, recorded="2026-11-21"), events=(EVENT,))
+    append(
+        tmp_path / "record", Entry(kind="registered", about="running", at="2026-11-23T00:00:00+00:00", commit="f" * 40)
+    )
+    record = read_record(tmp_path / "record")
+    text = ledger_index(recompute(record, BY_OLD_RULES, experiment_now), record)
+    assert "1 of 1 verdicts are summaries" in text
+    assert "## ORDER\n\nordered consumption" in text
+    assert "| ORDER-06 | 5.3.3 | a queue waited for 63.4 s | 1 of 42 | verified |" in text
+    assert "| ORDER-06 | 5.3.3 | local | client call | confirmed | refuted | old | measured again \\| anew |" in text
+    assert "| `running` | 2026-11-23 | `ffffffffffff` | registered, nothing of it is recorded yet |" in text
+    assert record.journal.head in text
+
+
+def test_the_readme_counts_claims_by_family_on_the_defaults(tmp_path: Path, document: dict[str, Any]) -> None:
+    docker = lines(tmp_path / "two", only(document, "ORDER-06", "5.3.3", backend="compose", verdict="confirmed"))
+    table = families_table([*docker, *lines(tmp_path / "one", document)], "scenarios/LEDGER.md")
+    rows = {row.split(" | ")[0]: row.split(" | ")[2:] for row in table.splitlines()}
+    assert rows["| claims"] == ["4.6.0", "4.9.7", "5.3.3 |"]
+    orders = [line for line in lines(tmp_path / "one", document) if line.claim.startswith("ORDER-")]
+    refuted = sum(line.release == "5.3.3" and line.verdict is REFUTED for line in orders)
+    count = len({line.claim for line in orders})
+    assert f"{refuted} refuted" in rows[f"| [ORDER ({count})](scenarios/LEDGER.md#order)"][2]
+
+
+def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n", encoding="utf-8")
-    ledger = ledger_of(load_report_data(make_run(tmp_path / "run", document)))
-    assert rewrite_readme(readme, ledger)
+    record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
+    assert str(readme) in write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
     first = readme.read_text(encoding="utf-8")
-    assert first == f"# Title\n\n{BEGIN}\n{ledger_table(ledger, pages='scenarios/ledger')}\n{END}\n\nafter\n"
-    assert not rewrite_readme(readme, ledger)
-    assert readme.read_text(encoding="utf-8") == first
+    table = families_table(recompute(record, BY_OLD_RULES, experiment_now), "scenarios/LEDGER.md")
+    assert first == f"# Title\n\n{BEGIN}\n{table}\n{END}\n\nafter\n"
+    assert str(readme) not in write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
 
 
 @pytest.mark.parametrize(
     "text", ["no markers", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}\n{END}\n{BEGIN}\n{END}", f"{BEGIN}{BEGIN}{END}"]
 )
-def test_a_readme_without_its_markers_in_order_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_a_readme_without_its_markers_in_order_is_refused_and_all_is_left_alone(tmp_path: Path, text: str) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(text, encoding="utf-8")
+    record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
     with pytest.raises(LedgerError, match="must have the line"):
-        rewrite_readme(readme, Ledger())
+        write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
     assert readme.read_text(encoding="utf-8") == text
+    assert not (tmp_path / "scenarios" / LEDGER).exists()

@@ -10,10 +10,14 @@ import pytest
 from harness.clients.python.body import make_body, read_body
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.tally import Tally
-from harness.errors import UsageError
+from harness.errors import EXIT_USAGE, UsageError
+from harness.generator import senders
 from harness.generator.options import DriverSpec, LoadOptions, LocustSpec
 from harness.generator.shapes import read_replay, shape_named, share_at
+from harness.generator.target import Target
+from harness.releases.java import Java
 from mqlab.load_options import add_options, load_options_of, parse_sizes
+from mqlab.main import main
 
 
 def _options(*arguments: str) -> LoadOptions:
@@ -35,6 +39,9 @@ def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
     assert _options("--closed", "--users", "4", "--in-flight", "64").sends.threads == 1
 
 
+JOIN = ["--join", "127.0.0.1:2", "--namesrv", "127.0.0.1:1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -46,11 +53,23 @@ def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
         (["--key-distribution", "zipff"], "unknown key distribution"),
         (["--key-distribution", "hot:1.5"], "between 0 and 1"),
         (["--shape", "ramp", "--duration", "0"], "fills a time"),
-        (["--client", "native", "--mode", "async"], "no async sends"),
+        (["--client", "native", "--mode", "transaction"], "no transaction sends"),
+        (["--client", "rocketmq-client-python", "--mode", "async"], "no async sends"),
+        (["--client", "native", "--mode", "async", "--route", "selector"], "with --mode sync or oneway"),
         (["--client", "native", "--route", "fixed"], "cannot send"),
         (["--client", "grpc", "--mode", "oneway"], "no oneway sends"),
         (["--client", "grpc", "--namesrv", "127.0.0.1:1"], "--proxy HOST:PORT"),
         (["--namesrv", "127.0.0.1:1", "--release", "4.6.0"], "one names"),
+        (["--keep-groups", "--consumers", "1"], "--namesrv and --consumers"),
+        ([*JOIN, "--consumers", "1", "--run-name", "one"], "--join only brings workers"),
+        ([*JOIN, "--web", "8089", "--run-name", "one"], "--join only brings workers"),
+        ([*JOIN, "--expect-workers", "2", "--run-name", "one"], "--join only brings workers"),
+        ([*JOIN, "--bind", "127.0.0.2", "--run-name", "one"], "--join only brings workers"),
+        (["--join", "127.0.0.1:2", "--run-name", "one"], "Name it with --namesrv"),
+        (JOIN, "the same --run-name"),
+        (["--namesrv", "127.0.0.1:1", "--expect-workers", "3"], "the same --run-name"),
+        (["--expect-workers", "3", "--run-name", "one"], "Name it with --namesrv"),
+        (["--bind", "127.0.0.2"], "--expect-workers how many in all"),
     ],
 )
 def test_what_contradicts_itself_is_refused_with_the_way_out(arguments: list[str], words: str) -> None:
@@ -58,6 +77,33 @@ def test_what_contradicts_itself_is_refused_with_the_way_out(arguments: list[str
         _options(*arguments)
     said = f"{caught.value} {caught.value.advice}"
     assert words in said or (words == "one names" and "--namesrv names one" in said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--namesrv", "127.0.0.1:1", "--set", "broker.flushDiskType=SYNC_FLUSH"], "--namesrv are up already"),
+        (["--namesrv", "127.0.0.1:1", "--set", "broker-jvm.a.b=1"], "--namesrv are up already"),
+        (["--client", "grpc", "--set", "client.a.b=1"], "--client grpc has no such settings"),
+    ],
+)
+def test_settings_for_what_a_load_does_not_start_are_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["load", *arguments]) == EXIT_USAGE
+    assert words in capsys.readouterr().err
+
+
+def test_a_producer_has_the_settings_of_its_user_and_tries_again_only_if_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = Target(namesrv=("127.0.0.1:1",), topic="t", allowed=(), brokers={}, queues={"broker-a": 8}, read_queues={})
+    monkeypatch.setattr(senders, "worker_spec", lambda **spec: spec)
+    user = {"retryTimesWhenSendFailed": "2", "a.b": "1", "unitName": "mine"}
+    driver = senders.java_driver("5.3.3", Java(home=Path(), version="21", source=""), target, user=user)
+    assert driver.settings == {"retryTimesWhenSendAsyncFailed": 0}
+    assert driver.first_line["user"] == user
+    options = driver.first_line["jvm_options"]
+    assert isinstance(options, tuple)
+    assert [one for one in options if one.startswith("-D")] == ["-Da.b=1"]
 
 
 def test_sizes_and_their_weights() -> None:

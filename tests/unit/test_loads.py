@@ -1,19 +1,20 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, cast
 
 import pytest
 
 import scenarios
+from harness.clients.java import JavaClient
 from harness.errors import ClientError
 from harness.load.sessions import SESSIONS
-from harness.model.loads import Load, OpenLoopSends
-from harness.trial import CanStopSending, HasLocks, HasOwners, HasQueueNumbers, SharedClients, able
+from harness.model.loads import LoadValue, OpenLoopSends
+from harness.trial import CanStopSending, HasLocks, HasOwners, HasQueueNumbers, SharedClient, SharedClients, able
 
 
 def test_every_load_has_a_session() -> None:
-    assert set(SESSIONS) == set(get_args(Load))
+    assert set(SESSIONS) == set(LoadValue.__subclasses__())
 
 
 @pytest.mark.parametrize(
@@ -37,14 +38,11 @@ def test_a_fault_is_refused_by_a_load_that_lacks_what_it_asks_for(to: Any, metho
 def test_clients_that_are_shared_are_started_once_and_stopped_once() -> None:
     stopped: list[int] = []
 
-    class Producer:
-        pid = 7
-
-        def stop(self) -> None:
-            stopped.append(self.pid)
+    def start() -> SharedClient:
+        return SharedClient(cast(JavaClient, SimpleNamespace(pid=7, stop=lambda: stopped.append(7))))
 
     shared = SharedClients()
-    assert shared.once(Producer, Producer) is shared.once(Producer, Producer)
+    assert shared.once(SharedClient, start) is shared.once(SharedClient, start)
     assert shared.pids() == [7]
     for _ in range(2):
         shared.stop()

@@ -27,12 +27,16 @@ def texts(path: Path) -> set[str]:
     return {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
 
 
+NAME_FIRST = {"Value", "value", "_value", "of_queues"}
+"""What makes a value of a measure, whose name is its first argument."""
+
+
 def named(module: ModuleType) -> set[str]:
     """The measures that a checker's source names as values."""
     found = set()
     for node in ast.walk(ast.parse(inspect.getsource(module))):
-        given = [word.value for word in node.keywords if word.arg == "measure"] if isinstance(node, ast.Call) else []
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"value", "_value"}:
+        given: list[ast.expr | None] = []
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAME_FIRST:
             given += node.args[:1]
         if isinstance(node, ast.Dict):
             given += [key for key in node.keys if isinstance(key, ast.Constant) and key.value in MEASURES]

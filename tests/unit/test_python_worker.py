@@ -5,22 +5,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from harness.clients.commands import SendSettings
 from harness.clients.python import load as python_load
-from harness.clients.python import worker as python_worker
 from harness.clients.python.body import read_body
-from harness.clients.python.client import Answer, Message, Opening
-from harness.clients.python.load import Load
+from harness.clients.python.client import Answer, Answered, Client, Message, Opening
+from harness.clients.python.clients import CLIENTS
+from harness.clients.python.load import Load, Records
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.worker import PythonWorker
 from harness.model.rocketmq import STORED_UNSURE
-from harness.rundir.history import HISTORY
 from harness.rundir.lines import read_records
-from harness.rundir.records import problem_of
+from harness.rundir.records import HISTORY, problem_of
 from harness.wait import wait_until
 
 OPERATIONS = 240
@@ -39,25 +38,52 @@ class Worker:
         self.records.append({"type": kind, **values})
 
 
-class Client:
-    """Notes which thread sent what, in which order."""
+class Noting(Client):
+    """Notes which thread sent what, in which order, and answers as the test wants."""
 
     def __init__(self, sent: dict[str, list[tuple[str, int]]], answer: Callable[[], Answer]) -> None:
         self._sent, self._answer = sent, answer
 
     def send(self, message: Message) -> Answer:
+        self._note(message)
+        return self._answer()
+
+    def send_async(self, message: Message, answered: Answered) -> None:
+        self._note(message)
+        answer = self._answer()
+
+        def speak_twice() -> None:
+            answered(answer, None)
+            answered(None, OSError("too late"))
+
+        threading.Timer(0.01, speak_twice).start()
+
+    def send_oneway(self, message: Message) -> None:
+        self._note(message)
+
+    def send_batch(self, messages: list[Message]) -> Answer:
+        for message in messages:
+            self._note(message)
+        return self._answer()
+
+    def shutdown(self) -> None:
+        threading.Event().wait()
+
+    def _note(self, message: Message) -> None:
         body = read_body(message.body, "run")
         assert body is not None
         self._sent[message.key].append((threading.current_thread().name, body[0]))
-        return self._answer()
-
-    def send_batch(self, messages: list[Message]) -> Answer:
-        raise AssertionError("nobody asked for batches")
 
 
 def _through(load: Load) -> bool:
     load.give_up()
     return load.ended == OPERATIONS
+
+
+def _load(worker: Worker, client: Client, schedule: Schedule | None, operations: int, **settings: Any) -> Load:
+    sends = SendSettings(topic="T", run="run", keys=8, **{"mode": "sync", "threads": 4, **settings})
+    opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
+    return Load(cast(Records, worker), opening, lambda _: client, schedule, operations)
 
 
 Run = Callable[..., tuple[Worker, dict[str, list[tuple[str, int]]]]]
@@ -71,10 +97,8 @@ def run() -> Iterator[Run]:
         worker: Worker, answer: Callable[[], Answer], **settings: object
     ) -> tuple[Worker, dict[str, list[tuple[str, int]]]]:
         sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        sends = SendSettings(topic="T", mode="sync", run="run", threads=4, keys=8, **settings)  # type: ignore[arg-type]
-        opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
         schedule = Schedule(time.monotonic_ns(), 1e5)
-        loads.append(Load(worker, opening, lambda _: Client(sent, answer), schedule, OPERATIONS))  # type: ignore[arg-type]
+        loads.append(_load(worker, Noting(sent, answer), schedule, OPERATIONS, **settings))
         wait_until("every operation to end", lambda: _through(loads[-1]), timeout_s=30, poll_s=0.02)
         return worker, sent
 
@@ -94,6 +118,60 @@ def test_a_key_that_orders_stays_with_one_thread_and_in_order(run: Run, distribu
     assert len({sends[0][0] for sends in sent.values()}) > 1
 
 
+@pytest.mark.parametrize(
+    ("mode", "batch", "outcome"), [("sync", 1, "ok"), ("async", 1, "ok"), ("oneway", 1, "unknown"), ("batch", 4, "ok")]
+)
+def test_in_every_mode_a_send_is_recorded_once_with_its_first_answer(
+    run: Run, mode: str, batch: int, outcome: str
+) -> None:
+    worker, sent = run(Worker(), lambda: Answer(offset=7), mode=mode, batch=batch)
+    assert sorted(cast(int, record["seq"]) for record in worker.records) == list(range(OPERATIONS))
+    assert sum(map(len, sent.values())) == OPERATIONS
+    assert {(record["outcome"], record.get("error")) for record in worker.records} == {(outcome, None)}
+    offsets = {record["offset"] for record in worker.records if "offset" in record}
+    assert offsets == (set() if mode == "oneway" else set(range(7, 7 + batch)))
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_closed_loop_has_as_many_sends_on_their_way_as_are_asked(mode: str) -> None:
+    under_way: list[Answered] = []
+    answers = threading.Event()
+
+    class Holding(Noting):
+        def send(self, message: Message) -> Answer:
+            under_way.append(lambda *_: None)
+            answers.wait(30)
+            return Answer()
+
+        def send_async(self, message: Message, answered: Answered) -> None:
+            under_way.append(answered)
+
+    load = _load(Worker(), Holding({}, Answer), None, 0, mode=mode, threads=1 if mode == "async" else 5)
+    try:
+        load.steer(3)
+        wait_until("three sends", lambda: len(under_way) == 3, timeout_s=30, poll_s=0.02)
+        load.steer(4)
+        wait_until("a fourth", lambda: len(under_way) == 4, timeout_s=30, poll_s=0.02)
+        time.sleep(0.1)
+        assert (len(under_way), load.issued, load.ended) == (4, 4, 0)
+    finally:
+        load.stopped = True
+        answers.set()
+
+
+def test_a_client_whose_shutdown_hangs_does_not_hang_its_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(python_load, "SHUTDOWN_S_MAX", 0.1)
+    _load(Worker(), Noting({}, Answer), Schedule(0, 1.0), 0).shut_down()
+
+
+def test_every_client_can_what_it_says() -> None:
+    methods = {"sync": "send", "async": "send_async", "oneway": "send_oneway", "batch": "send_batch"}
+    for client in CLIENTS.values():
+        implemented = {mode for mode, name in methods.items() if getattr(client, name) is not getattr(Client, name)}
+        assert set(client.can.modes) == implemented
+        assert set(client.can.ordered_modes) < implemented
+
+
 @pytest.mark.parametrize(("only_broker", "place"), [("broker-a", {"broker": "broker-a", "queue": 5}), ("", {})])
 def test_a_queue_is_recorded_only_where_its_broker_is_known(
     run: Run, only_broker: str, place: dict[str, object]
@@ -105,7 +183,7 @@ def test_a_queue_is_recorded_only_where_its_broker_is_known(
 
 
 def test_its_history_has_the_anchor_that_every_history_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(python_worker.CLIENTS, "none", "json")
+    monkeypatch.setitem(cast(dict[str, object], CLIENTS), "none", Client)
     worker = PythonWorker(
         {"process": "producer", "client": "c", "only_broker": "", "kind": "none", "logs": str(tmp_path)}
     )

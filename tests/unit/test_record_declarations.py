@@ -14,8 +14,7 @@ from harness.releases.compile import RECORDER_SOURCES
 from harness.rundir.describe import run_directory_document
 from harness.rundir.events import EVENTS, EventLog
 from harness.rundir.files import JsonValue
-from harness.rundir.history import HISTORY
-from harness.rundir.records import problem_of
+from harness.rundir.records import HISTORY, problem_of
 
 # --- the harness ------------------------------------------------------------------------------------------------------
 

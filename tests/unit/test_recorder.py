@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import DiskFullError, RunDirectoryError
+from harness.errors import ConfigurationError, DiskFullError, RunDirectoryError
 from harness.paths import PACKAGES
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
@@ -31,7 +31,7 @@ MANIFEST = Manifest(
     releases=("4.6.0",),
     client_releases={"4.6.0": "4.6.0"},
     backend="local",
-    effort="quick",
+    budget="quick",
     rules={"BUSY-09": "f00d"},
     host=HostRecord(cores=2, memory_bytes=1 << 34, kernel="6.1", java="17.0.15", java_source="path"),
     trials=("t-1", "t-2"),
@@ -68,12 +68,12 @@ DEPLOYMENT = DeploymentRecord(
 )
 
 MANIFEST_FIELDS = (
-    "schema run created command commit dirty seed incidents releases client_releases backend effort rules host trials "
-    "notes status"
+    "schema run created command commit dirty seed incidents releases client_releases backend budget rules host trials "
+    "notes status jars"
 )
 TRIAL_FIELDS = (
     "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
-    "live_conf status error attempt superseded_by way took"
+    "live_conf status error attempt superseded_by chosen_injection experiment took"
 )
 DEPLOYMENT_FIELDS = (
     "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "
@@ -98,7 +98,7 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
 def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: Path) -> None:
     with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         run.make_trial(TRIAL)
-        run.make_deployment(DEPLOYMENT).node_folder("broker-a")
+        run.make_deployment(DEPLOYMENT)
     path = tmp_path / "run"
     assert fields(path / "manifest.json") == MANIFEST_FIELDS.split()
     assert fields(path / "trials" / TRIAL.trial / "trial.json") == TRIAL_FIELDS.split()
@@ -107,7 +107,6 @@ def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: 
     assert json.loads((deployment / "deployment.json").read_text())["nodes"] == [
         {"name": "broker-a", "kind": "broker", "role": "MASTER", "address": "127.0.0.1:20911", "pid": 4711}
     ]
-    assert (deployment / "nodes" / "broker-a" / "logs").is_dir()
     assert (path / "trials" / TRIAL.trial / "history").is_dir()
 
 
@@ -237,7 +236,7 @@ def test_a_full_disk_leaves_the_old_manifest(tmp_path: Path, monkeypatch: pytest
 
 def test_space_is_asked_for_before_it_is_needed(tmp_path: Path) -> None:
     require_space(tmp_path / "not" / "yet", 1)
-    with pytest.raises(DiskFullError, match=r"needs \d+ MiB and its file system has \d+ MiB left"):
+    with pytest.raises(ConfigurationError, match=r"needs \d+ MiB and its file system has \d+ MiB left"):
         require_space(tmp_path / "not" / "yet", 1 << 62)
 
 

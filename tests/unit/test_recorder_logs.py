@@ -236,7 +236,7 @@ def test_a_log_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 EVENT_FIELDS = {
     "phase": "type n phase event at_ns",
-    "fault": "type n fault state at_ns target asked_ms achieved_ms detail exercised",
+    "fault": "type n fault state at_ns target asked_ms achieved_ms detail exercised number",
     "append": "type n node entry_ns delay_end_ns exit_ns",
     "hiccup": "type n from_ns at_ns late_ms_max samples",
     "lock_probe": "type n at_ns group as_group queue asked_broker granted",
@@ -248,13 +248,23 @@ EVENT_FIELDS = {
 
 def test_every_event_has_the_fields_that_the_analysis_reads(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl") as events:
-        events.phase_event("up", "begin", at_ns=1)
+        events.record("phase", phase="up", event="begin", at_ns=1)
         events.fault("append-stall", "healed", target="broker-a", asked_ms=450, achieved_ms=452.1, at_ns=2)
-        events.append(node="broker-a", entry_ns=3, delay_end_ns=4, exit_ns=5)
-        events.hiccup(from_ns=6, at_ns=7, late_ms_max=1.7, samples=50)
-        events.lock_probe(group="g0", queue="broker-a:3", asked_broker="broker-b", granted=True, at_ns=8)
-        events.drain(complete=True, remaining=0, at_ns=9)
-        events.store_max(topic="T", broker="broker-a", queue=0, min_offset=0, max_offset=512)
+        events.record("append", node="broker-a", entry_ns=3, delay_end_ns=4, exit_ns=5)
+        events.record("hiccup", from_ns=6, at_ns=7, late_ms_max=1.7, samples=50)
+        events.record("lock_probe", group="g0", as_group="g0", queue="b:3", asked_broker="b", granted=True, at_ns=8)
+        events.record("drain", complete=True, remaining=0, at_ns=9)
+        events.record(
+            "store_max",
+            topic="T",
+            broker="b",
+            queue=0,
+            min_offset=0,
+            max_offset=512,
+            group=None,
+            consumer_offset=None,
+            moment="end",
+        )
         events.anchor(Anchor(mono_ns=10, wall_us=11))
     records = read_records(tmp_path / "events.jsonl").records
     assert {str(record["type"]): " ".join(record) for record in records} == {
@@ -268,7 +278,7 @@ def test_every_event_has_the_fields_that_the_analysis_reads(tmp_path: Path) -> N
 def test_a_phase_is_ended_even_when_it_fails(tmp_path: Path) -> None:
     with EventLog(tmp_path / "events.jsonl") as events:
         with events.phase("steady"):
-            events.drain(complete=False, remaining=3)
+            events.record("drain", complete=False, remaining=3)
         with pytest.raises(RuntimeError), events.phase("inject"):
             raise RuntimeError
     records = read_records(tmp_path / "events.jsonl").records

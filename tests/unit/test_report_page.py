@@ -179,7 +179,7 @@ def test_a_run_without_findings_says_so_and_shows_no_verdict(load: Load, documen
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"effort": "quick"}, "Quick effort"),
+        ({"budget": "quick"}, "Quick run"),
         ({"status": "interrupted"}, "This run is interrupted, not complete"),
         ({"dirty": True}, "uncommitted changes"),
     ],

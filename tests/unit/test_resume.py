@@ -29,7 +29,7 @@ MANIFEST = Manifest(
     releases=("4.6.0",),
     client_releases={},
     backend="local",
-    effort="full",
+    budget="full",
     rules=rules_of([STALL]),
     host=HostRecord(),
 )
@@ -51,7 +51,7 @@ def _options(folder: Path, manifest: Manifest, *further: str) -> argparse.Namesp
 def test_a_run_of_this_code_goes_on_with_its_own_options(tmp_path: Path) -> None:
     options = _options(tmp_path, MANIFEST)
     assert restore_options(options) == ""
-    assert (options.incidents, options.release, options.trials) == (["append-stall"], "4.6.0", 3)
+    assert (options.incidents, options.release, options.trials) == (["append-stall"], ("4.6.0",), 3)
     assert options.set == ["broker.flushDiskType=SYNC_FLUSH"]
 
 

@@ -93,7 +93,7 @@ def test_the_settings_of_the_user_are_the_models() -> None:
         manifest = Manifest(
             run="r", created="", command="", commit="c", dirty=False, seed=1,
             incidents=("append-stall",), releases=("5.3.3",), backend="local",
-            effort="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
+            budget="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
         )  # fmt: skip
         run = RunDirectory(path=Path("/r"), manifest=manifest, trials=(trial,), deployments=(deployment,))
         seen = Observation(

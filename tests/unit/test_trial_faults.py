@@ -11,48 +11,43 @@ from typing import Any, cast
 import pytest
 
 from harness.errors import ClientError
-from harness.faults.injections import DEFAULT_WAY, INJECTIONS, injection_of, injections_for
+from harness.faults.injections import INJECTIONS, USUAL_INJECTION, injection_of
 from harness.host.hiccups import NoiseProbe
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import FAULTS, AppendStall, Fault, KillOwners, NoFault
-from harness.run.context import Observer
 from harness.run.costs import TrialCosts
+from harness.run.display import Display
 from harness.run.trial_phases import TrialFault, run_phases
-from harness.trial import Healed, Held, Injected, Injection, LoadSession, TrialContext
+from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
 
 NOBODY = cast(LoadSession, None)
 
 
-class Made(Injection[Fault]):
+def _injection(done: Injected | Exception, calls: list[str] | None = None) -> Injection[Fault]:
     """An injection that did what it is told."""
+    called = calls if calls is not None else []
 
-    name = "by hand"
+    def inject(fault: Fault, trial: TrialContext, load: LoadSession) -> Injected:
+        called.append("inject")
+        if isinstance(done, Exception):
+            raise done
+        return done
 
-    def __init__(self, done: Injected | Exception, calls: list[str] | None = None) -> None:
-        super().__init__(KillOwners())
-        self._done = done
-        self._calls = calls if calls is not None else []
-
-    def inject(self, trial: TrialContext, load: LoadSession) -> Injected:
-        self._calls.append("inject")
-        if isinstance(self._done, Exception):
-            raise self._done
-        return self._done
-
-    def heal(self, trial: TrialContext, load: LoadSession) -> Healed:
-        self._calls.append("heal")
+    def heal(fault: Fault, trial: TrialContext, load: LoadSession) -> Healed:
+        called.append("heal")
         return Healed(achieved="mended", achieved_ms=7.0)
 
+    return Injection(name="by hand", inject=inject, heal=heal)
 
-class On:
-    """Something that is on."""
 
-    def __init__(self, calls: list[str]) -> None:
-        self._calls = calls
+def _on(calls: list[str]) -> Callable[[], Healed]:
+    """The end of something that is on."""
 
-    def end(self) -> Healed:
-        self._calls.append("off")
+    def end() -> Healed:
+        calls.append("off")
         return Healed(achieved="3 packets were dropped", exercised=True)
+
+    return end
 
 
 class Events:
@@ -80,12 +75,13 @@ class Events:
 
 def _trial(events: Events) -> TrialContext:
     record = SimpleNamespace(trial="t1")
-    return cast(TrialContext, SimpleNamespace(events=events, record=record, cancel=threading.Event()))
+    arm = SimpleNamespace(fault=KillOwners(), timed=())
+    return cast(TrialContext, SimpleNamespace(events=events, record=record, arm=arm, cancel=threading.Event()))
 
 
 def _made(done: Injected | Exception, calls: list[str] | None = None) -> tuple[TrialFault, Events]:
     events = Events()
-    return TrialFault(_trial(events), Made(done, calls)), events
+    return TrialFault(_trial(events), KillOwners(), _injection(done, calls)), events
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
@@ -96,16 +92,16 @@ def test_every_fault_has_an_injection_and_none_of_its_names_twice(kind: type[Fau
 
 
 def test_the_usual_injection_is_taken_unless_another_is_asked_for() -> None:
-    assert [one.name for one in injections_for(AppendStall())] == [DEFAULT_WAY, "freeze"]
-    assert injection_of(AppendStall()).name == DEFAULT_WAY
+    assert [one.name for one in INJECTIONS[AppendStall]] == [USUAL_INJECTION, "freeze"]
+    assert injection_of(AppendStall()).name == USUAL_INJECTION
     assert injection_of(AppendStall(), "freeze").name == "freeze"
     assert injection_of(NoFault(), "freeze").name == "none"
 
 
 def test_an_injection_that_needs_nothing_takes_any_host_and_brokers_as_they_are() -> None:
     settings = BrokerSettings()
-    assert Made(Injected()).can(cast(Any, None)) is None
-    assert Made(Injected()).brokers(settings) is settings
+    assert _injection(Injected()).can(cast(Any, None)) is None
+    assert _injection(Injected()).brokers(settings) is settings
 
 
 def test_what_is_not_measured_inside_is_stamped_around_the_injection() -> None:
@@ -146,7 +142,7 @@ def test_a_fault_that_ended_by_itself_is_stamped_to_its_end_and_healed_no_more()
 
 def test_what_is_on_is_ended_once_and_says_whether_it_took_effect() -> None:
     calls: list[str] = []
-    fault, events = _made(Injected(held=cast(Held, On(calls))), calls)
+    fault, events = _made(Injected(end=_on(calls)), calls)
     fault.inject(NOBODY)
     fault.heal(NOBODY)
     fault.end()
@@ -184,9 +180,9 @@ def _run(calls: list[str], fails_in: str = "") -> Events:
     probe = SimpleNamespace(copy_into=lambda log, from_ns, until_ns: [])
     run_phases(
         _trial(events),
-        Made(Injected(held=cast(Held, On(calls))), calls),
+        _injection(Injected(end=_on(calls)), calls),
         lambda: cast(LoadSession, Load(calls, fails_in)),
-        observer=cast(Observer, observer),
+        observer=cast(Display, observer),
         probe=cast(NoiseProbe, probe),
         costs=cast(TrialCosts, SimpleNamespace(read=lambda trial: None)),
     )

@@ -10,14 +10,15 @@ import pytest
 from analysis.verdicts import stats
 from analysis.verdicts.evidence import Evidence, Exclusion, TrialValidity, unit_of, without_evidence
 from analysis.verdicts.judge import finding, findings
-from analysis.verdicts.observations import Observation, Source, matches, same_value
+from analysis.verdicts.observations import Observation, Source
 from analysis.verdicts.part import compare
-from harness.model.cells import Parameters, ParameterValue
+from harness.model.cells import Parameters, ParameterValue, matches, same_value
 from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends
+from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.manifest import RESUMED, DeploymentRecord, HostRecord, Manifest, TrialRecord
@@ -124,7 +125,7 @@ def _run(trials: Sequence[TrialRecord], rules: Mapping[str, str] | None = None) 
         incidents=("test-incident",),
         releases=("4.6.0",),
         backend="local",
-        effort="full",
+        budget="full",
         status="complete",
         trials=tuple(trial.trial for trial in trials),
         client_releases={},
@@ -457,13 +458,19 @@ def test_a_unit_is_as_the_catalogue_has_it(measure: str, unit: str) -> None:
 def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_run() -> None:
     trials = [_trial("t1")]
     run = _run(trials)
-    own = {"flushDiskType": "SYNC_FLUSH", "mappedFileSizeCommitLog": "1g"}
+    own = {
+        "user_conf": {"flushDiskType": "SYNC_FLUSH", "mappedFileSizeCommitLog": "1g"},
+        "user_properties": {LOCK_LIFE: "15000"},
+        "user_client": {"pullBatchSize": "8"},
+    }
+    changed = "client.pullBatchSize: 8 -> 32"
     note = f"{RESUMED}started with commit a and not commit b"
     run = dataclasses.replace(
         run,
         manifest=dataclasses.replace(run.manifest, notes=("a note", note)),
         deployments=tuple(
-            dataclasses.replace(one, settings={**one.settings, "user_conf": own}) for one in run.deployments
+            dataclasses.replace(one, settings={**one.settings, **own}, overrides=("listenPort: 1 -> 2", changed))
+            for one in run.deployments
         ),
     )
     claim = _claim(_part())
@@ -474,5 +481,7 @@ def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_r
     assert note in said
     assert "a note" not in said
     # What the scenario sets wins over it, and is not the user's any more.
-    assert any("the user's settings flushDiskType=SYNC_FLUSH" in words for words in said)
+    set_by_user = f"broker-jvm.{LOCK_LIFE}=15000, broker.flushDiskType=SYNC_FLUSH, client.pullBatchSize=8"
+    assert any(f"the user's settings {set_by_user}" in words for words in said)
+    assert any(f"the load's own settings instead of the user's {changed}" in words for words in said)
     assert not any("mappedFileSizeCommitLog=1g" in words for words in said)

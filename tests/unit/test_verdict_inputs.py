@@ -32,6 +32,7 @@ from harness.model.faults import (
     TopicMoments,
 )
 from harness.model.loads import OpenLoopSends, OrderedGroups
+from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason
 from harness.rundir.manifest import HostRecord, TrialRecord, TrialStatus
@@ -52,7 +53,7 @@ MANIFEST: dict[str, object] = {
     "client_releases": {"4.6.0": "4.6.0"},
     "rules": {},
     "backend": "local",
-    "effort": "quick",
+    "budget": "quick",
     "status": "interrupted",
     "trials": ["t1", "t2"],
     "host": {"cores": 2, "nested": {"left": "out"}},
@@ -106,6 +107,9 @@ def test_an_interrupted_run_is_read_and_what_is_missing_is_told(tmp_path: Path) 
     assert deployment is not None
     assert deployment.log_zone == "GMT+8"
     assert (deployment.conf, deployment.properties) == ({"brokerRole": "ASYNC_MASTER"}, {})
+    for given, wins in (({}, "15000"), ({LOCK_LIFE: "30000"}, "30000")):
+        settings = {"user_properties": {LOCK_LIFE: "15000"}, "properties": given}
+        assert dataclasses.replace(deployment, settings=settings).started_properties == {LOCK_LIFE: wins}
     assert run.deployment("d2") is None
     assert run.problems == ("1 of 2 planned trials left nothing: t2",)
 

@@ -9,30 +9,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, queue_words
-from analysis.checkers.delivery.order import place_of
+from analysis.checkers.base import Inputs
+from analysis.checkers.delivery.order import of_queues
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """``duplicate_count`` for each group and queue of the trials that were drained."""
-    drained = inputs.trials.where("drained").select("trial", "deployment")
-    queues = inputs.consumption.queues.join(drained, "trial")
     count = F.col("consumptions") - F.col("different_offsets")
-    file, line = place_of(count)
-    return observations(
-        queues,
-        Value(
-            measure="duplicate_count",
-            value=count,
-            file=file,
-            line=line,
-            operation=F.concat(
-                queue_words(),
-                F.lit(": "),
-                F.col("consumptions"),
-                F.lit(" consumptions of "),
-                F.col("different_offsets"),
-                F.lit(" offsets"),
-            ),
-        ),
-    )
+    said = "{consumptions} consumptions of {different_offsets} offsets"
+    return of_queues("duplicate_count", count, said, inputs.consumption.queues, inputs.trials.where("drained"))

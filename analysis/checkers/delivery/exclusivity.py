@@ -14,29 +14,31 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.consumption import QUEUE_KEY, runs_of
+from analysis.evidence.records import place
 
 ALTERNATION_NS = 1_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """``overlap_ms`` for each group and queue that was consumed from, zero included."""
-    shared = _shared_ns(runs_of(inputs.consumption.pieces))
-    queues = shared.groupBy(*QUEUE_KEY).agg(
-        F.sum("shared_ns").alias("shared_ns"),
-        F.max("run").alias("changes"),
-        F.max_by("file", "shared_ns").alias("file"),
-        F.max_by("first_line", "shared_ns").alias("line"),
+    queues = (
+        _shared_ns(runs_of(inputs.consumption.pieces))
+        .groupBy(*QUEUE_KEY)
+        .agg(
+            F.sum("shared_ns").alias("shared_ns"),
+            F.max("run").alias("changes"),
+            F.max_by(place("first_line"), "shared_ns").alias("at"),
+        )
     )
     return observations(
         queues.join(inputs.trials.select("trial", "deployment"), "trial"),
         Value(
-            measure="overlap_ms",
-            value=F.col("shared_ns") / 1e6,
-            file=F.col("file"),
-            line=F.col("line"),
-            operation=F.concat(queue_words(), F.lit(": changed its consumer "), F.col("changes"), F.lit(" times")),
+            "overlap_ms",
+            F.col("shared_ns") / 1e6,
+            "group {group} queue {broker}:{queue}: changed its consumer {changes} times",
+            at="at",
         ),
     )
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType
 
 from analysis.checkers.base import Inputs, Value, observations, together
-from analysis.evidence.tables import frame_of
+from analysis.evidence.records import place
+from analysis.evidence.tables import frame_of, table
 
 KINDS = ("hash", "strict", "fixed", "keyless")
 QUEUES_PER_BROKER, BROKERS = 8, 3
 INDEX = 20
 """The article's example."""
 
-_HASHES = StructType([StructField("key", StringType()), StructField("hash", LongType())])
+_HASHES = table(key=StringType(), hash=LongType())
 _KEYS_MAX = 512
 
 
@@ -36,19 +37,17 @@ def observe(inputs: Inputs) -> DataFrame:
     return together(_queues(accepted), _computed(inputs, accepted), _order(inputs, sends), _unsent(sends))
 
 
-def _value(measure: str, value: Column, words: Column) -> Value:
-    return Value(measure=measure, value=value, params={"send": F.col("send")}, operation=words)
+def _value(measure: str, value: Column | str, said: str) -> Value:
+    return Value(measure, value, said, at="at", params={"send": "send"})
 
 
 def _queues(accepted: DataFrame) -> DataFrame:
     keys = accepted.groupBy("trial", "deployment", "send", "key").agg(
         F.countDistinct("broker", "queue").alias("queues"),
         F.count("*").alias("sends"),
-        F.max("file").alias("file"),
-        F.max("n").alias("n"),
+        F.max(place()).alias("at"),
     )
-    words = F.concat(F.col("key"), F.lit(": "), F.col("sends"), F.lit(" sends in "), F.col("queues"), F.lit(" queues"))
-    return observations(keys, _value("queues_of_key_count", F.col("queues"), words))
+    return observations(keys, _value("queues_of_key_count", "queues", "{key}: {sends} sends in {queues} queues"))
 
 
 def _computed(inputs: Inputs, accepted: DataFrame) -> DataFrame:
@@ -66,18 +65,15 @@ def _computed(inputs: Inputs, accepted: DataFrame) -> DataFrame:
             F.min((F.col("at") == F.col("index")).cast("int")).alias("computed"),
             F.max("queue").alias("queue"),
             F.max("broker_number").alias("broker_number"),
-            F.max("file").alias("file"),
-            F.max("n").alias("n"),
+            F.max(place()).alias("at"),
         )
     )
-    words = F.concat(F.col("key"), F.lit(" has index "), F.col("index"))
-
-    example = F.col("index") == INDEX
+    example, said = F.col("index") == INDEX, "{key} has index {index}"
     return observations(
         keys,
-        _value("key_in_computed_queue", F.col("computed"), words),
-        _value("queue_of_index_20", F.when(example, F.col("queue")), words),
-        _value("broker_of_index_20", F.when(example, F.col("broker_number")), words),
+        _value("key_in_computed_queue", "computed", said),
+        _value("queue_of_index_20", F.when(example, F.col("queue")), said),
+        _value("broker_of_index_20", F.when(example, F.col("broker_number")), said),
     )
 
 
@@ -96,7 +92,7 @@ def _order(inputs: Inputs, sends: DataFrame) -> DataFrame:
         inputs.records.consumptions.where("seq IS NOT NULL AND key IS NOT NULL")
         .join(F.broadcast(kinds), ["trial", "topic"])
         .groupBy("trial", "deployment", "send", "group", "key", "seq")
-        .agg(F.min("started_ns").alias("started_ns"), F.max("file").alias("file"), F.min("n").alias("n"))
+        .agg(F.min("started_ns").alias("started_ns"), F.min(place()).alias("at"))
     )
     of_key = Window.partitionBy("trial", "send", "group", "key").orderBy("started_ns", "seq")
     before = F.max("seq").over(of_key.rowsBetween(Window.unboundedPreceding, -1))
@@ -105,25 +101,22 @@ def _order(inputs: Inputs, sends: DataFrame) -> DataFrame:
         first.withColumn("highest_before", before)
         .groupBy("trial", "deployment", "send", "key")
         .agg(
-            F.count(F.when(late, 1)).alias("late"),
-            F.coalesce(F.min_by("file", F.when(late, F.col("n"))), F.max("file")).alias("file"),
-            F.coalesce(F.min(F.when(late, F.col("n"))), F.max("n")).alias("n"),
+            F.count_if(late).alias("late"),
+            F.coalesce(F.min(F.when(late, F.col("at"))), F.max("at")).alias("at"),
         )
     )
-    words = F.concat(F.col("key"), F.lit(": "), F.col("late"), F.lit(" messages after a later one"))
-    return observations(keys, _value("key_out_of_order_count", F.col("late"), words))
+    return observations(keys, _value("key_out_of_order_count", "late", "{key}: {late} messages after a later one"))
 
 
 def _unsent(sends: DataFrame) -> DataFrame:
     """The share of a key's sends from the fault on that was not accepted."""
+    unsent = F.col("outcome") != "ok"
     keys = (
         sends.where("started_ns >= fault_ns")
         .groupBy("trial", "deployment", "send", "key")
         .agg(
-            F.avg((F.col("outcome") != "ok").cast("double")).alias("share"),
-            F.coalesce(F.min_by("file", F.when(F.col("outcome") != "ok", F.col("n"))), F.max("file")).alias("file"),
-            F.coalesce(F.min(F.when(F.col("outcome") != "ok", F.col("n"))), F.max("n")).alias("n"),
+            F.avg(unsent.cast("double")).alias("share"),
+            F.coalesce(F.min(F.when(unsent, place())), F.max(place())).alias("at"),
         )
     )
-    words = F.concat(F.col("key"), F.lit(": share of its sends that was not accepted"))
-    return observations(keys, _value("unsent_share", F.col("share"), words))
+    return observations(keys, _value("unsent_share", "share", "{key}: share of its sends that was not accepted"))

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType
 
+from analysis.evidence.tables import table
 from harness.rundir.reading import RunDirectory
 
-_RECORDS = StructType(
-    [
-        StructField("type", StringType()),
-        StructField("n", LongType()),
-        StructField("topic", StringType()),
-        StructField("outcome", StringType()),
-        StructField("key", StringType()),
-        StructField("broker", StringType()),
-        StructField("queue", IntegerType()),
-        StructField("started_ns", LongType()),
-    ]
+_RECORDS = table(
+    type=StringType(),
+    n=LongType(),
+    topic=StringType(),
+    outcome=StringType(),
+    key=StringType(),
+    broker=StringType(),
+    queue=IntegerType(),
+    started_ns=LongType(),
 )
 
 
@@ -42,19 +41,10 @@ def queues_of_keys(spark: SparkSession, run: RunDirectory, topic: str) -> DataFr
     placed = read.where(told & known).select(
         "key", F.concat_ws(":", "broker", "queue").alias("queue"), "started_ns", "n", path.alias("file")
     )
-    first = placed.groupBy("key", "queue").agg(
-        F.min("started_ns").alias("started_ns"),
-        F.min_by("n", "started_ns").alias("line"),
-        F.min_by("file", "started_ns").alias("file"),
-    )
-    listed = F.array_sort(F.collect_list(F.struct("started_ns", "queue", "file", "line"))).alias("queues")
+    first = placed.groupBy("key", "queue").agg(F.min(F.struct("started_ns", "n", "file")).alias("at"))
+    listed = F.array_sort(F.collect_list(F.struct("at.started_ns", "queue", "at.file", "at.n"))).alias("queues")
     return (
         first.groupBy("key")
         .agg(listed)
-        .select(
-            "key",
-            F.expr("transform(queues, item -> item.queue)").alias("queues"),
-            F.expr("get(queues, 1).file").alias("file"),
-            F.expr("get(queues, 1).line").alias("line"),
-        )
+        .selectExpr("key", "queues.queue AS queues", "get(queues, 1).file AS file", "get(queues, 1).n AS line")
     )

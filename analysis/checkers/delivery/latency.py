@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, observations
+from analysis.evidence.records import place
 
 _LEAD_NS = 1_000_000_000
 
@@ -25,13 +26,10 @@ def observe(inputs: Inputs) -> DataFrame:
         .agg(
             F.percentile(latency, F.array(F.lit(0.5), F.lit(0.99))).alias("latency_ns"),
             F.max(latency).alias("latency_ns_max"),
-            F.max_by("file", latency).alias("slow_file"),
-            F.max_by("n", latency).alias("slow_line"),
-            F.count(F.when(ok, 1)).alias("ok"),
-            F.count(F.when(F.col("outcome") == "failed", 1)).alias("failed"),
-            F.count(F.when(F.col("outcome") == "unknown", 1)).alias("unknown"),
-            F.max("file").alias("file"),
-            F.max("n").alias("n"),
+            F.coalesce(F.max_by(place(), latency), F.max(place())).alias("at"),
+            F.count_if(ok).alias("ok"),
+            F.count_if(F.col("outcome") == "failed").alias("failed"),
+            F.count_if(F.col("outcome") == "unknown").alias("unknown"),
         )
     )
     values = {
@@ -42,16 +40,5 @@ def observe(inputs: Inputs) -> DataFrame:
         "failed_count": F.col("failed"),
         "unknown_count": F.col("unknown"),
     }
-    return observations(
-        trials,
-        *[
-            Value(
-                measure=measure,
-                value=value,
-                file=F.coalesce("slow_file", "file"),
-                line=F.coalesce("slow_line", "n"),
-                operation=F.lit("the slowest accepted send of the window"),
-            )
-            for measure, value in values.items()
-        ],
-    )
+    said = "the slowest accepted send of the window"
+    return observations(trials, *[Value(measure, value, said, at="at") for measure, value in values.items()])

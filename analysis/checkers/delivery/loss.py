@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, queue_words
+from analysis.checkers.base import Inputs, Value, in_events, observations
 from analysis.evidence.consumption import QUEUE_KEY
-from analysis.evidence.tables import frame_of
+from analysis.evidence.records import place
+from analysis.evidence.tables import frame_of, table
 
 _QUEUE = ("trial", "topic", "broker", "queue")
 _BITS = 64
-_GROUPS = StructType([StructField("trial", StringType()), StructField("group", StringType())])
+_GROUPS = table(trial=StringType(), group=StringType())
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -32,30 +33,17 @@ def observe(inputs: Inputs) -> DataFrame:
     lines = _acknowledged(inputs).join(F.broadcast(_missing(inputs, expected)), [*_QUEUE, "offset"])
     lost = lines.groupBy(*QUEUE_KEY).agg(
         F.count("*").alias("lost"),
-        F.count(F.when(F.col("absent"), 1)).alias("absent"),
-        F.min_by("file", "offset").alias("lost_file"),
-        F.min_by("n", "offset").alias("lost_line"),
+        F.count_if("absent").alias("absent"),
+        F.min_by(place(), "offset").alias("lost_at"),
     )
-    count = F.coalesce("lost", F.lit(0))
     return observations(
-        expected.join(lost, list(QUEUE_KEY), "left"),
+        expected.join(lost, list(QUEUE_KEY), "left").fillna(0, ["lost", "absent"]),
         Value(
-            measure="lost_count",
-            value=count,
-            file=F.coalesce("lost_file", events_file()),
-            line=F.coalesce("lost_line", "store_line"),
-            operation=F.concat(
-                queue_words(),
-                F.lit(": store holds offsets "),
-                F.col("min_offset"),
-                F.lit(" to below "),
-                F.col("max_offset"),
-                F.lit(", "),
-                count,
-                F.lit(" acknowledged and never consumed, "),
-                F.coalesce("absent", F.lit(0)),
-                F.lit(" of them absent from the store"),
-            ),
+            "lost_count",
+            "lost",
+            "group {group} queue {broker}:{queue}: store holds offsets {min_offset} to below {max_offset}, {value} "
+            "acknowledged and never consumed, {absent} of them absent from the store",
+            at=F.coalesce("lost_at", in_events("store_line")),
         ),
     )
 

@@ -13,39 +13,19 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.base import Inputs, Value, observations
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """``out_of_order_count`` for each group and queue that was consumed from."""
-    queues = inputs.consumption.queues.join(inputs.trials.select("trial", "deployment"), "trial")
     count = F.col("different_offsets") - F.col("steps_ahead")
-    file, line = place_of(count)
-    return observations(
-        queues,
-        Value(
-            measure="out_of_order_count",
-            value=count,
-            file=file,
-            line=line,
-            operation=F.concat(
-                queue_words(),
-                F.lit(": "),
-                F.col("consumptions"),
-                F.lit(" consumptions of "),
-                F.col("different_offsets"),
-                F.lit(" offsets, "),
-                count,
-                F.lit(" out of order"),
-            ),
-        ),
-    )
+    said = "{consumptions} consumptions of {different_offsets} offsets, {value} out of order"
+    return of_queues("out_of_order_count", count, said, inputs.consumption.queues, inputs.trials)
 
 
-def place_of(count: Column) -> tuple[Column, Column]:
-    """File and line of a queue's earliest consumption that was no step ahead; of its last one where ``count`` is zero."""
-    shown = (count > 0) & F.col("not_ahead_line").isNotNull()
-    return (
-        F.when(shown, F.col("not_ahead_file")).otherwise(F.col("last_file")),
-        F.when(shown, F.col("not_ahead_line")).otherwise(F.col("last_line")),
-    )
+def of_queues(measure: str, count: Column, said: str, queues: DataFrame, trials: DataFrame) -> DataFrame:
+    """A count for each queue. Its place is the queue's earliest consumption that was no step ahead, or the last one of a
+    queue without any."""
+    at = F.coalesce(F.when(count > 0, F.col("not_ahead_at")), "last_at")
+    words = f"group {{group}} queue {{broker}}:{{queue}}: {said}"
+    return observations(queues.join(trials.select("trial", "deployment"), "trial"), Value(measure, count, words, at=at))

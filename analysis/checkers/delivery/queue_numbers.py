@@ -8,10 +8,11 @@ is sent any more; then what counts is what is left in the queues that nobody rea
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
+from analysis.evidence.records import place
 
 _SHAPE_KEY = ["trial", "topic", "broker", "moment"]
 
@@ -41,10 +42,6 @@ def _shapes(inputs: Inputs) -> DataFrame:
     )
 
 
-def _value(measure: str, value: Column, file: Column, line: Column, words: Column, **params: Column) -> Value:
-    return Value(measure=measure, value=value, file=file, line=line, operation=words, params=params)
-
-
 def _sent(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """Queues of a broker that got an accepted send from the fault to the end of the hold, less its first half minute.
 
@@ -54,13 +51,9 @@ def _sent(inputs: Inputs, trials: DataFrame) -> DataFrame:
     used = (
         sends.where("finished_ns > fault_ns + 35000000000L AND finished_ns < hold_to_ns")
         .groupBy("trial", "deployment", "broker")
-        .agg(F.countDistinct("queue").alias("queues"), F.min_by("file", "n").alias("file"), F.min("n").alias("line"))
+        .agg(F.countDistinct("queue").alias("queues"), F.min_by(place(), "n").alias("at"))
     )
-    words = F.concat(F.col("broker"), F.lit(": sends in "), F.col("queues"), F.lit(" queues"))
-    return observations(
-        used,
-        _value("sent_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
-    )
+    return observations(used, Value("sent_queues_count", "queues", "{broker}: sends in {queues} queues", at="at"))
 
 
 def _assigned(inputs: Inputs, trials: DataFrame) -> DataFrame:
@@ -70,17 +63,15 @@ def _assigned(inputs: Inputs, trials: DataFrame) -> DataFrame:
         .join(trials, "trial")
         .where("at_ns < hold_to_ns")
         .groupBy("trial", "deployment", "group", "broker", "queue", "instance")
-        .agg(F.max_by("event", "at_ns").alias("event"), F.max_by("file", "at_ns").alias("file"), F.max("n").alias("n"))
+        .agg(F.max_by("event", "at_ns").alias("event"), F.max_by(place(), "at_ns").alias("at"))
     )
     held = (
         flags.where("event = 'assigned'")
         .groupBy("trial", "deployment", "group", "broker")
-        .agg(F.countDistinct("queue").alias("queues"), F.max("file").alias("file"), F.max("n").alias("line"))
+        .agg(F.countDistinct("queue").alias("queues"), F.max("at").alias("at"))
     )
-    words = F.concat(F.col("group"), F.lit(" has "), F.col("queues"), F.lit(" queues of "), F.col("broker"))
     return observations(
-        held,
-        _value("assigned_queues_count", F.col("queues"), F.col("file"), F.col("line"), words),
+        held, Value("assigned_queues_count", "queues", "{group} has {queues} queues of {broker}", at="at")
     )
 
 
@@ -102,23 +93,12 @@ def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
         .agg(F.count("*").alias("empty"))
     )
     brokers = shapes.where("moment = 'held'").join(empty, _SHAPE_KEY, "left")
-    count = F.coalesce("empty", F.lit(0))
+    at = in_events("shape_line")
+    said = "{broker}: {value} of its read queues never had a message"
     return observations(
         brokers,
-        _value(
-            "queue_folders_count",
-            F.col("folders"),
-            events_file(),
-            F.col("shape_line"),
-            F.concat(F.col("broker"), F.lit(": "), F.col("folders"), F.lit(" folders")),
-        ),
-        _value(
-            "empty_read_queues_count",
-            count,
-            events_file(),
-            F.col("shape_line"),
-            F.concat(F.col("broker"), F.lit(": "), count, F.lit(" of its read queues never had a message")),
-        ),
+        Value("queue_folders_count", "folders", "{broker}: {folders} folders", at=at),
+        Value("empty_read_queues_count", F.coalesce("empty", F.lit(0)), said, at=at),
     )
 
 
@@ -140,10 +120,9 @@ def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
         .groupBy("trial", "deployment", "group", "moment")
         .agg(F.sum(F.when(beyond, left).otherwise(0)).alias("stranded"), F.min("n").alias("line"))
     )
-    words = F.concat(F.col("group"), F.lit(": "), F.col("stranded"), F.lit(" messages where nobody reads"))
+    said = "{group}: {stranded} messages where nobody reads"
     return observations(
-        groups,
-        _value("stranded_count", F.col("stranded"), events_file(), F.col("line"), words, moment=F.col("moment")),
+        groups, Value("stranded_count", "stranded", said, at=in_events("line"), params={"moment": "moment"})
     )
 
 
@@ -157,21 +136,17 @@ def _consumed(inputs: Inputs, trials: DataFrame, shapes: DataFrame) -> DataFrame
         .groupBy("trial", "deployment", "group")
         .agg(
             F.count("*").alias("all"),
-            F.count(F.when(F.col("instance").endswith("-first"), 1)).alias("first"),
-            F.count(F.when(F.col("queue") >= F.col("read_queues"), 1)).alias("beyond"),
-            F.min("file").alias("file"),
-            F.min("n").alias("line"),
+            F.count_if(F.col("instance").endswith("-first")).alias("first"),
+            F.count_if(F.col("queue") >= F.col("read_queues")).alias("beyond"),
+            F.min(place()).alias("at"),
         )
     )
-    words = F.concat(
-        F.col("group"), F.lit(": "), F.col("all"), F.lit(" consumptions, "), F.col("first"), F.lit(" first")
-    )
-    place = (F.col("file"), F.col("line"), words)
+    said, share = "{group}: {all} consumptions, {first} first", F.col("first") / F.col("all")
     return observations(
         base,
-        _value("consumed_beyond_read_count", F.col("beyond"), *place),
-        _value("member_share", F.col("first") / F.col("all"), *place, member=F.lit("first")),
-        _value("member_share", 1 - F.col("first") / F.col("all"), *place, member=F.lit("second")),
+        Value("consumed_beyond_read_count", "beyond", said, at="at"),
+        Value("member_share", share, said, at="at", params={"member": F.lit("first")}),
+        Value("member_share", 1 - share, said, at="at", params={"member": F.lit("second")}),
     )
 
 
@@ -182,17 +157,10 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
         .join(trials.select("trial", "fault_ns", "hold_to_ns"), "trial")
         .where("started_ns > fault_ns AND started_ns < hold_to_ns")
         .groupBy("trial")
-        .agg(F.count("*").alias("refused"), F.min("file").alias("file"), F.min("n").alias("line"))
+        .agg(F.count("*").alias("refused"), F.min(place()).alias("at"))
     )
     every = trials.select("trial", "deployment", "fault_line").join(refused, "trial", "left")
     count = F.coalesce("refused", F.lit(0))
     return observations(
-        every,
-        _value(
-            "refused_sends_count",
-            count,
-            F.coalesce("file", events_file()),
-            F.coalesce("line", "fault_line"),
-            F.concat(count, F.lit(" sends were refused")),
-        ),
+        every, Value("refused_sends_count", count, "{value} sends were refused", at=F.coalesce("at", at_fault()))
     )

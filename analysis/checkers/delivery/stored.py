@@ -14,8 +14,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, in_events, observations
 from analysis.checkers.sends.busy import keyword_of
+from analysis.evidence.records import place
 
 LONE_SEQ = 1_000_000_000
 """harness/load/open_loop.py: the message that is sent alone."""
@@ -56,52 +57,34 @@ def observe(inputs: Inputs) -> DataFrame:
         .withColumn("absent_seq", F.when(F.col("offset") >= F.col("last_max"), F.col("seq")))
     )
     absent = lost.groupBy("trial").agg(
-        F.count(F.when(F.col("absent_seq") < LONE_SEQ, 1)).alias("lost"),
-        F.count(F.when(F.col("absent_seq") >= LONE_SEQ, 1)).alias("lost_lone"),
-        F.count(F.when(F.col("offset") >= F.col("slave_max"), 1)).alias("lost_on_slave"),
-        F.min_by("file", "offset").alias("lost_file"),
-        F.min_by("n", "offset").alias("lost_line"),
+        F.count_if(F.col("absent_seq") < LONE_SEQ).alias("lost"),
+        F.count_if(F.col("absent_seq") >= LONE_SEQ).alias("lost_lone"),
+        F.count_if(F.col("offset") >= F.col("slave_max")).alias("lost_on_slave"),
+        F.min_by(place(), "offset").alias("lost_at"),
     )
     ended = sends.groupBy("trial").agg(
-        F.count(F.when(F.col("outcome") == "ok", 1)).alias("ok"),
-        F.count(F.when((F.col("outcome") == "failed") & keyword_of("remark").isNotNull(), 1)).alias("failed"),
-        F.count(F.when(F.col("outcome") == "unknown", 1)).alias("unknown"),
+        F.count_if(F.col("outcome") == "ok").alias("ok"),
+        F.count_if((F.col("outcome") == "failed") & keyword_of("remark").isNotNull()).alias("failed"),
+        F.count_if(F.col("outcome") == "unknown").alias("unknown"),
         F.max(F.when(F.col("seq") >= LONE_SEQ, F.col("outcome"))).alias("lone"),
-        F.min_by("file", F.when(F.col("outcome") == "failed", F.col("seq"))).alias("failed_file"),
-        F.min_by("n", F.when(F.col("outcome") == "failed", F.col("seq"))).alias("failed_line"),
+        F.min_by(place(), F.when(F.col("outcome") == "failed", F.col("seq"))).alias("failed_at"),
     )
-    return _observed(read.join(absent, "trial", "left").join(ended, "trial"))
+    counts = read.join(absent, "trial", "left").fillna(0, ["lost", "lost_lone", "lost_on_slave"])
+    return _observed(counts.join(ended, "trial").withColumn("absent", F.col("lost") + F.col("lost_lone")))
 
 
 def _observed(table: DataFrame) -> DataFrame:
-    lost, lost_lone = F.coalesce("lost", F.lit(0)), F.coalesce("lost_lone", F.lit(0))
     # Nothing may be said of refused sends where some have no outcome, or where the store lost its tail.
-    judged = (F.col("reads") > 1) & (F.col("unknown") == 0) & (lost + lost_lone == 0)
+    judged = (F.col("reads") > 1) & (F.col("unknown") == 0) & (F.col("absent") == 0)
     stored = F.least(F.greatest(F.col("grown") - F.col("ok"), F.lit(0)), F.col("failed"))
-    absent_shown = {
-        "file": F.coalesce("lost_file", events_file()),
-        "line": F.coalesce("lost_line", "store_line"),
-        "operation": F.concat(
-            F.col("ok"), F.lit(" acknowledged, "), lost + lost_lone, F.lit(" of them absent from the store")
-        ),
-    }
-    failed_shown = {
-        "file": F.coalesce("failed_file", events_file()),
-        "line": F.coalesce("failed_line", "store_line"),
-        "operation": F.concat(
-            F.col("failed"), F.lit(" sends ended with a refusal; the store grew by "), F.col("grown")
-        ),
-    }
+    lost_at, failed_at = (F.coalesce(at, in_events("store_line")) for at in ("lost_at", "failed_at"))
+    lost_said = "{ok} acknowledged, {absent} of them absent from the store"
+    failed_said = "{failed} sends ended with a refusal; the store grew by {grown}"
     return observations(
         table.withColumn("group", F.lit(None).cast("string")),  # nobody consumes: the trial is what is independent
-        Value(measure="lost_count", value=lost, params={}, **absent_shown),
-        Value(measure="lost_lone_count", value=F.when(F.col("lone") == "ok", lost_lone), params={}, **absent_shown),
-        Value(
-            measure="lost_on_slave_count",
-            value=F.when(F.col("has_slave"), F.coalesce("lost_on_slave", F.lit(0))),
-            params={},
-            **absent_shown,
-        ),
-        Value(measure="refused_for_good_count", value=F.col("failed"), params={}, **failed_shown),
-        Value(measure="refused_stored_count", value=F.when(judged, stored), params={}, **failed_shown),
+        Value("lost_count", "lost", lost_said, at=lost_at),
+        Value("lost_lone_count", F.when(F.col("lone") == "ok", F.col("lost_lone")), lost_said, at=lost_at),
+        Value("lost_on_slave_count", F.when(F.col("has_slave"), F.col("lost_on_slave")), lost_said, at=lost_at),
+        Value("refused_for_good_count", "failed", failed_said, at=failed_at),
+        Value("refused_stored_count", F.when(judged, stored), failed_said, at=failed_at),
     )

@@ -8,12 +8,13 @@ that none of these explains stays unexplained. ``diagnosed_right`` compares with
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.base import Inputs, Value, observations
 from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues
 from analysis.evidence.consumption import OWNER, SUCCESSOR
+from analysis.evidence.records import place
 from harness.model.rocketmq import LOCK_BATCH_MQ
 
 STILL_NS = 5_000_000_000
@@ -40,24 +41,17 @@ def observe(inputs: Inputs) -> DataFrame:
         .when(F.col("refusals") > 0, LOCK)
         .otherwise(NOTHING)
     )
+    cause = F.create_map(*[F.lit(word) for pair in CAUSES.items() for word in pair])[F.col("arm")]
     return observations(
         queues.withColumn("told", told),
         Value(
-            measure="diagnosed_right",
-            value=(F.col("told") == _cause()).cast("int"),
-            params={"told": F.col("told")},
-            file=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_file")), "owned_file"),
-            line=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_line")), "owned_line"),
-            operation=F.concat(queue_words(), F.lit(": stands still because of "), F.col("told")),
+            "diagnosed_right",
+            (F.col("told") == cause).cast("int"),
+            "group {group} queue {broker}:{queue}: stands still because of {told}",
+            params={"told": "told"},
+            at=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_at")), "owned_at"),
         ),
     )
-
-
-def _cause() -> Column:
-    cause = F.lit(NOTHING)
-    for arm, name in CAUSES.items():
-        cause = F.when(F.col("arm") == arm, name).otherwise(cause)
-    return cause
 
 
 def _last_consumption(inputs: Inputs, trials: DataFrame) -> DataFrame:
@@ -91,11 +85,11 @@ def _refusals(inputs: Inputs, trials: DataFrame) -> DataFrame:
         .where("finished_ns IS NOT NULL")
         .join(trials.select("trial", "fault_ns", "hold_to_ns"), "trial")
         .where("started_ns BETWEEN fault_ns AND hold_to_ns")
-        .select("trial", "group", "file", "n", "granted", F.explode("asked").alias("lock_queue"))
+        .select("*", F.explode("asked").alias("lock_queue"))
     )
     refused = ~F.coalesce(F.array_contains("granted", F.col("lock_queue")), F.lit(False))
     return (
         asked.where(refused)
         .groupBy(*LOCKED_QUEUE)
-        .agg(F.count("*").alias("refusals"), F.min("file").alias("refused_file"), F.min("n").alias("refused_line"))
+        .agg(F.count("*").alias("refusals"), F.min(place()).alias("refused_at"))
     )

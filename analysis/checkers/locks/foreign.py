@@ -8,31 +8,21 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, in_events, observations
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """1 or 0 for each probe before the fault; ``asked`` tells the queue's own broker from another one."""
-    probes = inputs.records.events.where("type = 'lock_probe'").select(
-        "trial",
-        "n",
-        "at_ns",
-        "group",
-        "as_group",
-        "queue",
-        "asked_broker",
-        F.col("granted").cast("int").alias("granted"),
-    )
+    probes = inputs.records.events.where("type = 'lock_probe'")
     own = F.substring_index("queue", ":", 1) == F.col("asked_broker")
     of_others = F.coalesce(F.col("as_group") != F.col("group"), F.lit(False))
     return observations(
         probes.join(inputs.trials.select("trial", "deployment", "fault_ns"), "trial").where("at_ns < fault_ns"),
         Value(
-            measure="foreign_lock_granted",
-            value=F.col("granted"),
+            "foreign_lock_granted",
+            F.col("granted").cast("int"),
+            "lock of {queue} asked of {asked_broker}",
             params={"asked": F.when(of_others, "own, other group").when(own, "own").otherwise("other")},
-            file=events_file(),
-            line=F.col("n"),
-            operation=F.concat(F.lit("lock of "), F.col("queue"), F.lit(" asked of "), F.col("asked_broker")),
+            at=in_events(),
         ),
     )

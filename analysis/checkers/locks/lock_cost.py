@@ -6,10 +6,11 @@ group's members to all brokers count, and all lines of the lock managers about t
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together
+from analysis.evidence.records import place
 from analysis.evidence.trials import OWNERS_END
 from analysis.logs import lock
 from harness.model.rocketmq import LOCK_BATCH_MQ
@@ -26,20 +27,15 @@ def observe(inputs: Inputs) -> DataFrame:
 def _windows(inputs: Inputs) -> DataFrame:
     """One row for each trial and phase."""
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
-    steady = F.struct(
-        F.lit("steady").alias("phase"),
-        (F.col("fault_ns") - STEADY_NS).alias("from_ns"),
-        F.col("fault_ns").alias("to_ns"),
+    windows = trials.select(
+        *("trial", "deployment", "fault_line", "wall_minus_mono_us"),
+        F.expr(
+            f"""inline(array(
+                struct('steady' AS phase, fault_ns - {STEADY_NS} AS from_ns, fault_ns AS to_ns),
+                struct('waiting' AS phase, fault_ns AS from_ns, hold_to_ns AS to_ns)))"""
+        ),
     )
-    waiting = F.struct(
-        F.lit("waiting").alias("phase"), F.col("fault_ns").alias("from_ns"), F.col("hold_to_ns").alias("to_ns")
-    )
-    each = F.explode(F.array(steady, waiting)).alias("window")
-    return trials.select("trial", "deployment", "fault_line", "wall_minus_mono_us", each).select("*", "window.*")
-
-
-def _seconds() -> Column:
-    return (F.col("to_ns") - F.col("from_ns")) / 1e9
+    return windows.withColumn("seconds", (F.col("to_ns") - F.col("from_ns")) / 1e9)
 
 
 def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
@@ -47,17 +43,13 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
         inputs.records.lock_requests.where(F.col("code") == LOCK_BATCH_MQ)
         .join(windows, "trial")
         .where("started_ns BETWEEN from_ns AND to_ns")
-        .groupBy("trial", "deployment", "group", "phase", "from_ns", "to_ns")
-        .agg(F.count("*").alias("count"), F.min("file").alias("file"), F.min("n").alias("n"))
+        .groupBy("trial", "deployment", "group", "phase", "seconds")
+        .agg(F.count("*").alias("count"), F.min(place()).alias("at"))
     )
+    per_s = F.col("count") / F.col("seconds")
     return observations(
         counted,
-        Value(
-            measure="lock_requests_per_s",
-            value=F.col("count") / _seconds(),
-            params={"phase": F.col("phase")},
-            operation=F.concat(F.col("group"), F.lit(": "), F.col("count"), F.lit(" lock requests")),
-        ),
+        Value("lock_requests_per_s", per_s, "{group}: {count} lock requests", at="at", params={"phase": "phase"}),
     )
 
 
@@ -68,18 +60,9 @@ def _logged(inputs: Inputs, windows: DataFrame) -> DataFrame:
     counted = (
         groups.join(windows, "trial")
         .join(lines, ["deployment", "group"], "left")
-        .groupBy("trial", "deployment", "group", "phase", "from_ns", "to_ns", "fault_line")
+        .groupBy("trial", "deployment", "group", "phase", "seconds", "fault_line")
         .agg(F.sum(F.when(mono_ns.between(F.col("from_ns"), F.col("to_ns")), F.col("bytes"))).alias("bytes"))
+        .fillna(0, ["bytes"])
     )
-    written = F.coalesce("bytes", F.lit(0))
-    return observations(
-        counted,
-        Value(
-            measure="lock_log_bytes_per_s",
-            value=written / _seconds(),
-            params={"phase": F.col("phase")},
-            file=events_file(),
-            line=F.col("fault_line"),
-            operation=F.concat(F.col("group"), F.lit(": "), written, F.lit(" bytes of the lock manager's lines")),
-        ),
-    )
+    per_s, said = F.col("bytes") / F.col("seconds"), "{group}: {bytes} bytes of the lock manager's lines"
+    return observations(counted, Value("lock_log_bytes_per_s", per_s, said, at=at_fault(), params={"phase": "phase"}))

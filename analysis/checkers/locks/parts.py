@@ -20,9 +20,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, queue_words
+from analysis.checkers.base import Inputs, Value, observations
 from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues
-from analysis.evidence.consumption import OWNER, SUCCESSOR, queue_name
+from analysis.evidence.consumption import OWNER, SECOND_NS, SUCCESSOR, queue_name
+from analysis.evidence.records import place
 from analysis.evidence.trials import OWNERS_END
 from harness.model.rocketmq import LOCK_BATCH_MQ, PULL_MESSAGE, UNLOCK_BATCH_MQ
 
@@ -36,41 +37,21 @@ PARTS: tuple[tuple[str, str, str], ...] = (
 )
 """Each part with the columns of its two stamps, in the order of time."""
 
-_SECOND_NS = 1_000_000_000
-
 
 def observe(inputs: Inputs) -> DataFrame:
     """The parts of every hand-over that was completed."""
-    handed = _handed_over(inputs)
-    return observations(handed, *map(_part, PARTS), _gap())
-
-
-def _part(part: tuple[str, str, str]) -> Value:
-    name, begin, end = part
-    return Value(
-        measure="handover_part_s",
-        value=_seconds(begin, end),
-        params={"part": F.lit(name)},
-        file=F.coalesce("granted_file", "taken_file"),
-        line=F.coalesce("granted_line", "taken_line"),
-        operation=F.concat(queue_words(), F.lit(f": {name}")),
-    )
-
-
-def _gap() -> Value:
-    total = sum((_seconds(begin, end) for _, begin, end in PARTS), F.lit(0.0))
-    handover = _seconds("fault_ns", "taken_ns")
-    return Value(
-        measure="handover_gap_s",
-        value=F.abs(handover - F.coalesce(total, F.lit(0.0))),
-        file=F.col("taken_file"),
-        line=F.col("taken_line"),
-        operation=F.concat(queue_words(), F.lit(": delay less the sum of its parts")),
+    parts = [(name, _seconds(begin, end)) for name, begin, end in PARTS]
+    gap = _seconds("fault_ns", "taken_ns") - F.coalesce(sum((part for _, part in parts), F.lit(0.0)), F.lit(0.0))
+    queue, granted = "group {group} queue {broker}:{queue}: ", F.coalesce("granted_at", "taken_at")
+    return observations(
+        _handed_over(inputs),
+        *[Value("handover_part_s", s, queue + name, at=granted, params={"part": F.lit(name)}) for name, s in parts],
+        Value("handover_gap_s", F.abs(gap), queue + "delay less the sum of its parts", at="taken_at"),
     )
 
 
 def _seconds(begin: str, end: str) -> Column:
-    return (F.col(end) - F.col(begin)) / _SECOND_NS
+    return (F.col(end) - F.col(begin)) / SECOND_NS
 
 
 # --- the stamps -------------------------------------------------------------------------------------------------------
@@ -120,8 +101,7 @@ def _locks(inputs: Inputs, trials: DataFrame) -> DataFrame:
         F.min(F.when(~locks & by_owner & after, F.coalesce("finished_ns", "started_ns"))).alias("unlocked_ns"),
         F.min(taken_ns).alias("granted_ns"),
         F.min_by("finished_ns", taken_ns).alias("answered_ns"),
-        F.min_by("file", taken_ns).alias("granted_file"),
-        F.min_by("n", taken_ns).alias("granted_line"),
+        F.min_by(place(), taken_ns).alias("granted_at"),
     )
 
 

@@ -19,27 +19,14 @@ PAUSE = "pause-owners"
 def observe(inputs: Inputs) -> DataFrame:
     """1 for an owner that lost a queue before the end of its pause, which the hold lasts for; else 0."""
     trials = inputs.trials.where(F.col("fault") == PAUSE)
-    requests = requests_of_queues(inputs, trials).select(*LOCKED_QUEUE, "granted_ns", "granted_file", "granted_line")
+    requests = requests_of_queues(inputs, trials).select(*LOCKED_QUEUE, "granted_ns", "granted_at")
     queues = owned_queues(inputs, trials).join(requests, list(LOCKED_QUEUE), "left")
-    granted = F.coalesce(F.col("granted_ns") <= F.col("hold_to_ns"), F.lit(False))
-    consumed = F.coalesce(F.col("taken_ns") <= F.col("hold_to_ns"), F.lit(False))
+    granted = F.col("granted_ns") <= F.col("hold_to_ns")
+    consumed = F.col("taken_ns") <= F.col("hold_to_ns")
     lost_ns = F.when(granted, F.col("granted_ns")).when(consumed, F.col("taken_ns"))
+    lost_at = F.when(granted, F.col("granted_at")).otherwise(F.col("taken_at"))
     owners = queues.groupBy("trial", "deployment", "group").agg(
-        F.count(lost_ns).alias("taken"),
-        F.coalesce(
-            F.min_by(F.when(granted, F.col("granted_file")).otherwise(F.col("taken_file")), lost_ns),
-            F.min("owned_file"),
-        ).alias("file"),
-        F.coalesce(
-            F.min_by(F.when(granted, F.col("granted_line")).otherwise(F.col("taken_line")), lost_ns),
-            F.min("owned_line"),
-        ).alias("n"),
+        F.count(lost_ns).alias("taken"), F.coalesce(F.min_by(lost_at, lost_ns), F.min("owned_at")).alias("at")
     )
-    return observations(
-        owners,
-        Value(
-            measure="taken_while_paused",
-            value=(F.col("taken") > 0).cast("int"),
-            operation=F.concat(F.lit("group "), F.col("group"), F.lit(": "), F.col("taken"), F.lit(" queues taken")),
-        ),
-    )
+    lost = (F.col("taken") > 0).cast("int")
+    return observations(owners, Value("taken_while_paused", lost, "group {group}: {taken} queues taken", at="at"))

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.checkers.locks.requests import of_lock_timer
-from analysis.evidence.consumption import OWNER
+from analysis.evidence.consumption import OWNER, SECOND_NS
+from analysis.evidence.records import place
 from harness.model.rocketmq import LOCK_BATCH_MQ
-
-_SECOND_NS = 1_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -32,18 +29,12 @@ def _renewals(inputs: Inputs) -> DataFrame:
         inputs.records.lock_requests.where((F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == OWNER))
         .where(of_lock_timer())
         .withColumn("since_ns", since_ns)
-        .where(F.col("since_ns").isNull() | (F.col("since_ns") >= _SECOND_NS))
+        .where(F.col("since_ns").isNull() | (F.col("since_ns") >= SECOND_NS))
         .withColumn("before_ns", F.lag("started_ns").over(by_address))
         .join(inputs.trials.select("trial", "deployment"), "trial")
     )
-    return observations(
-        renewals,
-        Value(
-            measure="renewal_period_s",
-            value=(F.col("started_ns") - F.col("before_ns")) / _SECOND_NS,
-            operation=F.concat(F.lit("lock request of "), F.col("instance"), F.lit(" to "), F.col("address")),
-        ),
-    )
+    period_s = (F.col("started_ns") - F.col("before_ns")) / SECOND_NS
+    return observations(renewals, Value("renewal_period_s", period_s, "lock request of {instance} to {address}"))
 
 
 def _first_requests(inputs: Inputs) -> DataFrame:
@@ -64,9 +55,9 @@ def _first_requests(inputs: Inputs) -> DataFrame:
             F.min("started_ns").alias("first_ns"),
             F.min(F.when(F.col("by_timer"), F.col("started_ns"))).alias("timed_ns"),
             F.min_by("by_timer", F.when(F.size("asked") > 0, F.col("started_ns"))).alias("first_by_timer"),
-            F.count(F.when(F.col("by_timer"), 1)).alias("renewals"),
+            F.count_if("by_timer").alias("renewals"),
             # Rounds are told apart from the two requests of one round, to two brokers or of 5.x's two timers.
-            F.median(F.when(F.col("by_timer") & (F.col("since_ns") >= _SECOND_NS), F.col("since_ns"))).alias(
+            F.median(F.when(F.col("by_timer") & (F.col("since_ns") >= SECOND_NS), F.col("since_ns"))).alias(
                 "period_ns"
             ),
             F.min_by("n", "started_ns").alias("first_line"),
@@ -80,17 +71,17 @@ def _first_requests(inputs: Inputs) -> DataFrame:
     members = started.join(requests, ["trial", "instance"], "left").join(
         inputs.trials.where("grouped").select("trial", "deployment"), "trial"
     )
-    mode = {"mode": F.when(F.col("instance").endswith("-broadcast"), "broadcasting").otherwise("clustering")}
-    line, words = F.coalesce("first_line", "starting_line"), F.concat(F.lit("lock requests of "), F.col("instance"))
+    mode = F.when(F.col("instance").endswith("-broadcast"), "broadcasting").otherwise("clustering")
 
-    def value(measure: str, value: Column, params: Mapping[str, Column] | None = None) -> Value:
-        return Value(measure=measure, value=value, params=params or {}, file=F.col("file"), line=line, operation=words)
+    def value(measure: str, value: Column, **params: Column) -> Value:
+        at = place(F.coalesce("first_line", "starting_line"))
+        return Value(measure, value, "lock requests of {instance}", at=at, params=params)
 
     return observations(
         members,
-        value("first_lock_request_s", (F.col("first_ns") - F.col("starting_ns")) / _SECOND_NS),
-        value("first_lock_by_timer", F.col("first_by_timer").cast("int"), mode),
-        value("lock_timer_first_round_s", F.expr("pmod(timed_ns - starting_ns, period_ns)") / _SECOND_NS),
-        value("lock_renewals_count", F.coalesce("renewals", F.lit(0)), mode),
-        value("lock_requests_count", F.coalesce("requests", F.lit(0)), mode),
+        value("first_lock_request_s", (F.col("first_ns") - F.col("starting_ns")) / SECOND_NS),
+        value("first_lock_by_timer", F.col("first_by_timer").cast("int"), mode=mode),
+        value("lock_timer_first_round_s", F.expr("pmod(timed_ns - starting_ns, period_ns)") / SECOND_NS),
+        value("lock_renewals_count", F.coalesce("renewals", F.lit(0)), mode=mode),
+        value("lock_requests_count", F.coalesce("requests", F.lit(0)), mode=mode),
     )

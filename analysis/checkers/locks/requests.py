@@ -7,6 +7,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import OWNER, SUCCESSOR, owned_at_fault, queue_name
+from analysis.evidence.records import place
 from harness.model.rocketmq import LOCK_BATCH_MQ, RETRY_PREFIX, UNLOCK_BATCH_MQ
 
 LOCKED_QUEUE = ("trial", "group", "lock_queue")
@@ -62,10 +63,7 @@ def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
     return each.groupBy(*LOCKED_QUEUE).agg(
         F.max(F.when(locks & by_owner & ~after & granted, started)).alias("renewed_ns"),
         F.min(granted_ns).alias("granted_ns"),
-        F.min_by("file", granted_ns).alias("granted_file"),
-        F.min_by("n", granted_ns).alias("granted_line"),
-        F.max_by("file", refused_ns).alias("refused_file"),
-        F.max_by("n", refused_ns).alias("refused_line"),
-        F.min_by("file", unlock_ns).alias("unlock_file"),
-        F.min_by("n", unlock_ns).alias("unlock_line"),
+        F.min_by(place(), granted_ns).alias("granted_at"),
+        F.max_by(place(), refused_ns).alias("refused_at"),
+        F.min_by(place(), unlock_ns).alias("unlock_at"),
     )

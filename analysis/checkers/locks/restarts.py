@@ -6,15 +6,14 @@ that broker, and "other" for those of brokers that stayed.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, queue_words, together
-from analysis.evidence.consumption import owned_at_fault, queue_name
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
+from analysis.checkers.locks.requests import owned_queues
+from analysis.evidence.consumption import SECOND_NS
 
 OWNERS_STAY, OWNERS_KILLED = "restart-broker", "kill-owners-restart-broker"
-
-_SECOND_NS = 1_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -28,64 +27,37 @@ def observe(inputs: Inputs) -> DataFrame:
         .drop("at_ns", "fault_ns")
         .persist()
     )
-    return together(_granted(asked), _of_queues(inputs, trials, asked))
-
-
-def _granted(asked: DataFrame) -> DataFrame:
-    return observations(
-        asked,
-        Value(
-            measure="granted_after_restart",
-            value=F.col("granted").cast("int"),
-            file=events_file(),
-            line=F.col("n"),
-            operation=F.concat(F.lit("lock of "), F.col("lock_queue"), F.lit(" asked for by a stranger")),
-        ),
-    )
+    granted = F.col("granted").cast("int")
+    probed = Value("granted_after_restart", granted, "lock of {lock_queue} asked for by a stranger", at=in_events())
+    return together(observations(asked, probed), _of_queues(inputs, trials, asked))
 
 
 def _of_queues(inputs: Inputs, trials: DataFrame, asked: DataFrame) -> DataFrame:
     given = asked.where("granted").select("trial", "group", "lock_queue", F.lit(True).alias("given"))
-    queues = (
-        inputs.consumption.queues.join(trials, ["trial", "topic"])
-        .where(owned_at_fault())
-        .withColumn("lock_queue", queue_name())
-        .join(given, ["trial", "group", "lock_queue"], "left")
-    )
     kind = (
         F.when(F.col("given"), "given away")
         .when(F.col("broker") == F.col("fault_target"), "restarted")
         .otherwise("other")
     )
-    killed = F.col("fault") == OWNERS_KILLED
+    queues = owned_queues(inputs, trials).join(given, ["trial", "group", "lock_queue"], "left").withColumn("kind", kind)
+    waited_ns = F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")
+    said, params = "group {group} queue {broker}:{queue}, {kind}", {"queue": "kind"}
     return observations(
         queues,
-        _value(
+        Value(
             "restart_handover_s",
-            F.when(killed, (F.coalesce("taken_ns", "end_ns") - F.col("fault_ns")) / _SECOND_NS),
-            kind,
+            F.when(F.col("fault") == OWNERS_KILLED, waited_ns / SECOND_NS),
+            said,
+            params=params,
+            at=F.coalesce("taken_at", "owned_at"),
             censored=F.col("taken_ns").isNull(),
-            file=F.coalesce("taken_file", "owned_file"),
-            line=F.coalesce("taken_line", "owned_line"),
         ),
-        _value(
+        Value(
             "restart_delay_max_s",
-            F.when(F.size("delays_ns") > 0, F.element_at("delays_ns", -1) / _SECOND_NS),
-            kind,
+            F.col("delay_ns_max") / SECOND_NS,
+            said,
+            params=params,
+            at=F.coalesce("delay_max_at", at_fault()),
             censored=~F.coalesce("drained", F.lit(False)),
-            file=F.coalesce("delay_max_file", events_file()),
-            line=F.coalesce("delay_max_line", "fault_line"),
         ),
-    )
-
-
-def _value(measure: str, value: Column, kind: Column, *, censored: Column, file: Column, line: Column) -> Value:
-    return Value(
-        measure=measure,
-        value=value,
-        params={"queue": kind},
-        censored=censored,
-        file=file,
-        line=line,
-        operation=F.concat(queue_words(), F.lit(", "), kind),
     )

@@ -10,18 +10,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import (
-    Inputs,
-    Value,
-    events_file,
-    observations,
-    queue_words,
-    together,
-)
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together
 from analysis.checkers.locks.requests import owned_queues
 from analysis.evidence.consumption import SUCCESSOR
+from analysis.evidence.records import place
 from analysis.evidence.trials import OWNERS_END
 from analysis.logs import gc, lock
+
+_LOGGED_QUEUE = ["deployment", "group", "topic", "broker", "queue"]
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -35,31 +31,18 @@ def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
     lines = (
         lock.parse(inputs.logs.kept)
         .where(F.col("happened") == lock.WAITING)
-        .select("deployment", "group", "topic", "broker", "queue", "wall_us", F.col("file").alias("log_file"), "line")
+        .select(*_LOGGED_QUEUE, "wall_us", place("line").alias("at"))
     )
     mono_us = F.col("wall_us") - F.col("wall_minus_mono_us")
-    in_wait = mono_us.between(F.col("fault_ns") / 1000, F.col("taken_ns") / 1000)
+    waited_us = F.when(mono_us.between(F.col("fault_ns") / 1000, F.col("taken_ns") / 1000), mono_us)
     waits = (
-        queues.join(lines, ["deployment", "group", "topic", "broker", "queue"], "left")
-        .groupBy("trial", "deployment", "group", "broker", "queue", "fault_ns", "taken_ns", "taken_file", "taken_line")
-        .agg(
-            F.min(F.when(in_wait, mono_us)).alias("first_us"),
-            F.max(F.when(in_wait, mono_us)).alias("last_us"),
-            F.max_by("log_file", F.when(in_wait, mono_us)).alias("log_file"),
-            F.max_by("line", F.when(in_wait, mono_us)).alias("log_line"),
-        )
+        queues.join(lines, _LOGGED_QUEUE, "left")
+        .groupBy("trial", "deployment", "group", "broker", "queue", "fault_ns", "taken_ns", "taken_at")
+        .agg((F.max(waited_us) - F.min(waited_us)).alias("spanned_us"), F.max_by("at", waited_us).alias("at"))
     )
-    spanned_us = F.coalesce(F.col("last_us") - F.col("first_us"), F.lit(0))
-    return observations(
-        waits,
-        Value(
-            measure="wait_logged_share",
-            value=spanned_us * 1000 / (F.col("taken_ns") - F.col("fault_ns")),
-            file=F.coalesce("log_file", "taken_file"),
-            line=F.coalesce("log_line", "taken_line"),
-            operation=F.concat(queue_words(), F.lit(": last line of its waiting")),
-        ),
-    )
+    share = F.coalesce("spanned_us", F.lit(0)) * 1000 / (F.col("taken_ns") - F.col("fault_ns"))
+    said = "group {group} queue {broker}:{queue}: last line of its waiting"
+    return observations(waits, Value("wait_logged_share", share, said, at=F.coalesce("at", "taken_at")))
 
 
 def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
@@ -70,14 +53,8 @@ def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
         .join(trials.select("trial", "deployment", "fault_ns", "hold_to_ns"), "trial")
         .where("at_ns BETWEEN fault_ns AND hold_to_ns")
     )
-    return observations(
-        counts,
-        Value(
-            measure="parked_share",
-            value=F.col("parked") / (F.col("parked") + F.col("busy")),
-            operation=F.concat(F.col("parked"), F.lit(" consuming threads parked, "), F.col("busy"), F.lit(" not")),
-        ),
-    )
+    share = F.col("parked") / (F.col("parked") + F.col("busy"))
+    return observations(counts, Value("parked_share", share, "{parked} consuming threads parked, {busy} not"))
 
 
 def _stopped(inputs: Inputs, trials: DataFrame) -> DataFrame:
@@ -86,24 +63,14 @@ def _stopped(inputs: Inputs, trials: DataFrame) -> DataFrame:
     mono_us = F.col("wall_us") - F.col("wall_minus_mono_us")
     stops = (
         gc.parse(inputs.logs.kept)
-        .select("trial", "file", "line", "stopped_ms", "wall_us")
-        .join(windows.select("trial", "fault_ns", "hold_to_ns", "wall_minus_mono_us"), "trial")
+        .drop("deployment")
+        .join(windows, "trial")
         .where(F.col("file").startswith(own) & mono_us.between(F.col("fault_ns") / 1000, F.col("hold_to_ns") / 1000))
         .groupBy("trial")
-        .agg(
-            F.max("stopped_ms").alias("stopped_ms"),
-            F.max_by("file", "stopped_ms").alias("stop_file"),
-            F.max_by("line", "stopped_ms").alias("stop_line"),
-        )
+        .agg(F.max("stopped_ms").alias("stopped_ms"), F.max_by(place("line"), "stopped_ms").alias("at"))
     )
-    every = windows.join(stops, "trial", "left")
+    said = "longest stop of the successors' JVM while they waited"
     return observations(
-        every,
-        Value(
-            measure="stopped_ms_max",
-            value=F.coalesce("stopped_ms", F.lit(0.0)),
-            file=F.coalesce("stop_file", events_file()),
-            line=F.coalesce("stop_line", "fault_line"),
-            operation=F.lit("longest stop of the successors' JVM while they waited"),
-        ),
+        windows.join(stops, "trial", "left").fillna(0.0, ["stopped_ms"]),
+        Value("stopped_ms_max", "stopped_ms", said, at=F.coalesce("at", at_fault())),
     )

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
-from analysis.evidence.tables import frame_of
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
+from analysis.evidence.records import place
+from analysis.evidence.tables import frame_of, table
 from analysis.logs import store
 
 _STORE_LOG = "store.log"
 _TOLERANCE_MS = 50.0
 _WRITTEN_AFTER_US = 1_000_000
-_LOGS = StructType([StructField(name, StringType()) for name in ("deployment", "fault_target", "log_file")])
+_LOGS = table(deployment=StringType(), fault_target=StringType(), log_file=StringType())
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -39,52 +40,38 @@ def _stalls(inputs: Inputs) -> DataFrame:
         stalls.select("trial", F.lit(_STORE_LOG).alias("name")).unionByName(lines.select("trial", "name")).distinct()
     )
     files = stalls.join(asked, "trial").join(lines, ["trial", "name"], "left")
-    is_logged, name = F.col("logged_ms").isNotNull(), F.col("name")
-    shown = {
-        "file": F.coalesce("log_file", events_file()),
-        "line": F.coalesce("log_line", "append_line"),
-        "operation": F.when(is_logged, F.lit("the stalled append, logged")).otherwise(
-            F.concat(F.lit("stalled append without a line in "), name)
-        ),
-    }
+    is_logged, without = F.col("at").isNotNull(), F.concat(F.lit("stalled append without a line in "), "name")
     return observations(
-        files,
+        files.withColumn("logged", F.when(is_logged, "the stalled append, logged").otherwise(without)),
         Value(
-            measure="append_in_lock_ms",
-            value=F.when(name == _STORE_LOG, F.col("in_lock_ms")),
-            file=events_file(),
-            line=F.col("append_line"),
-            operation=F.concat(F.lit("stalled append on "), F.col("append_node")),
+            "append_in_lock_ms",
+            F.when(F.col("name") == _STORE_LOG, F.col("in_lock_ms")),
+            "stalled append on {append_node}",
+            at=in_events("append_line"),
         ),
-        Value(measure="store_log_line", value=is_logged.cast("int"), params={"file": name}, **shown),
+        Value(
+            "store_log_line",
+            is_logged.cast("int"),
+            "{logged}",
+            at=F.coalesce("at", in_events("append_line")),
+            params={"file": "name"},
+        ),
     )
 
 
 def _lines_of_stalls(inputs: Inputs, stalls: DataFrame) -> DataFrame:
     """One row for each stall and file that names it."""
-    logged = store.parse(inputs.logs.kept).select(
-        "deployment",
-        "node",
-        "name",
-        F.col("file").alias("log_file"),
-        F.col("line").alias("log_line"),
-        "wall_us",
-        "resolution_us",
-        F.col("in_lock_ms").alias("logged_ms"),
-    )
+    logged = store.parse(inputs.logs.kept).withColumnRenamed("in_lock_ms", "logged_ms")
     entry_us, exit_us = _wall_us("append_entry_ns"), _wall_us("append_exit_ns")
-    found = (
+    off_ms = F.abs(F.col("logged_ms") - F.col("in_lock_ms"))
+    return (
         stalls.join(logged, "deployment")
         .where(F.col("node") == F.col("append_node"))
         .where(F.col("wall_us") + F.col("resolution_us") > entry_us)
         .where(F.col("wall_us") <= exit_us + _WRITTEN_AFTER_US)
-        .where(F.abs(F.col("logged_ms") - F.col("in_lock_ms")) <= _TOLERANCE_MS)
-    )
-    off_ms = F.abs(F.col("logged_ms") - F.col("in_lock_ms"))
-    return found.groupBy("trial", "name").agg(
-        F.min_by("logged_ms", off_ms).alias("logged_ms"),
-        F.min_by("log_file", off_ms).alias("log_file"),
-        F.min_by("log_line", off_ms).alias("log_line"),
+        .where(off_ms <= _TOLERANCE_MS)
+        .groupBy("trial", "name")
+        .agg(F.min_by(place("line"), off_ms).alias("at"))
     )
 
 
@@ -111,13 +98,14 @@ def _lines_of_faults(inputs: Inputs) -> DataFrame:
     )
     words = F.concat(F.lit("slow appends logged; the longest held the lock for ms: "), F.col("longest_ms"))
     return observations(
-        trials.join(found, "trial", "left"),
+        trials.join(found, "trial", "left").withColumn(
+            "logged", F.coalesce(words, F.lit("no slow append in store.log"))
+        ),
         Value(
-            measure="slow_append_lines",
-            value=F.coalesce("lines", F.lit(0)),
-            file=F.when(F.col("line").isNotNull(), F.col("log_file")).otherwise(events_file()),
-            line=F.coalesce("line", "fault_line"),
-            operation=F.coalesce(words, F.lit("no slow append in store.log")),
+            "slow_append_lines",
+            F.coalesce("lines", F.lit(0)),
+            "{logged}",
+            at=F.when(F.col("line").isNotNull(), place("line", "log_file")).otherwise(at_fault()),
         ),
     )
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, together
 from analysis.checkers.sends.busy import ANY_LABEL, in_window, keyword_of
+from analysis.evidence.records import place
 from harness.model.rocketmq import TIMEOUT_CLEAN_QUEUE
 
 FIRST_FOUR = "first-four"
@@ -29,9 +30,7 @@ def observe(inputs: Inputs) -> DataFrame:
     sends = (
         inputs.records.sends.join(F.broadcast(trials), "trial")
         .where(in_window())
-        .select(
-            "trial", "deployment", "file", "n", "seq", "outcome", "finished_ns", keyword_of("remark").alias("keyword")
-        )
+        .withColumns({"keyword": keyword_of("remark"), "at": place()})
     )
     tried = sends.join(attempts, ["trial", "seq"]).persist()
     answered = inputs.records.answers.select("trial", "seq", "at_ns", keyword_of("remark").alias("keyword"))
@@ -62,51 +61,35 @@ def _refused(trials: DataFrame, tried: DataFrame, met: DataFrame) -> DataFrame:
             F.avg(elsewhere.cast("int")).alias("elsewhere"),
             F.avg(saved.cast("int")).alias("saved"),
             F.avg((saved & (F.col("finished_ns") - F.col("refused_ns") <= SOON_NS)).cast("int")).alias("saved_soon"),
-            F.min_by("file", "refused_ns").alias("file"),
-            F.min_by("n", "refused_ns").alias("n"),
+            F.min_by("at", "refused_ns").alias("at"),
         )
     )
     recorded = tried.select("trial").distinct()
     labels = F.explode(F.array(F.lit(FIRST_FOUR), F.lit(ANY_LABEL))).alias("label")
     table = trials.join(recorded, "trial").select("*", labels).join(by_label, ["trial", "label"], "left")
-    refused = F.coalesce("refused", F.lit(0))
-    keyword = {"keyword": F.col("label")}
-    shown = {
-        "file": F.coalesce("file", events_file()),
-        "line": F.coalesce("n", "append_line", "fault_line"),
-        "operation": F.concat(refused, F.lit(" sends were refused at least once")),
+    values = {
+        "refused_count": "refused",
+        "retried_elsewhere_share": "elsewhere",
+        "refused_then_ok_share": "saved",
+        "refused_ok_soon_share": "saved_soon",
     }
+    said, keyword = "{refused} sends were refused at least once", {"keyword": "label"}
+    at = F.coalesce("at", in_events(F.coalesce("append_line", "fault_line")))
     return observations(
-        table,
-        Value(measure="refused_count", value=refused, params=keyword, **shown),
-        Value(measure="retried_elsewhere_share", value=F.col("elsewhere"), params=keyword, **shown),
-        Value(measure="refused_then_ok_share", value=F.col("saved"), params=keyword, **shown),
-        Value(measure="refused_ok_soon_share", value=F.col("saved_soon"), params=keyword, **shown),
+        table.fillna(0, ["refused"]),
+        *[Value(measure, column, said, at=at, params=keyword) for measure, column in values.items()],
     )
 
 
 def _each(tried: DataFrame, met: DataFrame) -> DataFrame:
     """Every refused send: its attempts, and how long after the refusal it succeeded."""
     wanted = met.where(F.col("label").isin(FIRST_FOUR, ANY_LABEL))
-    params = {"keyword": F.col("label")}
-    after_ms = (F.col("finished_ns") - F.col("refused_ns")) / 1e6
-    operation = F.concat(
-        F.lit("send "), F.col("seq"), F.lit(" in "), F.col("attempts"), F.lit(" attempts, "), F.col("outcome")
-    )
+    after_ms = F.when(F.col("outcome") == "ok", (F.col("finished_ns") - F.col("refused_ns")) / 1e6)
+    said, keyword = "send {seq} in {attempts} attempts, {outcome}", {"keyword": "label"}
     return observations(
         tried.join(wanted, ["trial", "seq"]),
-        Value(
-            measure="attempts",
-            value=F.col("attempts"),
-            params=params,
-            operation=operation,
-        ),
-        Value(
-            measure="ok_after_ms",
-            value=F.when(F.col("outcome") == "ok", after_ms),
-            params=params,
-            operation=operation,
-        ),
+        Value("attempts", "attempts", said, params=keyword),
+        Value("ok_after_ms", after_ms, said, params=keyword),
     )
 
 
@@ -116,14 +99,6 @@ def _failed(tried: DataFrame) -> DataFrame:
     by_trial = tried.groupBy("trial", "deployment").agg(
         F.avg(failed.cast("int")).alias("share"),
         F.count("*").alias("sends"),
-        F.coalesce(F.min_by("file", F.when(failed, F.col("finished_ns"))), F.min("file")).alias("file"),
-        F.coalesce(F.min_by("n", F.when(failed, F.col("finished_ns"))), F.min("n")).alias("n"),
+        F.coalesce(F.min_by("at", F.when(failed, F.col("finished_ns"))), F.min("at")).alias("at"),
     )
-    return observations(
-        by_trial,
-        Value(
-            measure="failed_share",
-            value=F.col("share"),
-            operation=F.concat(F.lit("of "), F.col("sends"), F.lit(" sends around the fault")),
-        ),
-    )
+    return observations(by_trial, Value("failed_share", "share", "of {sends} sends around the fault", at="at"))

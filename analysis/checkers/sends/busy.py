@@ -10,7 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, together
+from analysis.evidence.consumption import SECOND_NS
+from analysis.evidence.records import place
 from harness.model.rocketmq import (
     BUSY_KEYWORDS,
     PC_SYNCHRONIZED,
@@ -24,7 +26,7 @@ PAGE_CACHE = (REJECTREQUEST, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE)
 """The three that say that the page cache is busy: before queueing, in the store, and while queued."""
 
 _PAGE_CACHE_LABEL, ANY_LABEL = "page-cache", "any"
-_BEFORE_NS, _AFTER_NS, _SECOND_NS = 1_000_000_000, 2_000_000_000, 1_000_000_000
+_BEFORE_NS, _AFTER_NS = 1_000_000_000, 2_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -39,31 +41,15 @@ def observe(inputs: Inputs) -> DataFrame:
 def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """The sends with a keyword that were due in the window, one row each."""
     period_ms = F.regexp_extract("remark", r"period in queue: (\d+)ms", 1).try_cast("double")
-    sends = inputs.records.sends.where("remark IS NOT NULL AND remark != ''").select(
-        "trial",
-        "file",
-        "n",
-        "seq",
-        "intended_ns",
-        "finished_ns",
-        "code",
-        "remark",
-        keyword_of("remark").alias("keyword"),
-    )
+    sends = inputs.records.sends.where("remark IS NOT NULL AND remark != ''")
     return (
-        sends.where("keyword IS NOT NULL")
+        sends.withColumn("keyword", keyword_of("remark"))
+        .where("keyword IS NOT NULL")
         .join(trials, "trial")
         .where(in_window())
         .select(
-            "trial",
-            "deployment",
-            "file",
-            "n",
-            "seq",
-            "keyword",
-            "intended_ns",
-            "finished_ns",
-            "code",
+            *("trial", "deployment", "file", "n", "seq", "keyword", "intended_ns", "finished_ns", "code"),
+            place().alias("at"),
             F.col("remark").contains(OVERLOAD_PHRASE).alias("has_phrase"),
             period_ms.alias("period_ms"),
             F.when(F.col("keyword") == TIMEOUT_CLEAN_QUEUE, period_ms - F.col("wait_limit_ms")).alias("over_ms"),
@@ -97,41 +83,43 @@ def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
         .groupBy("trial", "label")
         .agg(
             F.count("*").alias("refusals"),
-            F.min_by("file", "finished_ns").alias("file"),
-            F.min_by("n", "finished_ns").alias("n"),
+            F.min_by("at", "finished_ns").alias("at"),
             F.min(after_ms).alias("first_after_ms"),
             F.max("size").alias("size"),
-            F.max_by("file", "size").alias("deep_file"),
-            F.max_by("n", "size").alias("deep_n"),
+            F.max_by("at", "size").alias("deep_at"),
         )
     )
-    refusals, label = F.coalesce("refusals", F.lit(0)), F.col("label")
+    keyword = {"keyword": "label"}
     return observations(
         trials.select("*", labels.alias("label")).join(counted, ["trial", "label"], "left"),
         Value(
-            measure="rejected_count",
-            value=refusals,
-            params={"keyword": label},
-            file=F.coalesce("file", events_file()),
-            line=F.coalesce("n", "append_line", "fault_line"),
-            operation=F.concat(refusals, F.lit(" sends refused, keyword "), label),
+            "rejected_count",
+            F.coalesce("refusals", F.lit(0)),
+            "{value} sends refused, keyword {label}",
+            at=_or_stall("at"),
+            params=keyword,
         ),
         Value(
-            measure="first_rejected_after_ms",
-            value=F.col("first_after_ms"),
-            params={"keyword": label},
-            operation=F.lit("the first refusal after the stall began"),
+            "first_rejected_after_ms",
+            "first_after_ms",
+            "the first refusal after the stall began",
+            at="at",
+            params=keyword,
         ),
         Value(
-            measure="queue_depth",
+            "queue_depth",
             # The queue's size is read after the removal, so the refused request itself makes one more.
-            value=F.col("size") + 1,
-            params={"keyword": label},
-            file=F.col("deep_file"),
-            line=F.col("deep_n"),
-            operation=F.lit("the send that was refused from the longest queue"),
+            F.col("size") + 1,
+            "the send that was refused from the longest queue",
+            at="deep_at",
+            params=keyword,
         ),
     )
+
+
+def _or_stall(at: str) -> Column:
+    """The place, or where the events have the stalled append or the fault."""
+    return F.coalesce(at, in_events(F.coalesce("append_line", "fault_line")))
 
 
 def _labels() -> Column:
@@ -141,37 +129,24 @@ def _labels() -> Column:
 
 def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
     """The most refusals within any one second, and the excess of the first one."""
-    one_second = Window.partitionBy("trial").orderBy("finished_ns").rangeBetween(-(_SECOND_NS - 1), 0)
+    one_second = Window.partitionBy("trial").orderBy("finished_ns").rangeBetween(-(SECOND_NS - 1), 0)
     over_at = F.when(F.col("over_ms").isNotNull(), F.col("finished_ns"))
     crowded = (
         refused.withColumn("crowd", F.count("*").over(one_second))
         .groupBy("trial")
         .agg(
             F.max("crowd").alias("crowd"),
-            F.max_by("file", "crowd").alias("file"),
-            F.max_by("n", "crowd").alias("n"),
+            F.max_by("at", "crowd").alias("at"),
             F.min_by("over_ms", over_at).alias("first_over_ms"),
-            F.min_by("file", over_at).alias("over_file"),
-            F.min_by("n", over_at).alias("over_n"),
+            F.min_by("at", over_at).alias("over_at"),
         )
     )
     crowd = F.coalesce("crowd", F.lit(0))
+    said = "the stall's first request that was refused for its age"
     return observations(
         trials.join(crowded, "trial", "left"),
-        Value(
-            measure="rejected_within_1s_max",
-            value=crowd,
-            file=F.coalesce("file", events_file()),
-            line=F.coalesce("n", "append_line", "fault_line"),
-            operation=F.concat(F.lit("the last of "), crowd, F.lit(" refusals within a second")),
-        ),
-        Value(
-            measure="first_period_over_limit_ms",
-            value=F.col("first_over_ms"),
-            file=F.col("over_file"),
-            line=F.col("over_n"),
-            operation=F.lit("the stall's first request that was refused for its age"),
-        ),
+        Value("rejected_within_1s_max", crowd, "the last of {value} refusals within a second", at=_or_stall("at")),
+        Value("first_period_over_limit_ms", "first_over_ms", said, at="over_at"),
     )
 
 
@@ -192,35 +167,20 @@ def _sizes(refused: DataFrame, rates: DataFrame) -> DataFrame:
         refused.where((F.col("keyword") == TIMEOUT_CLEAN_QUEUE) & F.col("size").isNotNull())
         .join(F.broadcast(rates), "trial")
         .groupBy("trial", "deployment")
-        .agg(F.avg(F.col("size") - behind).alias("excess"), F.min_by("file", "n").alias("file"), F.min("n").alias("n"))
+        .agg(F.avg(F.col("size") - behind).alias("excess"), F.min_by("at", "n").alias("at"))
     )
-    return observations(
-        by_trial,
-        Value(
-            measure="size_over_arrivals",
-            value=F.col("excess"),
-            operation=F.lit("the size that its refusals name, less the requests behind them, on average"),
-        ),
-    )
+    said = "the size that its refusals name, less the requests behind them, on average"
+    return observations(by_trial, Value("size_over_arrivals", "excess", said, at="at"))
 
 
 def _each(refused: DataFrame) -> DataFrame:
-    keyword = {"keyword": F.col("keyword")}
     values = {
         "period_in_queue_ms": "period_ms",
         "period_over_limit_ms": "over_ms",
         "refusal_code": "code",
         "has_article_phrase": "has_phrase",
     }
+    keyword = {"keyword": "keyword"}
     return observations(
-        refused,
-        *[
-            Value(
-                measure=measure,
-                value=F.col(column),
-                params=keyword,
-                operation=F.concat(F.lit("send "), F.col("seq"), F.lit(" refused")),
-            )
-            for measure, column in values.items()
-        ],
+        refused, *[Value(measure, column, "send {seq} refused", params=keyword) for measure, column in values.items()]
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, in_events, observations
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -28,18 +28,16 @@ def observe(inputs: Inputs) -> DataFrame:
             F.median(took_ms).alias("median_ms"),
             F.max_by("n", took_ms).alias("n"),
             F.count("*").alias("requests"),
-            F.count(F.when(F.col("code") < 0, 1)).alias("unanswered"),
+            F.count_if(F.col("code") < 0).alias("unanswered"),
         )
     )
-    kind = {"kind": F.col("kind")}
-    shown = {
-        "file": events_file(),
-        "line": F.col("n"),
-        "operation": F.concat(F.lit("the slowest of "), F.col("requests"), F.lit(" requests, kind "), F.col("kind")),
+    values = {
+        "probe_worst_ms": "worst_ms",
+        "probe_median_ms": "median_ms",
+        "probe_unanswered_count": "unanswered",
     }
+    said, kind = "the slowest of {requests} requests, kind {kind}", {"kind": "kind"}
     return observations(
         by_kind,
-        Value(measure="probe_worst_ms", value=F.col("worst_ms"), params=kind, **shown),
-        Value(measure="probe_median_ms", value=F.col("median_ms"), params=kind, **shown),
-        Value(measure="probe_unanswered_count", value=F.col("unanswered"), params=kind, **shown),
+        *[Value(measure, column, said, at=in_events(), params=kind) for measure, column in values.items()],
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together
+from analysis.evidence.consumption import SECOND_NS
+from analysis.evidence.records import place
 
 INCIDENTS = ("name-server-divergence", "retry-topic-flood")
 """Those whose clients send and consume steadily while routes change."""
 
-_SECOND_NS = 1_000_000_000
 LATE_S = 30.0
 """A message that is consumed so late was in a queue that nobody consumed: a client looks for its route every 30 s."""
 
@@ -20,33 +21,19 @@ def observe(inputs: Inputs) -> DataFrame:
     of_routes = inputs.trials.where(F.col("incident").isin(*INCIDENTS))
     windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "end_ns")
     sends = inputs.records.sends.join(windows, "trial")
-    return (
-        _failed(sends)
-        .unionByName(_noticed(sends))
-        .unionByName(_consumed(inputs.records.consumptions.join(windows, "trial")))
-    )
+    return together(_failed(sends), _noticed(sends), _consumed(inputs.records.consumptions.join(windows, "trial")))
 
 
 def _failed(sends: DataFrame) -> DataFrame:
     held = sends.where(F.col("intended_ns").between(F.col("fault_ns"), F.col("hold_to_ns")))
-    failed = F.when(F.col("outcome") != "ok", F.col("n"))
-    each = held.groupBy("trial", "deployment").agg(
-        F.count(failed).alias("failed"),
+    failed = F.col("outcome") != "ok"
+    each = held.groupBy("trial", "deployment", "fault_line").agg(
+        F.count_if(failed).alias("failed"),
         F.count("*").alias("sent"),
-        F.min_by("file", failed).alias("file"),
-        F.min(failed).alias("line"),
-        F.min("fault_line").alias("fault_line"),
+        F.min_by(place(), F.when(failed, F.col("n"))).alias("at"),
     )
-    return observations(
-        each,
-        Value(
-            measure="failed_send_share",
-            value=F.col("failed") / F.col("sent"),
-            file=F.coalesce("file", events_file()),
-            line=F.coalesce("line", "fault_line"),
-            operation=F.concat(F.col("failed"), F.lit(" of "), F.col("sent"), F.lit(" sends failed")),
-        ),
-    )
+    share, at = F.col("failed") / F.col("sent"), F.coalesce("at", at_fault())
+    return observations(each, Value("failed_send_share", share, "{failed} of {sent} sends failed", at=at))
 
 
 def _noticed(sends: DataFrame) -> DataFrame:
@@ -56,25 +43,17 @@ def _noticed(sends: DataFrame) -> DataFrame:
     new = F.when((F.col("started_ns") > F.col("fault_ns")) & (F.col("queue") > F.col("queue_max")), F.col("started_ns"))
     each = (
         changed.join(before, "trial")
-        .groupBy("trial", "deployment", "instance")
-        .agg(
-            F.min(new).alias("noticed_ns"),
-            F.min_by("file", new).alias("file"),
-            F.min_by("n", new).alias("line"),
-            F.max("fault_ns").alias("fault_ns"),
-            F.max("hold_to_ns").alias("hold_to_ns"),
-            F.max("fault_line").alias("fault_line"),
-        )
+        .groupBy("trial", "deployment", "instance", "fault_ns", "hold_to_ns", "fault_line")
+        .agg(F.min(new).alias("noticed_ns"), F.min_by(place(), new).alias("at"))
     )
     return observations(
         each,
         Value(
-            measure="notice_s",
-            value=(F.coalesce("noticed_ns", "hold_to_ns") - F.col("fault_ns")) / _SECOND_NS,
+            "notice_s",
+            (F.coalesce("noticed_ns", "hold_to_ns") - F.col("fault_ns")) / SECOND_NS,
+            "{instance}: its first send to a new queue",
+            at=F.coalesce("at", at_fault()),
             censored=F.col("noticed_ns").isNull(),
-            file=F.coalesce("file", events_file()),
-            line=F.coalesce("line", "fault_line"),
-            operation=F.concat(F.col("instance"), F.lit(": its first send to a new queue")),
         ),
     )
 
@@ -87,38 +66,21 @@ def _consumed(consumptions: DataFrame) -> DataFrame:
         .groupBy("trial", "deployment", "seq")
         .agg(
             F.count("*").alias("times"),
-            F.min((F.col("started_ns") - F.col("intended_ns")) / _SECOND_NS).alias("delay_s"),
-            F.max_by("file", "started_ns").alias("file"),
-            F.max_by("n", "started_ns").alias("n"),
+            F.min((F.col("started_ns") - F.col("intended_ns")) / SECOND_NS).alias("delay_s"),
+            F.max_by(place(), "started_ns").alias("at"),
         )
     )
     twice, late = F.col("times") > 1, F.col("delay_s") > LATE_S
     each = by_message.groupBy("trial", "deployment").agg(
-        F.count(F.when(twice, 1)).alias("twice"),
-        F.count(F.when(late, 1)).alias("late"),
+        F.count_if(twice).alias("twice"),
+        F.count_if(late).alias("late"),
         F.count("*").alias("messages"),
-        F.min_by("file", F.when(twice, F.col("seq"))).alias("twice_file"),
-        F.min_by("n", F.when(twice, F.col("seq"))).alias("twice_line"),
-        F.min_by("file", F.when(late, F.col("seq"))).alias("late_file"),
-        F.min_by("n", F.when(late, F.col("seq"))).alias("late_line"),
-        F.min("file").alias("any_file"),
-        F.min_by("n", "file").alias("any_line"),
+        F.coalesce(F.min_by("at", F.when(twice, F.col("seq"))), F.min("at")).alias("twice_at"),
+        F.coalesce(F.min_by("at", F.when(late, F.col("seq"))), F.min("at")).alias("late_at"),
     )
-    words = F.concat(F.lit(" of "), F.col("messages"), F.lit(" messages that were sent meanwhile"))
+    said = "{value} of {messages} messages that were sent meanwhile"
     return observations(
         each,
-        Value(
-            measure="duplicate_messages",
-            value=F.col("twice"),
-            file=F.coalesce("twice_file", "any_file"),
-            line=F.coalesce("twice_line", "any_line"),
-            operation=F.concat(F.col("twice"), words),
-        ),
-        Value(
-            measure="late_messages",
-            value=F.col("late"),
-            file=F.coalesce("late_file", "any_file"),
-            line=F.coalesce("late_line", "any_line"),
-            operation=F.concat(F.col("late"), words),
-        ),
+        Value("duplicate_messages", "twice", said, at="twice_at"),
+        Value("late_messages", "late", said, at="late_at"),
     )

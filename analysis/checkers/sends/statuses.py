@@ -10,7 +10,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, at_fault, observations
+from analysis.evidence.records import place
 from harness.model.rocketmq import STORED_UNSURE
 
 
@@ -20,21 +21,15 @@ def observe(inputs: Inputs) -> DataFrame:
     counted = (
         inputs.records.sends.where(F.col("status").isNotNull())
         .groupBy("trial", "status")
-        .agg(
-            F.count("*").alias("sends_unsure"),
-            F.min_by("file", "finished_ns").alias("file"),
-            F.min_by("n", "finished_ns").alias("n"),
-        )
+        .agg(F.count("*").alias("sends_unsure"), F.min_by(place(), "finished_ns").alias("at"))
     )
-    count, status = F.coalesce("sends_unsure", F.lit(0)), F.col("status")
     return observations(
         inputs.trials.where("sends > 0").select("*", statuses).join(counted, ["trial", "status"], "left"),
         Value(
-            measure="stored_unsure_count",
-            value=count,
-            params={"status": status},
-            file=F.coalesce("file", events_file()),
-            line=F.coalesce("n", "fault_line"),
-            operation=F.concat(count, F.lit(" sends answered with "), status),
+            "stored_unsure_count",
+            F.coalesce("sends_unsure", F.lit(0)),
+            "{value} sends answered with {status}",
+            at=F.coalesce("at", at_fault()),
+            params={"status": "status"},
         ),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, together
 from harness.model.measures import measures_of
 
 _FAULTS = "write_faults"
@@ -27,17 +27,12 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _plain(read: DataFrame) -> DataFrame:
+    told = read.withColumn("said", F.concat_ws(": ", "target", "detail"))
+    moment = {"moment": "moment"}
     return observations(
-        read,
+        told,
         *[
-            Value(
-                measure=name,
-                value=F.when(F.col("name") == name, F.col("value")),
-                params={"moment": F.col("moment")},
-                file=events_file(),
-                line=F.col("n"),
-                operation=F.concat_ws(": ", "target", "detail"),
-            )
+            Value(name, F.when(F.col("name") == name, F.col("value")), "{said}", at=in_events(), params=moment)
             for name in _PLAIN
         ],
     )
@@ -45,10 +40,7 @@ def _plain(read: DataFrame) -> DataFrame:
 
 def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
     """Page faults between the two readings, and how many there were for each acknowledged send."""
-    at_before, at_after = (
-        F.when(F.col("moment") == "before", F.col("at_ns")),
-        F.when(F.col("moment") == "after", F.col("at_ns")),
-    )
+    at_before, at_after = (F.when(F.col("moment") == moment, F.col("at_ns")) for moment in ("before", "after"))
     counted = (
         read.where(F.col("name") == _FAULTS)
         .groupBy("trial", "deployment")
@@ -68,11 +60,9 @@ def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
         .groupBy("trial")
         .agg(F.count("*").alias("appends"))
     )
-    words = F.concat("target", F.lit(": "), "faults", F.lit(" page faults, "), "appends", F.lit(" appends"))
+    said = "{target}: {faults} page faults, {appends} appends"
     return observations(
         counted.join(appended, "trial"),
-        *[
-            Value(measure=measure, value=value, file=events_file(), line=F.col("n"), operation=words)
-            for measure, value in zip(_OF_FAULTS, (F.col("faults") / F.col("appends"), F.col("faults")), strict=True)
-        ],
+        Value("faults_per_append", F.col("faults") / F.col("appends"), said, at=in_events()),
+        Value("append_faults", "faults", said, at=in_events()),
     )

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
 from analysis.checkers.base import Inputs, Value, observations, together
-from analysis.evidence.tables import frame_of
+from analysis.evidence.records import place
+from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker, registration
 
 INCIDENT = "retry-topic-flood"
-_NODES = StructType([StructField(name, StringType()) for name in ("deployment", "node", "kind", "role")])
+_NODES = table(deployment=StringType(), node=StringType(), kind=StringType(), role=StringType())
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -32,71 +33,50 @@ def _nodes(inputs: Inputs) -> list[dict[str, object]]:
     ]
 
 
-def _of_deployment(table: DataFrame) -> DataFrame:
-    return table.withColumn("trial", F.lit(None).cast("string"))
+def _of_deployment(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("trial", F.lit(None).cast("string"))
 
 
-def _record() -> Column:
-    return F.concat(F.lit("deployments/"), F.col("deployment"), F.lit("/deployment.json"))
+def _at() -> Column:
+    """The line that was found, else the deployment's own record."""
+    record = F.concat(F.lit("deployments/"), F.col("deployment"), F.lit("/deployment.json"))
+    return F.coalesce("at", place(F.lit(1), record))
 
 
 def _refused(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     """The first frame that each name server refused, and how many it did."""
     lines = registration.refused(inputs.logs.kept)
     first = lines.groupBy("deployment", "node").agg(
-        F.min_by("frame_bytes", F.col("line")).alias("frame_bytes"),
-        F.min_by("limit_bytes", F.col("line")).alias("limit_bytes"),
-        F.min_by("file", F.col("line")).alias("file"),
-        F.min_by("line", F.col("line")).alias("line"),
+        F.min_by("frame_bytes", "line").alias("frame_bytes"),
+        F.min_by("limit_bytes", "line").alias("limit_bytes"),
+        F.min_by(place("line"), "line").alias("at"),
         F.count("*").alias("refused"),
     )
-    table = _of_deployment(nodes.where("kind = 'namesrv'").join(first, ["deployment", "node"], "left"))
-    file, line, words = F.coalesce("file", _record()), F.coalesce("line", F.lit(1)), F.col("node")
-
-    def value(measure: str, column: Column) -> Value:
-        return Value(measure=measure, value=column, file=file, line=line, operation=words)
-
+    servers = nodes.where("kind = 'namesrv'").join(first, ["deployment", "node"], "left")
     return observations(
-        table,
-        value("frame_bytes_refused", F.col("frame_bytes")),
-        value("frame_bytes_over", F.col("frame_bytes") - F.col("limit_bytes")),
-        value("refusals_logged", F.coalesce("refused", F.lit(0))),
+        _of_deployment(servers),
+        Value("frame_bytes_refused", "frame_bytes", "{node}", at=_at()),
+        Value("frame_bytes_over", F.col("frame_bytes") - F.col("limit_bytes"), "{node}", at=_at()),
+        Value("refusals_logged", F.coalesce("refused", F.lit(0)), "{node}", at=_at()),
     )
 
 
 def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     """Of every broker: failures by exception, and lines that name a frame's size; zeros are observations, too."""
-    lines = registration.of_brokers(inputs.logs.kept)
-    kinds = frame_of(
-        inputs.spark,
-        [{"what": name} for name in (*registration.FAILURES, "size")],
-        StructType([StructField("what", StringType())]),
+    kinds = F.explode(F.array(*[F.lit(name) for name in (*registration.FAILURES, "size")])).alias("what")
+    counted = (
+        registration.of_brokers(inputs.logs.kept)
+        .groupBy("deployment", "node", "what")
+        .agg(F.count("*").alias("lines"), F.min(place("line")).alias("at"))
     )
-    counted = lines.groupBy("deployment", "node", "what").agg(
-        F.count("*").alias("lines"),
-        F.min_by("file", F.struct("file", "line")).alias("file"),
-        F.min_by("line", F.struct("file", "line")).alias("line"),
-    )
-    brokers = nodes.where("kind = 'broker'").crossJoin(kinds)
-    table = _of_deployment(brokers.join(counted, ["deployment", "node", "what"], "left"))
-    count = F.coalesce("lines", F.lit(0))
-    size = F.col("what") == "size"
+    brokers = nodes.where("kind = 'broker'").select("*", kinds).join(counted, ["deployment", "node", "what"], "left")
+    count, size = F.coalesce("lines", F.lit(0)), F.col("what") == "size"
     params = {"broker": F.substring_index("node", "-s", 1), "role": F.col("role")}
-
-    def value(measure: str, column: Column, more: dict[str, Column]) -> Value:
-        return Value(
-            measure=measure,
-            value=column,
-            params={**params, **more},
-            file=F.coalesce("file", _record()),
-            line=F.coalesce("line", F.lit(1)),
-            operation=F.concat_ws(" ", "node", F.col("what")),
-        )
-
+    of_failures = {**params, "exception": F.col("what")}
     return observations(
-        table,
-        value("registration_failures", F.when(~size, count), {"exception": F.col("what")}),
-        value("size_lines", F.when(size, count), {}),
+        _of_deployment(brokers),
+        Value("registration_failures", F.when(~size, count), "{node} {what}", at=_at(), params=of_failures),
+        Value("size_lines", F.when(size, count), "{node} {what}", at=_at(), params=params),
     )
 
 
@@ -110,11 +90,7 @@ def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
         (F.expr("hold_to_ns div 1000") + wall).alias("mended_us"),
         (F.expr("end_ns div 1000") + wall).alias("end_us"),
     )
-    done = (
-        broker.parse(inputs.logs.kept)
-        .where("registered")
-        .select("deployment", "node", "wall_us", "file", "line", "name_server", "worded_4x")
-    )
+    done = broker.parse(inputs.logs.kept).where("registered")
     masters = nodes.where("role = 'master'").select("deployment", "node")
     places = masters.join(windows, "deployment").join(refused, "deployment", "left")
     lines = places.join(done, ["deployment", "node"], "left").where("wall_us IS NULL OR wall_us <= end_us")
@@ -122,24 +98,17 @@ def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:
     refused_now = F.col("wall_us").between(F.col("refused_us"), F.col("mended_us"))
     after = F.col("wall_us") > F.col("mended_us")
     counted = lines.groupBy("trial", "deployment", "node", "refused_us").agg(
-        F.count(F.when(is_4x & refused_now, 1)).alias("refused_lines"),
-        F.count(F.when(is_4x & after, 1)).alias("after_lines"),
-        F.min_by("file", F.when(refused_now | after, F.col("wall_us"))).alias("file"),
-        F.min_by("line", F.when(refused_now | after, F.col("wall_us"))).alias("line"),
+        F.count_if(is_4x & refused_now).alias("refused_lines"),
+        F.count_if(is_4x & after).alias("after_lines"),
+        F.min_by(place("line"), F.when(refused_now | after, F.col("wall_us"))).alias("at"),
     )
 
-    def value(measure: str, column: Column, when: str) -> Value:
-        return Value(
-            measure=measure,
-            value=column,
-            params={"broker": F.col("node"), "when": F.lit(when)},
-            file=F.coalesce("file", _record()),
-            line=F.coalesce("line", F.lit(1)),
-            operation=F.concat_ws(" ", "node", F.lit("register broker ... OK")),
-        )
+    def done_lines(when: str, lines: Column) -> Value:
+        params = {"broker": F.col("node"), "when": F.lit(when)}
+        return Value("ok_lines", lines, "{node} register broker ... OK", at=_at(), params=params)
 
     return observations(
         counted,
-        value("ok_lines", F.when(F.col("refused_us").isNotNull(), F.col("refused_lines")), "refused"),
-        value("ok_lines", F.col("after_lines"), "after"),
+        done_lines("refused", F.when(F.col("refused_us").isNotNull(), F.col("refused_lines"))),
+        done_lines("after", F.col("after_lines")),
     )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, events_file, observations
+from analysis.checkers.base import Inputs, Value, in_events, observations, together
+from analysis.evidence.consumption import SECOND_NS
 
 SILENT = "no answer"
-_SECOND_NS = 1_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -29,36 +29,28 @@ def observe(inputs: Inputs) -> DataFrame:
         .withColumn("silent", F.col("registered") == SILENT)
         .withColumn("absent", ~F.col("silent") & ~F.array_contains(F.split("registered", ","), F.col("broker")))
     )
-    found = each.groupBy("trial", "deployment", "node", "broker").agg(
+    absent_from = F.when(F.col("absent"), F.col("from_ns"))
+    found = each.groupBy("trial", "deployment", "node", "broker", "fault_ns", "hold_to_ns").agg(
         F.sum(F.when(F.col("absent"), F.col("lasted_ns")).otherwise(0)).alias("absent_ns"),
         F.sum(F.when(F.col("silent"), F.col("lasted_ns")).otherwise(0)).alias("silent_ns"),
-        F.min(F.when(F.col("absent"), F.col("from_ns"))).alias("gone_ns"),
-        F.min_by("n", F.when(F.col("absent"), F.col("from_ns"))).alias("gone_line"),
-        F.max("fault_ns").alias("fault_ns"),
-        F.max("hold_to_ns").alias("hold_to_ns"),
-        F.max("n").alias("last_line"),
+        F.min(absent_from).alias("gone_ns"),
+        F.coalesce(F.min_by("n", absent_from), F.max("n")).alias("line"),
     )
-    params = {
-        "server": F.col("node"),
+    params: dict[str, Column | str] = {
+        "server": "node",
         "broker": F.substring_index("broker", ":", 1),
         "role": F.when(F.col("broker").endswith(":0"), F.lit("master")).otherwise(F.lit("slave")),
     }
-    line = F.coalesce("gone_line", "last_line")
-    words = F.concat(F.col("node"), F.lit(" and "), F.col("broker"))
-    gone = F.col("gone_ns").isNotNull() & (F.col("gone_ns") <= F.col("hold_to_ns"))
-    return observations(
+    said, at = "{node} and {broker}", in_events("line")
+    gone_ns = F.when(F.col("gone_ns") <= F.col("hold_to_ns"), F.col("gone_ns"))
+    stayed_s = (F.coalesce(gone_ns, "hold_to_ns") - F.col("fault_ns")) / SECOND_NS
+    brokers_seen = observations(
         found,
-        _value("route_absent_s", F.col("absent_ns") / _SECOND_NS, line, words, params),
-        _value(
-            "route_stays_s",
-            (F.when(gone, F.col("gone_ns")).otherwise(F.col("hold_to_ns")) - F.col("fault_ns")) / _SECOND_NS,
-            line,
-            words,
-            params,
-            censored=~gone,
-        ),
-        _value("server_silent_s", F.col("silent_ns") / _SECOND_NS, line, words, params),
-    ).unionByName(_differing(inputs, views))
+        Value("route_absent_s", F.col("absent_ns") / SECOND_NS, said, at=at, params=params),
+        Value("route_stays_s", stayed_s, said, at=at, params=params, censored=gone_ns.isNull()),
+        Value("server_silent_s", F.col("silent_ns") / SECOND_NS, said, at=at, params=params),
+    )
+    return together(brokers_seen, _differing(views))
 
 
 def _views(inputs: Inputs) -> DataFrame:
@@ -75,47 +67,20 @@ def _views(inputs: Inputs) -> DataFrame:
     )
 
 
-def _differing(inputs: Inputs, views: DataFrame) -> DataFrame:
+def _differing(views: DataFrame) -> DataFrame:
     """How long two name servers both answered and disagreed about the trial's topic or its brokers."""
-    one = views.select("trial", "deployment", "node", "from_ns", "until_ns", "registered", "routed", "n")
-    other = views.select(
-        "trial",
-        F.col("node").alias("other"),
-        F.col("from_ns").alias("other_from_ns"),
-        F.col("until_ns").alias("other_until_ns"),
-        F.col("registered").alias("other_registered"),
-        F.col("routed").alias("other_routed"),
+    one, other = views.alias("one"), views.alias("other")
+    both = one.join(other, F.expr("one.trial = other.trial AND one.node < other.node"))
+    shared = F.expr("greatest(0L, least(one.until_ns, other.until_ns) - greatest(one.from_ns, other.from_ns))")
+    differs = F.expr(
+        f"one.registered != '{SILENT}' AND other.registered != '{SILENT}' "
+        "AND (one.registered != other.registered OR one.routed != other.routed)"
     )
-    both = one.join(other, "trial").where("node < other")
-    shared = F.greatest(F.lit(0), F.least("until_ns", "other_until_ns") - F.greatest("from_ns", "other_from_ns"))
-    says = (F.col("registered") != SILENT) & (F.col("other_registered") != SILENT)
-    differs = says & ((F.col("registered") != F.col("other_registered")) | (F.col("routed") != F.col("other_routed")))
-    found = both.groupBy("trial", "deployment", "node", "other").agg(
+    found = both.groupBy("one.trial", "one.deployment", "one.node", F.col("other.node").alias("other")).agg(
         F.sum(F.when(differs, shared).otherwise(0)).alias("differ_ns"),
-        F.max(F.when(differs & (shared > 0), F.col("n"))).alias("differ_line"),
-        F.max("n").alias("last_line"),
+        F.coalesce(F.max(F.when(differs & (shared > 0), F.col("one.n"))), F.max("one.n")).alias("line"),
     )
+    differ_s, params = F.col("differ_ns") / SECOND_NS, {"server": "node", "other": "other"}
     return observations(
-        found,
-        _value(
-            "views_differ_s",
-            F.col("differ_ns") / _SECOND_NS,
-            F.coalesce("differ_line", "last_line"),
-            F.concat(F.col("node"), F.lit(" and "), F.col("other")),
-            {"server": F.col("node"), "other": F.col("other")},
-        ),
-    )
-
-
-def _value(
-    measure: str, value: Column, line: Column, words: Column, params: dict[str, Column], censored: Column | None = None
-) -> Value:
-    return Value(
-        measure=measure,
-        value=value,
-        params=params,
-        file=events_file(),
-        line=line,
-        operation=words,
-        censored=censored,
+        found, Value("views_differ_s", differ_s, "{node} and {other}", at=in_events("line"), params=params)
     )

@@ -129,8 +129,8 @@
       hovertemplate: "%{y:.4~g} ms",
     }));
     const shapes = [];
-    if (panel.fault && panel.fault[0] !== null) {
-      const [from, to] = panel.fault;
+    const faults = panel.fault && panel.fault[0] !== null ? [panel.fault] : panel.faults || [];
+    for (const [from, to] of faults) {
       shapes.push({ type: "rect", xref: "x", yref: "paper", x0: from, x1: to === null ? panel.t[panel.t.length - 1] : to, y0: 0, y1: 1,
         fillcolor: css("--fault"), line: { width: 0 }, layer: "below" });
       shapes.push({ type: "line", xref: "x", yref: "paper", x0: from, x1: from, y0: 0, y1: 1,
@@ -138,7 +138,7 @@
     }
     return Plotly.newPlot(target, [...lines, ...delays], {
       ...layout, height: 330, margin: { l: 48, r: 10, t: 8, b: 36 }, hovermode: "x unified", shapes, showlegend: false,
-      xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: "seconds since the fault began" } },
+      xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: faults.length > 1 ? "seconds since the start" : "seconds since the fault began" } },
       yaxis: { ...axis, domain: [0.55, 1], range: [0, rateMax * 1.06], title: { ...axis.title, text: "per second" } },
       yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay, ms" } },
     }, CONFIG);

@@ -4,8 +4,6 @@ The container has the image's root, this host's own Python, Java and packages re
 directory to write to, and the host's network. Commands and answers go through the pipes of ``docker run``.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -15,9 +13,8 @@ from pathlib import Path
 from typing import IO
 
 import docker
-from docker.errors import DockerException
 
-from harness.backends.docker.engine import Engine, docker_command
+from harness.backends.docker.engine import ENGINE_ERRORS, Engine, docker_command
 from harness.backends.docker.image import Image
 from harness.errors import LeaseError
 from harness.leases import proc
@@ -32,7 +29,7 @@ from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 
 START_S_MAX = 60.0
-GONE_S_MAX = 20.0
+GONE_S_MAX = 60.0
 REMOVED_S_MAX = 60.0
 
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")
@@ -61,7 +58,7 @@ def kill_container(client: docker.DockerClient, container: str, process: Process
         gone_ns = time.monotonic_ns()
         try:
             killing.result()
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             raise LeaseError(f"{container} could not be killed: {error}") from error
     if left:
         raise LeaseError(f"{container} (pid {process.pid}) is still there {GONE_S_MAX} s after SIGKILL")
@@ -84,7 +81,7 @@ def pause_container(
     lease = leases.hold(PAUSE, facts, until_s=until_s)
     try:
         client.api.pause(container)
-    except DockerException as error:
+    except ENGINE_ERRORS as error:
         lease.heal()
         raise LeaseError(f"{container} could not be paused: {error}") from error
     return lease
@@ -209,7 +206,8 @@ class ClientContainers:
 
 
 def _mount(path: Path, more: str = "") -> str:
-    return f"type=bind,source={path},target={path}{more}"
+    # Without what is mounted below it: a broker's store could not be unmounted while a client has it as well.
+    return f"type=bind,source={path},target={path},bind-nonrecursive{more}"
 
 
 def _needed(java: Java) -> Iterator[Path]:
@@ -224,6 +222,6 @@ def _needed(java: Java) -> Iterator[Path]:
 
 
 def _outermost(paths: Iterable[Path]) -> Iterator[Path]:
-    """The paths without those that do not exist or lie within another."""
-    known = {path.absolute() for path in paths if path.exists()}
+    """The paths, and where they link to, without those that do not exist or lie within another."""
+    known = {place for path in paths if path.exists() for place in (path.absolute(), path.resolve())}
     return (path for path in sorted(known) if not any(parent in known for parent in path.parents))

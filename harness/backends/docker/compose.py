@@ -1,37 +1,33 @@
-"""Name servers and brokers in containers, by the compose files that a person uses as well.
+"""Name servers and brokers in containers, which compose brings up from ``compose/nodes.yaml`` as a person's clusters are.
 
-The topology's file in ``compose/`` is brought up with a second one that is written here: it gives each node its folder
-of the run directory under the same path, the conf and JVM options of the blueprint, and the lease's label. Networking is
-the host's with loopback addresses, so that clients, faults and measurements are those of the local backend.
+The project that is written here extends it: it gives each node its folder of the run directory under the same path, the
+conf and JVM options of the blueprint, and the lease's label. Networking is the host's with loopback addresses, so that
+clients, faults and measurements are those of the local backend.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from docker.errors import DockerException
+import docker
 from docker.models.containers import Container
 
-from harness.backends.cluster import ClusterSpec, Node, wait_listening, wait_registered
+from harness.backends.cluster import ClusterSpec
 from harness.backends.docker.client_containers import (
     ClientContainers,
     kill_container,
     pause_container,
     remove_containers,
 )
-from harness.backends.docker.engine import Compose, Engine
+from harness.backends.docker.engine import ENGINE_ERRORS, Compose, Engine
 from harness.backends.docker.image import Image
-from harness.backends.nodes import Blueprint, Launch, last_words
-from harness.clock import mono_ns
-from harness.errors import ClientError, DockerError, LeaseError, NodeStartError
+from harness.backends.launched import LaunchedCluster, each
+from harness.backends.nodes import Launch
+from harness.errors import DockerError
 from harness.leases import proc
-from harness.leases.client_process import ClientHost
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
@@ -47,7 +43,6 @@ SERVICE_LABEL = "com.docker.compose.service"
 
 UP_S_MAX = 180.0
 GONE_S_MAX = 20.0
-STOCK_GRACE_S = 15
 NODE_MEMORY = "3g"
 """More memory than a node of the lab ever needs, since a container's limit is not measured here."""
 
@@ -62,14 +57,50 @@ class Docker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Running:
-    """A container with a running node."""
+class NodeContainer:
+    """A container with a running node. What ``LeasedProcess`` is for a process."""
 
+    engine: Engine
+    client: docker.DockerClient
     container: Container
     process: ProcessId
+    lease: Lease
+    """The cluster's."""
+
+    @property
+    def pid(self) -> int:
+        """The container's first process, as this host numbers it."""
+        return self.process.pid
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+        return None if self.process.is_alive() else exit_code(self.container)
+
+    def kill(self) -> int:
+        """SIGKILL by the engine; the monotonic nanoseconds at which the process was seen gone."""
+        return kill_container(self.client, str(self.container.id), self.process)
+
+    def terminate(self, grace_s: float) -> bool:
+        """SIGTERM, and SIGKILL when it has not ended after ``grace_s``; True when it ended by itself."""
+        if not self.process.is_alive():
+            return True
+        self.container.kill("SIGTERM")
+        if not proc.wait_gone([self.process], timeout_s=grace_s):
+            return True
+        self.kill()
+        return False
+
+    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+        """Freeze its control group, under a lease that ends that in ``until_s`` seconds at the latest."""
+        name, token = str(self.container.name), self.lease.record.id
+        return pause_container(leases, self.engine, self.client, name, token, until_s=until_s)
+
+    def keep(self) -> None:
+        """Let the cluster outlive this process."""
+        self.lease.keep()
 
 
-class ComposeCluster:
+class ComposeCluster(LaunchedCluster):
     """The containers of one cluster. Start it with ``start_compose``."""
 
     def __init__(
@@ -80,76 +111,50 @@ class ComposeCluster:
         java: Java,
         docker: Docker,
         until_s: float,
-        client_host: ClientHost,
+        client_host: ClientContainers,
     ) -> None:
-        self.spec = spec
-        self.folder = folder.absolute()
-        self.client_host = client_host
-        self._leases = leases
+        super().__init__(spec, folder, leases, java, until_s, client_host)
         self._docker = docker
-        self._until_s = until_s
         self._client = docker.engine.client()
-        self._blueprint = Blueprint(spec, folder, leases, java, until_s)
         self._lease: Lease | None = None
         self._containers: dict[str, Container] = {}
-        self._running: dict[str, _Running] = {}
-        """The nodes that are to run, without those that were killed or stopped on purpose."""
-        self._pauses: dict[str, Lease] = {}
 
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes, name servers first."""
-        return self._blueprint.nodes
+    def _start(self, launches: Sequence[Launch]) -> None:
+        for launch in launches:
+            _options_file(launch).write_text("".join(f"{option}\n" for option in launch.options))
+        if self._lease is None:
+            facts: dict[str, LeaseValue] = {
+                "name": self.spec.name,
+                "socket": str(self._docker.engine.socket),
+                "settled": False,
+            }
+            self._lease = self._leases.hold(CONTAINER, facts, until_s=self._until_s)
+            self._compose_up(launches, self._lease.record.id)
+            self._lease.update({"settled": True})
+        else:
+            for launch in launches:
+                container = self._containers[launch.node.name]
+                wait_until(f"{launch.node.name} to be down", lambda: _is_down(container), timeout_s=GONE_S_MAX)  # noqa: B023
+                try:
+                    container.start()
+                except ENGINE_ERRORS as error:
+                    raise DockerError(f"{launch.node.name} could not be started again: {error}") from error
+        for launch in launches:
+            self._note_running(launch.node.name, self._lease)
 
-    @property
-    def overrides(self) -> Mapping[str, str]:
-        """What of the user's own settings the lab had to change."""
-        return self._blueprint.overrides
-
-    def up(self, port: int | None = None) -> None:
-        """Start every node and wait until the cluster can be used."""
-        self._blueprint.draw(port)
-        facts: dict[str, LeaseValue] = {
-            "name": self.spec.name,
-            "socket": str(self._docker.engine.socket),
-            "settled": False,
-        }
-        self._lease = self._leases.hold(CONTAINER, facts, until_s=self._until_s)
-        self._compose_up(self._lease.record.id)
-        self._lease.update({"settled": True})
-        self._find_containers(self._lease.record.id)
-        wait_listening(self, self.nodes)
-        wait_registered(self)
-
-    def _compose_up(self, lease_id: str) -> None:
-        override = self.folder / "compose.override.json"
-        override.parent.mkdir(parents=True, exist_ok=True)
-        override.write_text(json.dumps(_override(self._blueprint.launches, lease_id), indent=1))
-        image = self._docker.images[self.spec.release]
-        repository, _, tag = image.tag.rpartition(":")
+    def _compose_up(self, launches: Sequence[Launch], lease_id: str) -> None:
+        project = self.folder / "compose.json"
+        project.parent.mkdir(parents=True, exist_ok=True)
+        tag = self._docker.images[self.spec.release].tag
+        project.write_text(json.dumps({"services": _services(launches, tag, lease_id)}, indent=1))
+        compose = self._docker.compose
         command = [
-            *self._docker.compose.command,
-            *("--project-name", f"mqlab-{lease_id[:12]}"),
-            *("--file", str(COMPOSE_FILES / f"{self.spec.topology.name}.yaml"), "--file", str(override)),
-            *("up", "--detach", "--no-color"),
-            *(("--pull", "never", "--no-build") if self._docker.compose.is_plugin else ("--no-build",)),
+            *compose.command,
+            *("--project-name", f"mqlab-{lease_id[:12]}", "--file", str(project)),
+            *("up", "--detach", "--no-color", "--no-build"),
+            *(("--pull", "never") if compose.is_plugin else ()),
         ]
-        environment = {
-            **os.environ,
-            "DOCKER_HOST": self._docker.engine.host,
-            "IMAGE": repository,
-            "RELEASE": tag,
-            **{_port_variable(node): str(split_address(node.address)[1]) for node in self.nodes},
-            "NAMESRV_MEMORY": NODE_MEMORY,
-            "BROKER_MEMORY": NODE_MEMORY,
-            # A share of the cores would stop a node for up to 100 ms at a time, which trials would measure.
-            "NAMESRV_CPUS": "0",
-            "BROKER_CPUS": "0",
-            # Each check starts a process in the container, which trials that measure milliseconds would see. The old
-            # docker-compose cannot switch checks off in a second file, so that they come once a day.
-            "HEALTH_INTERVAL": "24h",
-            "HEALTH_START": "0s",
-        }
+        environment = {**os.environ, "DOCKER_HOST": self._docker.engine.host}
         said = self.folder / "compose.log"
         with said.open("ab") as log:
             process = self._leases.spawn(
@@ -163,143 +168,45 @@ class ComposeCluster:
                 process.release()
         if code != 0:
             raise DockerError(
-                f"{' '.join(self._docker.compose.command)} up ended with {code}: {_tail(said)}",
+                f"{' '.join(compose.command)} up ended with {code}: {_tail(said)}",
                 advice=f"The whole of it is in {said}; what was started is removed.",
             )
-
-    def _find_containers(self, lease_id: str) -> None:
         found = self._client.containers.list(all=True, filters={"label": f"{LEASE_LABEL}={lease_id}"})
         self._containers = {container.labels[SERVICE_LABEL]: container for container in found}
-        for launch in self._blueprint.launches:
-            self._note_running(launch.node.name)
 
-    def _note_running(self, name: str) -> None:
+    def _note_running(self, name: str, lease: Lease) -> None:
         container = self._containers[name]
         container.reload()
         pid = int(container.attrs["State"]["Pid"])
         process = proc.identify(pid) if pid else None
         if process is None:
-            raise self._ended(name)
-        self._running[name] = _Running(container=container, process=process)
-
-    def _ended(self, name: str) -> NodeStartError:
-        launch = self._launch(name)
-        container = self._containers[name]
-        container.reload()
-        self._save_output(name)
-        return NodeStartError(
-            f"{name} of RocketMQ {self.spec.release} ended with code {container.attrs['State'].get('ExitCode')}",
-            advice=f"Its logs are in {launch.home}.",
-            log_lines=last_words(launch),
+            raise self._ended(name, exit_code(container))
+        self._running[name] = NodeContainer(
+            engine=self._docker.engine, client=self._client, container=container, process=process, lease=lease
         )
 
-    def check_running(self) -> None:
-        """Raises NodeStartError, with the last lines that it wrote, when a node ended although nobody asked it to."""
-        for name, running in list(self._running.items()):
-            if not running.process.is_alive():
-                raise self._ended(name)
-
-    def pid(self, name: str) -> int | None:
-        """A node's process id on this host, None while it is down."""
-        running = self._running.get(name)
-        return running.process.pid if running else None
-
-    def kill_node(self, name: str) -> tuple[int, int]:
-        """SIGKILL by the engine; monotonic nanoseconds just before it was asked for and when the process was gone."""
-        running = self._running.pop(name)
-        before_ns = mono_ns()
-        gone_ns = kill_container(self._client, str(running.container.id), running.process)
-        if (pause := self._pauses.pop(name, None)) is not None:
-            pause.release()
-        return before_ns, gone_ns
-
-    def stop_node(self, name: str, *, grace_s: float) -> bool:
-        """SIGTERM, and SIGKILL after ``grace_s``; True when it ended by itself."""
-        self.resume_node(name)
-        running = self._running.pop(name)
-        if not running.process.is_alive():
-            return True
-        running.container.kill("SIGTERM")
-        if not proc.wait_gone([running.process], timeout_s=grace_s):
-            return True
-        kill_container(self._client, str(running.container.id), running.process)
-        return False
-
-    def restart_node(self, name: str) -> None:
-        """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
-        self.start_node(name)
-        wait_registered(self)
-
-    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
-        """Start a node that was killed or stopped, and wait until it listens.
-
-        Raises:
-            ClientError: with options, since a container's command cannot be changed any more.
-        """
-        if options:
-            raise ClientError(f"{name} is a container and cannot get other JVM options", advice="Use --backend local.")
-        if name not in self._running:
-            container = self._containers[name]
-            wait_until(f"{name} to be down", lambda: _is_down(container), timeout_s=GONE_S_MAX)
-            container.start()
-            self._note_running(name)
-        wait_listening(self, [self._launch(name).node])
-
-    def pause_node(self, name: str, *, until_s: float) -> None:
-        """Freeze the container's control group, under a lease that ends that in ``until_s`` seconds at the latest."""
-        assert self._lease is not None
-        name_there = str(self._running[name].container.name)
-        self._pauses[name] = pause_container(
-            self._leases, self._docker.engine, self._client, name_there, self._lease.record.id, until_s=until_s
-        )
-
-    def resume_node(self, name: str) -> None:
-        """Resume a paused node."""
-        pause = self._pauses.pop(name, None)
-        if pause is not None and not (healed := pause.heal()).complete:
-            raise LeaseError(f"{healed.what}: {healed.action}")
-
-    def keep(self) -> None:
-        """Let the cluster outlive this process."""
-        if self._lease is not None:
-            self._lease.keep()
-        self._blueprint.keep()
-
-    def down(self) -> None:
-        """Remove every container and what the nodes stored; conf and logs stay.
-
-        At once, since a broker's own shutdown takes seconds and what it would save is removed anyway. Stock logging of
-        5.x writes asynchronously, so there SIGTERM comes first.
-        """
+    def _end(self) -> None:
         try:
-            for name in list(self._pauses):
-                self.resume_node(name)
-            if self.spec.settings.logging == "stock":
-                self._each(self._running, lambda name: self.stop_node(name, grace_s=STOCK_GRACE_S))
-            self._each(self._containers, self._save_output)
+            each(self._blueprint.launches, self._save_output)
         finally:
-            self._running.clear()
             if self._lease is not None:
                 remove_containers(self._lease)
             self._containers.clear()
             self._client.close()
-            self._blueprint.remove_stores()
 
-    def _save_output(self, name: str) -> None:
+    def _save_output(self, launch: Launch) -> None:
+        if (container := self._containers.get(launch.node.name)) is None:
+            return
         try:
-            self._launch(name).stdout.write_bytes(self._containers[name].logs())
-        except DockerException as error:
-            self._launch(name).stdout.write_text(f"what {name} printed could not be had: {error}\n")
+            launch.stdout.write_bytes(container.logs())
+        except ENGINE_ERRORS as error:
+            launch.stdout.write_text(f"what {launch.node.name} printed could not be had: {error}\n")
 
-    @staticmethod
-    def _each(names: Iterable[str], act: Callable[[str], object]) -> None:
-        todo = list(names)
-        if todo:
-            with ThreadPoolExecutor(len(todo)) as pool:
-                list(pool.map(act, todo))
 
-    def _launch(self, name: str) -> Launch:
-        return next(launch for launch in self._blueprint.launches if launch.node.name == name)
+def exit_code(container: Container) -> int:
+    """The code that its process ended with, as the engine has it by now."""
+    container.reload()
+    return int(container.attrs["State"].get("ExitCode", -1))
 
 
 def _is_down(container: Container) -> bool:
@@ -311,46 +218,54 @@ def _tail(path: Path, count: int = 5) -> str:
     return " / ".join(path.read_text(errors="replace").splitlines()[-count:]) or "it said nothing"
 
 
-def _port_variable(node: Node) -> str:
-    return f"{node.name.upper().replace('-', '_')}_PORT"
+def _options_file(launch: Launch) -> Path:
+    """Read whenever the container starts, since its command cannot be changed any more."""
+    return launch.home / "jvm.options"
 
 
-# --- the second compose file ------------------------------------------------------------------------------------------
+# --- the compose project ----------------------------------------------------------------------------------------------
 
 
-def _override(launches: Sequence[Launch], lease_id: str) -> Mapping[str, object]:
-    labels = {LEASE_LABEL: lease_id}
-    return {
-        "services": {launch.node.name: _service(launch, labels) for launch in launches},
-        "volumes": {launch.node.name: {"labels": labels} for launch in launches if launch.node.kind == "broker"},
-    }
+def _services(launches: Sequence[Launch], tag: str, lease_id: str) -> Mapping[str, object]:
+    name_servers = ";".join(launch.node.address for launch in launches if launch.node.kind == "namesrv")
+    return {launch.node.name: _service(launch, tag, name_servers, lease_id) for launch in launches}
 
 
-def _service(launch: Launch, labels: Mapping[str, str]) -> Mapping[str, object]:
+def _service(launch: Launch, tag: str, name_servers: str, lease_id: str) -> Mapping[str, object]:
     environment = {
         **launch.environment,
         "NODE_CONF": str(launch.conf),
+        "JVM_OPTIONS": str(_options_file(launch)),
         "GC_LOG": str(launch.gc_log),
         "JVM_HEAP": " ".join(launch.heap),
         "CLASSES": os.pathsep.join(map(str, launch.classes)),
+        # For compose/node/mqadmin.sh.
+        "CONF_listenPort": str(split_address(launch.node.address)[1]),
+        "CONF_namesrvAddr": name_servers,
     }
     return {
-        **_limits(launch.memlock_kb),
+        "extends": {"file": _literal(str(COMPOSE_FILES / "nodes.yaml")), "service": launch.node.kind},
+        "image": tag,
         # What the node writes into the run directory is the caller's.
         "user": f"{os.getuid()}:{os.getgid()}",
-        "labels": labels,
-        "command": [_literal(option) for option in launch.options],
+        "labels": {LEASE_LABEL: lease_id},
         "environment": {key: _literal(value) for key, value in environment.items()},
         "volumes": [_bind(launch.home, read_only=False), *(_bind(path, read_only=True) for path in launch.reads)],
+        "mem_limit": NODE_MEMORY,
+        # A share of the cores would stop a node for up to 100 ms at a time, which trials would measure.
+        "cpus": 0,
+        **_locked_memory(launch.memlock_kb),
+        # Each check starts a process in the container, which trials that measure milliseconds would see. The old
+        # docker-compose cannot switch off checks that it extends, so that they come once a day.
+        "healthcheck": {"interval": "24h", "start_period": "0s"},
     }
 
 
-def _limits(memlock_kb: int | None) -> Mapping[str, object]:
-    """By default a container may not lock more memory than its limit."""
+def _locked_memory(memlock_kb: int | None) -> Mapping[str, object]:
+    """Root of a container may lock as little as its limit says, unlike this host's."""
     if memlock_kb is None:
-        return {}
-    limit = memlock_kb * 1024
-    return {"ulimits": {"memlock": {"soft": limit, "hard": limit}}}
+        return {"cap_add": ["IPC_LOCK"]}
+    return {"ulimits": {"memlock": {"soft": memlock_kb * 1024, "hard": memlock_kb * 1024}}}
 
 
 def _bind(path: Path, *, read_only: bool) -> Mapping[str, object]:
@@ -373,22 +288,11 @@ def start_compose(
     port: int | None = None,
     run_folder: Path | None = None,
 ) -> ComposeCluster:
-    """Start a cluster of containers and wait until it can be used; on failure nothing of it is left.
+    """Start a cluster of containers and wait until it can be used; see ``LaunchedCluster.up``.
 
-    ``port`` fixes the first name server's port; all others are free ones. Clients of its trials run in containers of
-    their own and write below ``run_folder``.
-
-    Raises:
-        DockerError: compose failed.
-        NodeStartError: a node did not come up.
-        PortTakenError: the port that was asked for is in use.
-        WaitTimeout: it came up but could not be used in time.
+    Clients of its trials run in containers of their own and write below ``run_folder``.
     """
     clients = ClientContainers(leases, docker.engine, docker.images[spec.release], java, run_folder or folder)
     cluster = ComposeCluster(spec, folder, leases, java, docker, until_s, clients)
-    try:
-        cluster.up(port)
-    except BaseException:
-        cluster.down()
-        raise
+    cluster.up(port)
     return cluster

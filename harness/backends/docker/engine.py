@@ -3,8 +3,6 @@
 Only an engine of this machine is used, by its socket: a cluster listens on loopback, which is this machine's.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -19,6 +17,11 @@ from harness.errors import DockerError
 
 DEFAULT_SOCKET = Path("/var/run/docker.sock")
 COMMAND_S_MAX = 30
+ANSWER_S_MAX = 240
+"""A start of a container, where other work fills the cores."""
+
+ENGINE_ERRORS = (DockerException, OSError)
+"""What the SDK raises when the engine refuses, and when it does not answer (requests' own errors are OSError)."""
 
 _START_ADVICE = (
     "Start Docker, set DOCKER_HOST=unix:///PATH to its socket, or start a daemon of the lab's own: "
@@ -58,7 +61,7 @@ class Engine:
 
     def client(self) -> docker.DockerClient:
         """A client of the Docker SDK; close it after use."""
-        return docker.DockerClient(base_url=self.host, version="auto", timeout=60)
+        return docker.DockerClient(base_url=self.host, version="auto", timeout=ANSWER_S_MAX)
 
 
 def find_engine() -> Engine:

@@ -5,8 +5,6 @@ The layout is the published image's (``apache/rocketmq``), so that the same comp
 is run, and nothing is fetched.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -1,11 +1,11 @@
-"""What each of Python's own clients is for a load: a producer that one thread sends with."""
+"""What each of Python's own clients is for a load: a producer that one thread sends with, and what it can do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from harness.clients.commands import SendSettings
 
@@ -29,19 +29,13 @@ class Answer:
     msg_id: str = ""
 
 
-class Client(Protocol):
-    """One producer, used by one thread. Whatever it raises is recorded as an unknown outcome."""
-
-    def send(self, message: Message) -> Answer | None:
-        """Send, and wait for the answer; None for a one-way send."""
-
-    def send_batch(self, messages: list[Message]) -> Answer:
-        """Send all of them in one request."""
+Answered = Callable[[Answer | None, Exception | None], None]
+"""Told the answer of a send, or why there is none. What it is told first counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """The values that a client is made from."""
+    """The values that a client is made from. ``namesrv`` is the proxy's address for a client that speaks to one."""
 
     namesrv: str
     group: str
@@ -50,4 +44,48 @@ class Opening:
     logs: Path
 
 
-Open = Callable[[Opening], Client]
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a client can do, and what a reader of its figures has to know.
+
+    ``name`` is its name in figures, ``modes`` are the modes of its sends, ``ordered_modes`` those of ordered ones, and
+    ``library_of`` is the client whose native library it runs on.
+    """
+
+    name: str
+    modes: tuple[str, ...]
+    ordered_modes: tuple[str, ...]
+    limits: tuple[str, ...]
+    library_of: str = ""
+
+
+class Client:
+    """One producer, used by one thread: making it starts it.
+
+    It is asked only for modes of its ``can``. Whatever a send raises is recorded as an unknown outcome.
+    """
+
+    can: ClassVar[Capabilities]
+
+    def __init__(self, opening: Opening) -> None:
+        raise NotImplementedError
+
+    def send(self, message: Message) -> Answer:
+        """Send, and wait for the answer."""
+        raise NotImplementedError
+
+    def send_async(self, message: Message, answered: Answered) -> None:
+        """Send; ``answered`` is called later, in a thread of the client's."""
+        raise NotImplementedError
+
+    def send_oneway(self, message: Message) -> None:
+        """Send without an answer."""
+        raise NotImplementedError
+
+    def send_batch(self, messages: list[Message]) -> Answer:
+        """Send all of them in one request."""
+        raise NotImplementedError
+
+    def shutdown(self) -> None:
+        """Leave the cluster. It may hang: the process leaves anyway."""
+        raise NotImplementedError

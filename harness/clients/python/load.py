@@ -10,12 +10,12 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from harness.clients.python.body import make_body
-from harness.clients.python.client import Answer, Client, Message, Open, Opening
+from harness.clients.python.client import Answer, Client, Message, Opening
 from harness.clients.python.draws import Draws
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.tally import Tally
@@ -23,8 +23,12 @@ from harness.clock import mono_ns
 from harness.rundir.files import JsonValue
 
 IDLE_S = 0.05
+ROOM_S = 0.001
+"""How soon an asynchronous send whose answer has come makes room for the next."""
 GIVE_UP_S = 2.0
 """How long after its timeout a send that did not return counts as unknown, whatever its client still does."""
+SHUTDOWN_S_MAX = 3.0
+"""The native library's shutdown may hang."""
 
 
 class Records(Protocol):
@@ -40,28 +44,31 @@ class Records(Protocol):
         """Write one record."""
 
 
-@dataclass
+@dataclass(eq=False, kw_only=True)
 class Flight:
-    """One operation (or batch) on its way in a thread."""
+    """One operation (or batch) on its way. ``sizes`` are its messages' in bytes, ``started_ns`` is when it left."""
 
     first: int
-    count: int
     key: str
     intended_ns: int
     started_ns: int
-    over: bool = False
+    sizes: tuple[int, ...] = ()
 
 
 class Load:
     """Threads, each with its own client, that send on a schedule, or as fast as they are answered."""
 
     def __init__(
-        self, records: Records, opening: Opening, open_client: Open, schedule: Schedule | None, operations: int
+        self,
+        records: Records,
+        opening: Opening,
+        open_client: Callable[[Opening], Client],
+        schedule: Schedule | None,
+        operations: int,
     ) -> None:
         self._records = records
         self._opening = opening
         self._sends = opening.sends
-        self._open = open_client
         self._schedule = schedule
         self._operations = operations
         self._at_once = 0
@@ -70,27 +77,18 @@ class Load:
         self._lock = threading.Lock()
         self._tally = Tally()
         self._late_us: list[int] = []
-        self._flights: list[Flight | None] = [None] * self._sends.threads
+        self._flights: set[Flight] = set()
         self.issued = self.ended = 0
         self.stopped = False
         self._draws = Draws(opening.sends)
-        self._clients = [self._client(thread) for thread in range(self._sends.threads)]
+        # A client of its own for each thread: several threads on one producer of the native library fail now and then.
+        self._clients = [
+            open_client(replace(opening, instance=f"{opening.instance}-{thread}"))
+            for thread in range(self._sends.threads)
+        ]
         self._threads = [threading.Thread(target=self._run, args=(t,), daemon=True) for t in range(self._sends.threads)]
         for one in self._threads:
             one.start()
-
-    def _client(self, thread: int) -> Client:
-        # A client of its own for each thread: several threads on one producer of the native library fail now and then.
-        opening = self._opening
-        return self._open(
-            Opening(
-                namesrv=opening.namesrv,
-                group=opening.group,
-                instance=f"{opening.instance}-{thread}",
-                sends=opening.sends,
-                logs=opening.logs,
-            )
-        )
 
     def steer(self, to: float) -> None:
         """Set the rate, or the number of threads that send."""
@@ -120,10 +118,12 @@ class Load:
     def _run(self, thread: int) -> None:
         if self._schedule is None:
             while not self.stopped:
-                if thread < self._at_once:
+                # A thread that waits for answers has one message on its way; one that does not, all of them.
+                waits = self._sends.mode != "async"
+                if (thread if waits else self.issued - self.ended) < self._at_once:
                     self._send(thread, next(self._next) * self._sends.batch, None)
                 else:
-                    time.sleep(IDLE_S)
+                    time.sleep(IDLE_S if waits else ROOM_S)
             return
         index = 0
         while index < self._operations and not self.stopped:
@@ -150,24 +150,36 @@ class Load:
         started_ns = mono_ns()
         flight = Flight(
             first=index,
-            count=sends.batch,
             key=f"{sends.key_prefix}{key}" if sends.keys else "",
             intended_ns=started_ns if intended_ns is None else intended_ns,
             started_ns=started_ns,
         )
-        messages = [self._message(flight, i, key) for i in range(sends.batch)]
+        messages = [self._message(flight, place, key) for place in range(sends.batch)]
+        flight.sizes = tuple(len(message.body) for message in messages)
+
+        def answered(answer: Answer | None, error: Exception | None) -> None:
+            self._over(flight, answer, error)
+
         with self._lock:
             self.issued += sends.batch
-        self._flights[thread] = flight
-        answer, error = None, None
+            self._flights.add(flight)
         flight.started_ns = mono_ns()
         try:
-            client = self._clients[thread]
-            answer = client.send_batch(messages) if sends.mode == "batch" else client.send(messages[0])
+            client, answer = self._clients[thread], None
+            match sends.mode:
+                case "async":
+                    client.send_async(messages[0], answered)
+                    return
+                case "oneway":
+                    client.send_oneway(messages[0])
+                case "batch":
+                    answer = client.send_batch(messages)
+                case _:
+                    answer = client.send(messages[0])
         except Exception as problem:  # whatever the library raises: the outcome of this send is not known
-            error = problem
-        self._over(flight, answer, error, [len(message.body) for message in messages])
-        self._flights[thread] = None
+            answered(None, problem)
+        else:
+            answered(answer, None)
 
     def _message(self, flight: Flight, place: int, key: int) -> Message:
         sends = self._sends
@@ -181,16 +193,16 @@ class Load:
     def _seq(self, index: int) -> int:
         return self._sends.first + index * self._sends.step
 
-    def _over(self, flight: Flight, answer: Answer | None, error: Exception | None, sizes: list[int]) -> None:
+    def _over(self, flight: Flight, answer: Answer | None, error: Exception | None) -> None:
         finished_ns = mono_ns()
         with self._lock:
-            if flight.over:
-                return  # it was given up before; what it says now comes too late
-            flight.over = True
-        for place in range(flight.count):
+            if flight not in self._flights:
+                return  # It was given up before, or the client speaks twice of it.
+            self._flights.remove(flight)
+        for place, size in enumerate(flight.sizes):
             problem = self._record(flight, place, finished_ns, answer, error)
             with self._lock:
-                self._tally.add(finished_ns - flight.intended_ns, sizes[place] if sizes else 0, problem)
+                self._tally.add(finished_ns - flight.intended_ns, size, problem)
                 self._late_us.append((flight.started_ns - flight.intended_ns) // 1000)
                 self.ended += 1
 
@@ -227,9 +239,19 @@ class Load:
     def give_up(self) -> None:
         """Record sends that did not return ``GIVE_UP_S`` after their timeout as unknown."""
         limit_ns = int((self._sends.timeout_ms / 1000 + GIVE_UP_S) * 1e9)
-        for flight in list(self._flights):
-            if flight is not None and not flight.over and mono_ns() - flight.started_ns > limit_ns:
-                self._over(flight, None, TimeoutError("the client did not return"), [])
+        with self._lock:
+            late = [flight for flight in self._flights if mono_ns() - flight.started_ns > limit_ns]
+        for flight in late:
+            self._over(flight, None, TimeoutError("the client did not return"))
+
+    def shut_down(self) -> None:
+        """Let every client leave the cluster, for ``SHUTDOWN_S_MAX`` at most."""
+        leaving = [threading.Thread(target=client.shutdown, daemon=True) for client in self._clients]
+        for thread in leaving:
+            thread.start()
+        deadline = time.monotonic() + SHUTDOWN_S_MAX
+        for thread in leaving:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def take(self) -> dict[str, object]:
         """What has ended since this was asked last, in the form of ``Tally.java``."""

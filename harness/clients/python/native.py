@@ -1,4 +1,4 @@
-"""rocketmq-client-python's code line: the native library of ``rocketmq`` 0.4.4, bare or under 2.0.0's Python layer.
+"""``rocketmq`` 0.4.4: rocketmq-client-cpp's native library with a thin layer of Python.
 
 Known weaknesses, and what is done about each:
 
@@ -8,61 +8,81 @@ Known weaknesses, and what is done about each:
 * It names no queue. The selector of an ordered send is ours and knows the number that it chose; where the topic has a
   single broker that is the queue, else the record leaves it out.
 * A body with a NUL byte arrives cut: bodies are ASCII.
-* 2.0.0's messages are never freed: they are freed here.
-* 2.0.0 wants four functions that the library lacks. Ordered sends are supplied from the one that it has; transactions
-  are refused.
-* Its shutdown may hang: nothing is shut down, the process leaves.
+* A send that is stored with a status other than SEND_OK is tried and stored twice more, and then raises that the topic
+  has no route. Asynchronous sends alone show the status.
+* Of an asynchronous send it keeps one of two callbacks for good and searches them at each answer: ``_Callbacks``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import importlib
 from typing import Any
 
-from harness.clients.python.client import Answer, Message, Opening
-from harness.errors import ClientError
+from harness.clients.python.client import Answer, Answered, Capabilities, Client, Message, Opening
 
 _LOG_FILES, _LOG_BYTES = 2, 8 * 1024 * 1024
 
+LIBRARY_LIMITS = (
+    "it hides the broker's answer: a send that fails is unknown, and why is at best in clients/*/logs/rocketmq-cpp",
+    "it tries a plain send again by itself, after a status other than SEND_OK, too: a message may be stored three times",
+    "it names no queue: on several brokers loss is judged by the numbers in bodies",
+    "its shutdown may hang: it is given up after some seconds, and its process leaves",
+)
 
-class Producer044:
+
+class Native(Client):
     """``rocketmq`` 0.4.4 as it is."""
+
+    can = Capabilities(
+        name="native rocketmq 0.4.4",
+        modes=("sync", "async", "oneway", "batch"),
+        ordered_modes=("sync", "oneway"),
+        limits=LIBRARY_LIMITS,
+    )
 
     def __init__(self, opening: Opening) -> None:
         self._library = importlib.import_module("rocketmq.client")
-        self._ffi = importlib.import_module("rocketmq.ffi")
         self._topic = opening.sends.topic
-        self._oneway = opening.sends.mode == "oneway"
         self._producer = self._library.Producer(opening.group, timeout=opening.sends.timeout_ms)
         self._producer.set_namesrv_addr(opening.namesrv)
-        _set_up(self._ffi.dll, self._producer, opening)
+        if opening.sends.mode == "async":
+            self._producer._callback_refs = _Callbacks()
+        set_up(importlib.import_module("rocketmq.ffi").dll, self._producer, opening)
         self._producer.start()
 
-    def send(self, message: Message) -> Answer | None:
-        """Send and wait, except one-way."""
+    def send(self, message: Message) -> Answer:
+        """Send and wait."""
         native = self._message(message)
-        chosen: list[int] = []
+        if message.slot is None:
+            return answer_of(self._producer.send_sync(native))
+        slot, chosen = message.slot, list[int]()
 
         def select(queues: int, _message: object, _argument: object) -> int:
-            chosen.append((message.slot or 0) % queues)
+            chosen.append(slot % queues)
             return chosen[-1]
 
-        if message.slot is None and self._oneway:
+        result = self._producer.send_orderly(native, slot, retry_times=0, queue_selector=select)
+        return answer_of(result, chosen[-1] if chosen else None)
+
+    def send_async(self, message: Message, answered: Answered) -> None:
+        """Send; the library answers in a thread of its own. Its words of a failure are bytes."""
+        self._producer.send_async(
+            self._message(message),
+            lambda result: answered(answer_of(result), None),
+            lambda error: answered(None, type(error)(error.args[0].decode(), *[None] * 4)),
+        )
+
+    def send_oneway(self, message: Message) -> None:
+        """Send without an answer."""
+        native = self._message(message)
+        if message.slot is None:
             self._producer.send_oneway(native)
-        elif self._oneway:
-            self._producer.send_oneway_orderly(native, message.slot, queue_selector=select)
-        elif message.slot is None:
-            return _answer(self._producer.send_sync(native))
         else:
-            result = self._producer.send_orderly(native, message.slot, retry_times=0, queue_selector=select)
-            return _answer(result, chosen[-1] if chosen else None)
-        return None
+            self._producer.send_oneway_orderly(native, message.slot)
 
     def send_batch(self, messages: list[Message]) -> Answer:
         """One request for all of them."""
-        return _answer(self._producer.send_batch([self._message(message) for message in messages]))
+        return answer_of(self._producer.send_batch([self._message(message) for message in messages]))
 
     def _message(self, message: Message) -> Any:
         native = self._library.Message(self._topic)
@@ -71,127 +91,46 @@ class Producer044:
             native.set_keys(message.key)
         return native
 
-
-class Producer200:
-    """rocketmq-client-python 2.0.0's layer on the same library."""
-
-    def __init__(self, opening: Opening) -> None:
-        with _tolerant_loading():
-            self._library = importlib.import_module("rocketmq.client")
-        self._dll = importlib.import_module("rocketmq.ffi").dll
-        self._topic = opening.sends.topic
-        self._oneway = opening.sends.mode == "oneway"
-        self._ordered = opening.sends.route == "selector"
-        if self._ordered and self._oneway:
-            raise ClientError("rocketmq-client-python 2.0.0 has no ordered one-way send")
-        self._producer = self._library.Producer(opening.group, orderly=self._ordered, timeout=opening.sends.timeout_ms)
-        self._producer.set_name_server_address(opening.namesrv)
-        _set_up(self._dll, self._producer, opening)
-        self._producer.start()
-
-    def send(self, message: Message) -> Answer | None:
-        """Send and wait, except one-way."""
-        native = self._library.Message(self._topic)
-        try:
-            native.set_body(message.body)
-            if message.key:
-                native.set_keys(message.key)
-            if self._oneway:
-                self._producer.send_oneway(native)
-                return None
-            if self._ordered:
-                return _answer(self._producer.send_orderly_with_sharding_key(native, message.key))
-            return _answer(self._producer.send_sync(native))
-        finally:
-            self._dll.DestroyMessage(native)
-
-    def send_batch(self, messages: list[Message]) -> Answer:
-        """2.0.0 has dropped batches."""
-        raise ClientError("rocketmq-client-python 2.0.0 sends no batches")
+    def shutdown(self) -> None:
+        """Leave the cluster."""
+        self._producer.shutdown()
 
 
-def open_client(opening: Opening) -> Producer044 | Producer200:
-    """A started producer of whichever of the two distributions this process has on its path."""
-    from importlib.metadata import distributions
+class _Callbacks:
+    """Stands in for the library's list of the callbacks that native code holds, two for each send under way."""
 
-    names = {distribution.metadata["Name"] for distribution in distributions()}
-    return Producer200(opening) if "rocketmq-client-python" in names else Producer044(opening)
+    def __init__(self) -> None:
+        self._first: object = None
+        self._pairs: dict[int, tuple[object, object]] = {}
+
+    def append(self, callback: object) -> None:
+        """Keep a callback; each second one completes a pair."""
+        if self._first is None:
+            self._first = callback
+        else:
+            pair, self._first = (self._first, callback), None
+            self._pairs |= {id(one): pair for one in pair}
+
+    def remove(self, callback: object) -> None:
+        """Forget it and the other of its pair, which is not called any more."""
+        for one in self._pairs.pop(id(callback), ()):
+            self._pairs.pop(id(one), None)
 
 
-def _set_up(dll: Any, producer: Any, opening: Opening) -> None:
+def set_up(dll: Any, producer: Any, opening: Opening) -> None:
+    """What the library is told of a producer that its layers of Python have no methods for."""
     handle = producer._handle
     dll.SetProducerInstanceName(handle, opening.instance.encode())
     dll.SetProducerLogPath(handle, str(opening.logs).encode())
     dll.SetProducerLogFileNumAndSize(handle, _LOG_FILES, _LOG_BYTES)
 
 
-def _answer(result: Any, queue: int | None = None) -> Answer:
-    names = {"OK": "SEND_OK"}
+def answer_of(result: Any, queue: int | None = None) -> Answer:
+    """The library's result; of its statuses only the success has a name of its own."""
+    status = str(result.status.name)
     return Answer(
-        status=names.get(result.status.name, result.status.name),
+        status="SEND_OK" if status == "OK" else status,
         queue=queue,
         offset=int(result.offset),
         msg_id=str(result.msg_id),
     )
-
-
-# --- what 2.0.0 wants and the library lacks -------------------------------------------------------------------------
-
-
-class _Missing:
-    """A function that the library does not have; it may be declared, and says so when it is called."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.argtypes: object = None
-        self.restype: object = None
-
-    def __call__(self, *_: object) -> object:
-        raise ClientError(f"the native library has no {self._name}")
-
-
-class _Tolerant:
-    """The library with what it lacks: supplied from what it has, or a function that says that it is missing."""
-
-    def __init__(self, dll: ctypes.CDLL) -> None:
-        self._dll = dll
-        self._functions: dict[str, Any] = {
-            "CreateOrderlyProducer": dll.CreateProducer,
-            "SendMessageOrderlyByShardingKey": _ByKey(dll),
-        }
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self._functions:
-            try:
-                self._functions[name] = getattr(self._dll, name)
-            except AttributeError:
-                self._functions[name] = _Missing(name)
-        return self._functions[name]
-
-
-class _ByKey:
-    """An ordered send by a key's hash, which the library offers with a selector of ours."""
-
-    def __init__(self, dll: ctypes.CDLL) -> None:
-        self._dll = dll
-        self.argtypes: object = None
-        self.restype: object = None
-
-    def __call__(self, producer: object, message: Any, key: bytes, result: object) -> int:
-        selector = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-        hashed = sum(byte * 31**place for place, byte in enumerate(reversed(key))) & 0x7FFFFFFF
-        select = selector(lambda queues, _message, _argument: hashed % queues)
-        send = self._dll.SendMessageOrderly
-        send.argtypes = [ctypes.c_void_p, ctypes.c_void_p, selector, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
-        return int(send(producer, message, select, None, 0, ctypes.cast(result, ctypes.c_void_p)))  # type: ignore[arg-type]
-
-
-@contextlib.contextmanager
-def _tolerant_loading() -> Any:
-    """2.0.0 declares every function when it is imported, which fails at the first one that is not there."""
-    load = ctypes.cdll.LoadLibrary
-    ctypes.cdll.LoadLibrary = lambda path: _Tolerant(load(path))  # type: ignore[assignment, method-assign, return-value]
-    try:
-        yield
-    finally:
-        ctypes.cdll.LoadLibrary = load  # type: ignore[method-assign]

@@ -5,7 +5,6 @@ It takes the same commands, follows the same schedule and writes the same record
 
 from __future__ import annotations
 
-import importlib
 import threading
 import time
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from typing import Any
 
 from harness.clients.commands import SendSettings
 from harness.clients.python.client import Opening
+from harness.clients.python.clients import CLIENTS
 from harness.clients.python.load import Load
 from harness.clients.python.schedule import Schedule
 from harness.clients.serve import serve
@@ -22,12 +22,6 @@ from harness.rundir.files import JsonValue
 from harness.rundir.lines import RecordLog
 
 END_S_MAX = 4.0
-CLIENTS = {
-    "native": "harness.clients.python.native",
-    "python2": "harness.clients.python.native",
-    "grpc": "harness.clients.python.proxied",
-}
-"""The module with ``open_client`` for each kind. A process imports only one, since all own the package ``rocketmq``."""
 
 
 class PythonWorker:
@@ -37,7 +31,7 @@ class PythonWorker:
         self._process = str(spec["process"])
         self.client = str(spec["client"])
         self.only_broker = str(spec["only_broker"])
-        self._module = importlib.import_module(CLIENTS[spec["kind"]])
+        self._open = CLIENTS[spec["kind"]]
         self._logs = Path(spec["logs"])
         self._history: RecordLog | None = None
         self._producer: Mapping[str, str] = {}
@@ -90,7 +84,7 @@ class PythonWorker:
     def _start(self, name: str, settings: Mapping[str, Any], schedule: Schedule | None, operations: int) -> None:
         sends = SendSettings(**settings)
         opening = Opening(sends=sends, logs=self._logs, **self._producer)
-        self._loads[name] = Load(self, opening, self._module.open_client, schedule, operations)
+        self._loads[name] = Load(self, opening, self._open, schedule, operations)
 
     def steer(self, name: str, to: float) -> None:
         """Set a load's rate, or its number of sending threads."""
@@ -122,6 +116,8 @@ class PythonWorker:
         while any(load.issued != load.ended for load in self._loads.values()) and time.monotonic() < deadline:
             time.sleep(0.01)
         self.close_history()
+        for load in self._loads.values():
+            load.shut_down()
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ public final class Body {
         };
     }
 
+    /** Whether the body begins as those of this run do, which a changed one does, too. An empty run stands for any. */
+    public static boolean names(byte[] body, byte[] run) {
+        return run.length == 0 || body != null && new String(body, StandardCharsets.US_ASCII).startsWith(new String(run) + " ");
+    }
+
     private static void putChecksum(byte[] body, int end) {
         CRC32 crc = new CRC32();
         crc.update(body, 0, end);

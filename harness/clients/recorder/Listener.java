@@ -20,7 +20,8 @@ public final class Listener {
     private static final byte[] SEQ = Record.field("seq");
     private static final byte[] INTENDED_NS = Record.field("intended_ns");
     private static final byte[] OK = Record.ascii(",\"outcome\":\"ok\"");
-    private static final byte[] FAILED = Record.ascii(",\"outcome\":\"failed\",\"error\":\"not this run's body\"");
+    private static final byte[] FOREIGN = Record.ascii(",\"outcome\":\"foreign\"");
+    private static final byte[] CHANGED = Record.ascii(",\"outcome\":\"failed\",\"error\":\"changed body\"");
     private static final byte[] FAILS = Record.ascii(",\"outcome\":\"failed\",\"error\":\"as asked\"");
     private static final byte[] STORED_MS = Record.field("stored_ms");
     private static final byte[] RECONSUME = Record.field("reconsume");
@@ -33,7 +34,7 @@ public final class Listener {
     private final long workNs;
     private long failEvery;
 
-    /** Bodies of another run than {@code run} are recorded as failed; an empty one accepts any. */
+    /** Bodies that do not begin as those of {@code run} do are recorded as foreign; an empty one accepts any run's. */
     public Listener(History history, String instance, String group, String run, long workNs) {
         this.history = history;
         this.run = Record.ascii(run);
@@ -79,6 +80,11 @@ public final class Listener {
         }
     }
 
+    /** A body that names this run has been changed on its way; any other one is somebody else's. */
+    private byte[] refusal(byte[] body) {
+        return Body.names(body, run) ? CHANGED : FOREIGN;
+    }
+
     private boolean record(List messages, MessageQueue queue) {
         boolean succeeded = true;
         for (int i = 0; i < messages.size(); i++) {
@@ -97,7 +103,7 @@ public final class Listener {
             if (content != null) {
                 record.number(SEQ, content[0]).number(INTENDED_NS, content[1]);
             }
-            record.raw(content == null ? FAILED : fails ? FAILS : OK).number(STORED_MS, message.getStoreTimestamp())
+            record.raw(content == null ? refusal(message.getBody()) : fails ? FAILS : OK).number(STORED_MS, message.getStoreTimestamp())
                 .number(RECONSUME, message.getReconsumeTimes()).number(STARTED_NS, startedNs);
             history.write(record.number(FINISHED_NS, System.nanoTime()));
         }

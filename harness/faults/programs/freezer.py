@@ -11,8 +11,6 @@ The time counts from ENGAGED, when the freeze call has returned, to RELEASED, wh
 input closes (its owner is gone), it thaws at once and ends; a killed freezer leaves the thaw to its lease's healer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

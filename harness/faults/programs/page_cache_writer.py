@@ -5,8 +5,6 @@ file in bytes, bytes a second (0: as fast as it can), seconds. It writes ``BYTES
 the latter the most that /proc/meminfo showed as dirty or being written back.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import sys

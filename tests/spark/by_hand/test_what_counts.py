@@ -1,7 +1,7 @@
 """Which trials count, and what a claim comes to when none does.
 
 Each case is a release of its own with three trials, so that each has its finding and all are analysed at once. Every
-trial has a refusal 4 ms past its limit, which refutes BUSY-10 wherever the trials count.
+trial has a refusal 4 ms past its limit, which refutes the claim wherever the trials count.
 """
 
 from __future__ import annotations
@@ -12,11 +12,18 @@ from collections.abc import Callable
 import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
-from scenarios.append_stall import BUSY_10, SCENARIO
+from scenarios.append_stall import SCENARIO
+from scenarios.claims import REFUTED, claim, expect, median, of
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import Trial
 
 TRIALS = 3
+
+LATE = claim(
+    "LATE", "A1", "The check of the waiting time runs every 10 s.", reading="", summary="", expected=expect(REFUTED, "", ""),
+    parts={"past the limit": median(
+        of("first_period_over_limit_ms", "incident", stall_ms=(250, 450, 700)), ">=", 500.0, "ms", "A tenth of 5 s.", 3)},
+)  # fmt: skip
 TIMEOUT = "TIMEOUT_CLEAN_QUEUE"
 MEASURES = (
     "failed_count",
@@ -120,7 +127,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     for index in range(2):
         run.stalled(_name("too few", index), release="too few").refused(20, TIMEOUT, due_ms=2, period_ms=204, size=9)
     run.planned.append("never-begun")
-    return analysed(run, dataclasses.replace(SCENARIO, claims=(BUSY_10,)), measures=MEASURES)
+    return analysed(run, dataclasses.replace(SCENARIO, claims=(LATE,)), measures=MEASURES)
 
 
 @pytest.mark.parametrize("case", NOT_COUNTING)
@@ -134,7 +141,7 @@ def test_a_trial_does_not_count_and_says_why_in_words(seen: Analysis, case: str)
 
 @pytest.mark.parametrize("case", NOT_COUNTING)
 def test_a_claim_without_a_trial_that_counts_is_undecided_with_its_reason(seen: Analysis, case: str) -> None:
-    found = seen.finding("BUSY-10", case)
+    found = seen.finding("LATE", case)
     assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, NOT_COUNTING[case][1])
     assert found.trials == 0
     assert found.evidence == ()
@@ -142,26 +149,26 @@ def test_a_claim_without_a_trial_that_counts_is_undecided_with_its_reason(seen: 
 
 @pytest.mark.parametrize("case", ["good", "hiccup at the tolerance", "clock slewed", "nearly as asked", "cut"])
 def test_trials_within_the_tolerances_count_and_decide(seen: Analysis, case: str) -> None:
-    found = seen.finding("BUSY-10", case)
+    found = seen.finding("LATE", case)
     assert (found.verdict, found.reason) == (VerdictKind.REFUTED, "")
     assert found.trials == TRIALS
     assert found.parts[0].estimate == pytest.approx(4)
 
 
 def test_fewer_trials_than_the_rule_asks_for_decide_nothing(seen: Analysis) -> None:
-    found = seen.finding("BUSY-10", "too few")
+    found = seen.finding("LATE", "too few")
     assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.TOO_FEW_TRIALS)
     assert found.trials == 2
 
 
 def test_a_release_without_any_trial_was_not_exercised(seen: Analysis) -> None:
-    found = seen.finding("BUSY-10", "no trial")
+    found = seen.finding("LATE", "no trial")
     assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.NOT_EXERCISED)
 
 
 @pytest.mark.parametrize("case", ["nothing refused", "unknown"])
 def test_trials_that_count_and_show_nothing_are_missing_evidence(seen: Analysis, case: str) -> None:
-    found = seen.finding("BUSY-10", case)
+    found = seen.finding("LATE", case)
     assert (found.verdict, found.reason) == (VerdictKind.UNDECIDED, Reason.MISSING_EVIDENCE)
     assert found.trials == TRIALS
 

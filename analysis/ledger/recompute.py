@@ -1,0 +1,239 @@
+"""The ledger, made from the record and the rules alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, Figure, LedgerLine, ordered, parts_of
+from analysis.ledger.record import Record, RecordedEvent, Summary
+from analysis.ledger.runs import RecordedRun, RecordedTrial
+from analysis.verdicts.claims import summary as summary_of
+from analysis.verdicts.claims import verdict_of
+from analysis.verdicts.evidence import unit_of
+from analysis.verdicts.kinds import judge_part
+from analysis.verdicts.tries import Tries
+from harness.model import rules
+from harness.model.claims import Claim
+from harness.model.scenario import Scenario
+from harness.model.verdicts import Reason, VerdictKind
+
+ExperimentOf = Callable[[RecordedTrial], str]
+"""The hash that a trial of the same cell would have today; empty where there is no such cell any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A rule (by its claim) or an experiment (by its cell) that is another one than was recorded."""
+
+    about: str
+    was: str
+    now: str
+    because: str
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.was[:12]} -> {self.now[:12] or 'gone'}  {self.because or 'no reason is given'}"
+
+
+Cell = tuple[str, str, str]
+"""Release, backend and the injection that a claim's trials were made by."""
+
+
+def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: ExperimentOf) -> list[LedgerLine]:
+    """A line for each claim, release, backend and injection that the record knows of.
+
+    All trials of one experiment are pooled, whichever run they come from. Those of a run that began before the claim's rule
+    was as it is today, and those of another experiment, are not in the odds; a counterexample among them refutes all the same.
+    A claim that has no rule by kinds yet has the verdict that was given by an earlier rule, as it was given, and says so.
+    """
+    told: dict[tuple[str, Cell], list[Summary]] = defaultdict(list)
+    for one in record.summaries:
+        told[one.claim, (one.release, one.backend, one.injection)].append(one)
+    lines: dict[tuple[str, Cell], LedgerLine] = {}
+    of_scenario = {claim.id: (claim, scenario) for scenario in scenarios for claim in scenario.claims}
+    for (claim_id, cell), given in told.items():
+        claim = of_scenario[claim_id][0] if claim_id in of_scenario else None
+        lines[claim_id, cell] = _summarised(given, claim, record.events)
+    for run in record.runs:
+        for finding in run.findings:
+            cell = (finding.release, finding.backend, finding.injection)
+            earlier = lines.get((finding.claim, cell))
+            lines[finding.claim, cell] = _found(finding, earlier, of_scenario.get(finding.claim, (None,))[0], record)
+    for (claim_id, cell), line in lines.items():
+        claim, scenario = of_scenario.get(claim_id, (None, None))
+        if isinstance(claim, rules.Claim) and scenario is not None:
+            lines[claim_id, cell] = _judged(line, claim, scenario, record, experiment_of)
+    return ordered(lines.values())
+
+
+def _summarised(
+    given: Sequence[Summary], claim: Claim | rules.Claim | None, events: Sequence[RecordedEvent]
+) -> LedgerLine:
+    # What has no sentence was kept as figures alone, beside the ledger.
+    *earlier, last = sorted(given, key=lambda one: (bool(one.summary), one.recorded, one.created))
+    same = {one.name: getattr(last, one.name) for one in dataclasses.fields(LedgerLine) if hasattr(last, one.name)}
+    return LedgerLine(
+        **{
+            **same,
+            "article": claim.article if claim else "",
+            "says": claim.says if claim else "",
+            "basis": FROM_SUMMARY,
+            "runs": (last.run,),
+            "counterexamples": counterexamples(events, last.claim, last.release),
+            "earlier": tuple(one.earlier() for one in earlier),
+        }
+    )
+
+
+def _found(
+    finding: LedgerLine, before: LedgerLine | None, claim: Claim | rules.Claim | None, record: Record
+) -> LedgerLine:
+    """A run's own finding: what a claim without a rule by kinds has; the one before it becomes an earlier one."""
+    return dataclasses.replace(
+        finding,
+        says=claim.says if claim else finding.says,
+        basis=FROM_RUN,
+        counterexamples=counterexamples(record.events, finding.claim, finding.release),
+        earlier=_with_present(before),
+    )
+
+
+def _with_present(line: LedgerLine | None) -> tuple[Earlier, ...]:
+    if line is None:
+        return ()
+    present = Earlier(
+        run=", ".join(line.runs), created="", commit=line.rule_commit, verdict=line.verdict, reason=line.reason,
+        summary=line.summary, trials=line.trials,
+    )  # fmt: skip
+    return (*line.earlier, present)
+
+
+def _judged(
+    line: LedgerLine, claim: rules.Claim, scenario: Scenario, record: Record, experiment_of: ExperimentOf
+) -> LedgerLine:
+    """By the rule of today, from all recorded trials of the line's cell."""
+    arms = {quantity.arm for quantity in claim.quantities()}
+    now: list[Tries] = []
+    before: list[Tries] = []
+    runs: list[RecordedRun] = []
+    for run in record.runs:
+        for trial in run.trials:
+            injected = trial.chosen_injection or line.injection
+            if (trial.incident, trial.release, trial.backend, injected) != (
+                scenario.name, line.release, line.backend, line.injection
+            ) or trial.arm not in arms:  # fmt: skip
+                continue
+            is_now = run.rules.get(claim.id) == claim.rule_hash() and trial.experiment == experiment_of(trial)
+            (now if is_now else before).extend(trial.rows(run.run))
+            if is_now and run not in runs:
+                runs.append(run)
+    failed = {name for run in runs for name in run.failed}
+    judged = tuple(judge_part(part, _with_pairs(part, now), claim.parts_by_sides, failed) for part in claim.parts)
+    verdict, reason, decisive = verdict_of(judged)
+    summary = summary_of(claim, judged, verdict, reason, decisive)
+    if not now:
+        reason, summary = str(Reason.TOO_FEW_DEPLOYMENTS), "Undecided (too few deployments): no trial is recorded yet."
+    notes = [f"{len(runs)} run" if len(runs) == 1 else f"replicated in {len(runs)} runs"] if runs else []
+    if seen := {row.deployment for row in before}:
+        notes.append(
+            f"{len(seen)} deployments were seen before the rule, or in another experiment: they are not in the odds"
+        )
+    if (against := _against(claim, line, before, record.events)) and verdict is not VerdictKind.REFUTED:
+        verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {summary}"
+    expected = claim.expected.get(line.release)
+    last = record.runs[-1].run if record.runs else ""
+    return dataclasses.replace(
+        line,
+        says=claim.says,
+        verdict=verdict,
+        reason=reason,
+        summary=summary,
+        expected=expected.verdict if expected else VerdictKind.UNDECIDED,
+        expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
+        rule_hash=claim.rule_hash(),
+        basis=FROM_RECORD,
+        runs=tuple(run.run for run in runs),
+        trials=len({row.trial for row in now}),
+        notes=tuple(notes),
+        parts=parts_of(judged),
+        # Until trials are recorded, those that the earlier rule rested on: a short run can be compared with them.
+        figures=_figures(claim, now) or line.figures,
+        evidence=line.evidence[:4] if line.runs == (last,) else (),
+        earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
+    )
+
+
+def _against(claim: rules.Claim, line: LedgerLine, before: Sequence[Tries], events: Sequence[RecordedEvent]) -> str:
+    """A verified counterexample of what was recorded before the rule was as it is, in words; empty where there is none."""
+    never = [part for part in claim.parts if part.kind is rules.Kind.UNIVERSAL and part.role is rules.Role.CLAIM]
+    if not never:
+        return ""
+    kept = [one.says for one in events if one.verified and (one.claim, one.release) == (line.claim, line.release)]
+    found = [judge_part(part, before) for part in never]
+    kept += [f"{part.name}: {part.words}" for part in found if part.verdict is VerdictKind.REFUTED]
+    return "; ".join(kept)
+
+
+def _with_pairs(part: rules.Part, rows: Sequence[Tries]) -> list[Tries]:
+    """A comparison needs both of its arms from one run."""
+    arms = {quantity.arm for quantity in part.quantities()}
+    had: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        had[row.trial.partition("/")[0]].add(row.arm)
+    return [row for row in rows if arms <= had[row.trial.partition("/")[0]]]
+
+
+def _figures(claim: rules.Claim, rows: Iterable[Tries]) -> tuple[Figure, ...]:
+    """Of the judged measures, over all deployments that count."""
+    cells: dict[tuple[str, str, str], list[Tries]] = defaultdict(list)
+    wanted = {(quantity.measure, quantity.arm) for quantity in claim.quantities()}
+    for row in rows:
+        if (row.measure, row.arm) in wanted and row.tries and not row.discarded and not row.superseded:
+            cells[row.measure, row.arm, str(sorted(row.where.items()))].append(row)
+    return tuple(_figure(of) for of in cells.values())
+
+
+def _figure(rows: Sequence[Tries]) -> Figure:
+    tries = [one for row in rows for one in row.tries]
+    return Figure(
+        name=rows[0].measure,
+        arm=rows[0].arm,
+        params=dict(rows[0].where),
+        unit=unit_of(rows[0].measure),
+        deployments=len({row.deployment for row in rows}),
+        tries=len(tries),
+        p50=statistics.median(one.median for one in tries),
+        min=min(one.min for one in tries),
+        max=max(one.max for one in tries),
+        censored=sum(one.censored for one in tries),
+    )
+
+
+def counterexamples(events: Sequence[RecordedEvent], claim: str, release: str) -> tuple[str, ...]:
+    """Those of a claim in a release, each with whether it is verified."""
+    return tuple(
+        f"{'verified' if event.verified else 'unverified'}: {event.says}"
+        for event in events
+        if (event.claim, event.release) == (claim, release)
+    )
+
+
+def changes_of(record: Record, scenarios: Sequence[Scenario], experiment_of: ExperimentOf) -> list[Change]:
+    """Rules and experiments that are not as the newest run that tried them had them, each with the reason that was given."""
+    given = {
+        (entry.about, entry.hash): entry.because for kind in ("rule", "experiment") for entry in record.journal.of(kind)
+    }
+    was: dict[str, str] = {}
+    now = {claim.id: claim.rule_hash() for scenario in scenarios for claim in scenario.claims}
+    for run in record.runs:
+        was |= run.rules
+        was |= run.experiments
+        now |= {trial.cell_name: experiment_of(trial) for trial in run.trials}
+    return [
+        Change(about=name, was=old, now=now.get(name, ""), because=given.get((name, now.get(name, "")), ""))
+        for name, old in was.items()
+        if now.get(name, "") != old
+    ]

@@ -1,0 +1,216 @@
+"""What the record keeps of a run: a line for the run, one for each trial whatever became of it, one for each finding.
+
+The analysis leaves these lines in the run's own folder; ``mqlab ledger --add`` takes them as they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.ledger.journal import json_line
+from analysis.ledger.lines import LedgerLine, decode_line, plain, read_documents
+from analysis.verdicts.order import natural_key
+from analysis.verdicts.tries import Tries, Try
+from harness.model.cells import Parameters
+from harness.rundir.files import replace_file
+from harness.rundir.manifest import HostRecord, Manifest
+
+if TYPE_CHECKING:
+    from analysis.evidence.trials import TrialFacts
+    from analysis.verdicts.evidence import TrialValidity
+
+LINES = Path("analysis") / "record.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedValues:
+    """The tries of a trial by one measure and the measure's own parameters."""
+
+    measure: str
+    params: Parameters = field(default_factory=dict)
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedTrial:
+    """One trial, also a failed, a noisy and a repeated one. ``experiment`` is the hash of what decided what happened in it."""
+
+    trial: str
+    experiment: str
+    incident: str
+    arm: str
+    cell: Parameters
+    release: str
+    client: str
+    backend: str
+    injection: str
+    deployment: str
+    attempt: int
+    seed: int
+    status: str
+    chosen_injection: str = ""
+    error: str = ""
+    superseded: bool = False
+    discarded: str = ""
+    exclusions: tuple[str, ...] = ()
+    hiccup_ms: float = 0.0
+    asked_ms: float | None = None
+    achieved_ms: float | None = None
+    no_effect: str | None = None
+    values: tuple[RecordedValues, ...] = ()
+
+    @property
+    def cell_name(self) -> str:
+        """What the trial is one of, in words."""
+        cell = " ".join(f"{name}={value}" for name, value in self.cell.items())
+        return " ".join(filter(None, (self.incident, self.arm, cell, self.release, self.backend, self.injection)))
+
+    def rows(self, run: str) -> list[Tries]:
+        """Its tries as verdicts are made from, with names that no other run's trial has."""
+        return [
+            Tries(
+                trial=f"{run}/{self.trial}",
+                deployment=f"{run}/{self.deployment}",
+                release=self.release,
+                arm=self.arm,
+                cell=self.cell,
+                measure=one.measure,
+                params=one.params,
+                injection=self.chosen_injection,
+                hiccup_ms=self.hiccup_ms,
+                discarded=self.discarded,
+                superseded=self.superseded,
+                tries=one.tries,
+            )
+            for one in self.values
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRun:
+    """One run. ``experiments`` and ``rules`` are hashes, by cell in words and by claim; ``jars`` SHA-256 by release.
+
+    ``analysis_commit`` is the code that made the tries' values. ``failed`` are measures whose checker failed, with its error.
+    """
+
+    run: str
+    commit: str
+    analysis_commit: str
+    created: str
+    status: str
+    host: HostRecord
+    backend: str
+    seed: int
+    jars: Mapping[str, str]
+    rules: Mapping[str, str]
+    experiments: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    trials: tuple[RecordedTrial, ...] = ()
+    findings: tuple[LedgerLine, ...] = ()
+
+
+def recorded_trials(
+    facts: Sequence[TrialFacts], validity: Iterable[TrialValidity], tries: Iterable[Tries]
+) -> tuple[RecordedTrial, ...]:
+    """A line's content for each trial of a run."""
+    judged = {item.trial: item for item in validity}
+    values: dict[str, list[RecordedValues]] = {}
+    for row in tries:
+        named = [dataclasses.replace(one, name=_short(one.name, row.deployment, row.trial)) for one in row.tries]
+        tried = tuple(sorted(named, key=lambda one: natural_key(one.name)))
+        one = RecordedValues(measure=row.measure, params=row.params, tries=tried)
+        values.setdefault(row.trial, []).append(one)
+    return tuple(_trial(item, judged[item.trial.trial], values.get(item.trial.trial, ())) for item in facts)
+
+
+def _short(name: str, *around: str) -> str:
+    """Of ``d1/t1/g0`` what its line does not say already."""
+    for said in around:
+        name = name.removeprefix(said).removeprefix("/")
+    return name
+
+
+def _trial(facts: TrialFacts, judged: TrialValidity, values: Sequence[RecordedValues]) -> RecordedTrial:
+    trial = facts.trial
+    same = {one.name: getattr(trial, one.name) for one in dataclasses.fields(RecordedTrial) if hasattr(trial, one.name)}
+    return RecordedTrial(
+        **same,
+        cell=trial.params,
+        superseded=bool(trial.superseded_by),
+        discarded=str(judged.discarded or ""),
+        exclusions=tuple(one.words for one in judged.exclusions),
+        hiccup_ms=judged.hiccup_ms_max or 0.0,
+        asked_ms=facts.asked_ms,
+        achieved_ms=facts.achieved_ms,
+        no_effect=facts.no_effect,
+        values=tuple(values),
+    )
+
+
+def recorded_run(
+    manifest: Manifest,
+    trials: Sequence[RecordedTrial],
+    failed: Mapping[str, str],
+    findings: Sequence[LedgerLine],
+    analysis_commit: str,
+) -> RecordedRun:
+    """All that the record keeps of a run."""
+    return RecordedRun(
+        run=manifest.run,
+        commit=manifest.commit,
+        analysis_commit=analysis_commit,
+        created=manifest.created,
+        status=manifest.status,
+        host=manifest.host,
+        backend=manifest.backend,
+        seed=manifest.seed,
+        jars=manifest.jars,
+        rules=manifest.rules,
+        experiments={trial.cell_name: trial.experiment for trial in trials},
+        failed=failed,
+        trials=tuple(trials),
+        findings=tuple(findings),
+    )
+
+
+def write_lines(path: Path, run: RecordedRun) -> None:
+    """The run first, then its trials, then its findings, a line each; what is as it is by default is left out."""
+    head = dataclasses.replace(run, trials=(), findings=())
+    replace_file(path, "".join(json_line(_told(one)) for one in (head, *run.trials, *run.findings)))
+
+
+def read_lines(path: Path) -> RecordedRun:
+    """As written. Raises LedgerError, which names the line."""
+    documents = read_documents(path)
+    head, *others = documents or [{}]
+    run = decode_line(RecordedRun, head, f"{path}:1")
+    trials: list[RecordedTrial] = []
+    findings: list[LedgerLine] = []
+    for number, document in enumerate(others, start=2):
+        place = f"{path}:{number}"
+        if "trial" in document:
+            trials.append(decode_line(RecordedTrial, document, place))
+        else:
+            findings.append(decode_line(LedgerLine, document, place))
+    return dataclasses.replace(run, trials=tuple(trials), findings=tuple(findings))
+
+
+def _told(value: object) -> object:
+    """JSON's own kinds, each number with six digits, without what is as it is by default."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [(one, getattr(value, one.name)) for one in dataclasses.fields(value)]
+        return {one.name: _told(told) for one, told in fields if not _is_default(one, told)}
+    if isinstance(value, Mapping):
+        return {str(key): _told(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(item) for item in value]
+    return plain(value)
+
+
+def _is_default(one: dataclasses.Field[object], value: object) -> bool:
+    made = one.default_factory() if one.default_factory is not dataclasses.MISSING else one.default
+    return value == made

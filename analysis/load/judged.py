@@ -1,0 +1,69 @@
+"""Everything that is said of a load, and how a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analysis.load.faults import FaultOnLoad
+from analysis.load.figures import Figures
+from analysis.load.properties import Property
+from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
+from harness.model.verdicts import VerdictKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedLoad:
+    """Everything that is said of a load.
+
+    ``locust_requests`` and ``locust_failures`` are Locust's own counts. ``notes`` are what a reader has to know: weaknesses of
+    the client, what went wrong.
+    """
+
+    client: str
+    release: str
+    params: Mapping[str, int | float | str]
+    figures: Figures
+    properties: tuple[Property, ...]
+    faults: tuple[FaultOnLoad, ...]
+    notes: tuple[str, ...]
+    locust_requests: int | None
+    locust_failures: int | None
+
+    @property
+    def exit_code(self) -> int:
+        """As with ``--strict``: 1 when something is refuted, 2 when something could not be judged."""
+        found = {item.verdict for item in self.properties}
+        if VerdictKind.REFUTED in found:
+            return EXIT_MISMATCH
+        return EXIT_UNDECIDED if VerdictKind.UNDECIDED in found else EXIT_OK
+
+    def lines(self) -> list[str]:
+        """For a person."""
+        f = self.figures
+        lines = [
+            f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
+            f"{f.unknown:,} unknown; {f.consumptions:,} consumptions",
+            f"started {f.started_per_s:,.1f}/s{_asked(f)}, accepted {f.ok_per_s:,.1f}/s",
+            f"latency p50 {f.latency_ms[0]:.2f}, p99 {f.latency_ms[1]:.2f}, p99.9 {f.latency_ms[2]:.2f} ms",
+        ]
+        if "in_flight" not in self.params:
+            late = (
+                f"p50 {f.late_ms[0]:.3f}, p99 {f.late_ms[1]:.3f}, p99.9 {f.late_ms[2]:.3f}, max {f.late_ms_max:.1f} ms"
+            )
+            probe = "" if f.hiccup_ms_max is None else f"; the machine's own worst hiccup {f.hiccup_ms_max:.1f} ms"
+            lines.append(f"starts late by {late}{probe}")
+        if f.unknown:
+            lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
+        if f.unplaced:
+            lines.append(f"of the {f.ok:,} accepted sends the client did not tell queue and offset of {f.unplaced:,}")
+        width = max(len(item.name) for item in self.properties)
+        lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
+        return lines + [f"note: {note}" for note in self.notes]
+
+
+def _asked(figures: Figures) -> str:
+    if figures.asked_per_s is None:
+        return ""
+    off = figures.started_per_s / figures.asked_per_s - 1
+    return f" of {figures.asked_per_s:,.1f} asked ({off:+.3%})"

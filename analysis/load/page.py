@@ -1,0 +1,216 @@
+"""What the report page shows of a load: its properties as findings, rates over time, and its faults as tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812
+
+from analysis.evidence.records import ANALYSIS_FOLDER, Records
+from analysis.evidence.trials import TrialFacts
+from analysis.load.faults import FaultOnLoad
+from analysis.load.judged import JudgedLoad
+from analysis.load.properties import SAYS, Property
+from analysis.logs.lines import FileCount
+from analysis.report import collect
+from analysis.report.write import write_page as write_html
+from analysis.verdicts.document import Series, Table
+from analysis.verdicts.excerpts import with_excerpts
+from analysis.verdicts.numbers import number, quantity
+from harness.model.findings import EvidenceLine, Finding
+from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.reading import RunDirectory
+
+LOAD = "load"
+TITLE = "A load of one's own"
+SUMMARY = "Sends that Locust steers, consumers that verify every body, and the faults that were put on them."
+BINS_MAX = 1200
+BIN_MS_MIN = 100
+LOCUST = {"Locust's own report": "locust.html", "Locust's counts": "locust.json"}
+"""What Locust itself leaves in a trial's folder."""
+
+
+def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]) -> Series | None:
+    """Sends and consumptions by time, from the load's start; latencies are of sends, failed ones included."""
+    start_ns, end_ns = facts.hold_from_ns, facts.hold_to_ns
+    if start_ns is None or end_ns is None or not facts.sends:
+        return None
+    bin_ms = max(BIN_MS_MIN, round((end_ns - start_ns) / 1e6 / BINS_MAX / BIN_MS_MIN + 0.5) * BIN_MS_MIN)
+    outcome, latency_ms = F.col("outcome"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6
+
+    def at(column: str) -> Column:
+        return F.floor((F.col(column) - F.lit(start_ns)) / F.lit(bin_ms * 1_000_000)).cast("int").alias("bin")
+
+    sends = records.sends.groupBy(at("intended_ns")).agg(
+        F.count("*").alias("sent"),
+        F.count_if(outcome == "ok").alias("ok"),
+        F.count_if(outcome == "failed").alias("failed"),
+        F.percentile_approx(latency_ms, 0.5, 200).alias("p50"),
+        F.max(latency_ms).alias("max"),
+    )
+    consumed = records.consumptions.groupBy(at("started_ns")).agg(F.count("*").alias("consumed"))
+    bins = {row["bin"]: row.asDict() for row in sends.join(consumed, "bin", "full").collect() if row["bin"] is not None}
+    if not bins:
+        return None
+    span = range(min(bins), max(bins) + 1)
+
+    def of(name: str) -> tuple[float, ...]:
+        return tuple(float(bins.get(at, {}).get(name) or 0) for at in span)
+
+    def measured(name: str) -> tuple[float | None, ...]:
+        found = (bins.get(at, {}).get(name) for at in span)
+        return tuple(None if value is None else float(f"{value:.6g}") for value in found)
+
+    return Series(
+        incident=LOAD,
+        release=facts.trial.release,
+        arm=facts.trial.arm,
+        params=facts.trial.params,
+        trial=facts.trial.trial,
+        client=facts.trial.client,
+        bin_ms=bin_ms,
+        t_s=tuple(round(at * bin_ms / 1000, 3) for at in span),
+        sent=of("sent"),
+        ok=of("ok"),
+        failed=of("failed"),
+        consumed=of("consumed"),
+        delay_p50_ms=measured("p50"),
+        delay_max_ms=measured("max"),
+        faults_s=tuple((round(one.at_s, 3), round(one.until_s, 3)) for one in faults),
+    )
+
+
+def write_page(
+    run: RunDirectory, judged: JudgedLoad, facts: TrialFacts, series: Series | None, counts: Sequence[FileCount]
+) -> None:
+    """Write the report's data, report.html and junit.xml, as for incidents."""
+    found = [_finding(item, run, facts) for item in judged.properties]
+    trial = {name: getattr(facts.trial, name) for name in ("trial", "arm", "params", "release", "deployment")}
+    collect.write_json(
+        run.path / ANALYSIS_FOLDER / "report_data.json",
+        {
+            "schema": RUN_SCHEMA,
+            "manifest": dataclasses.asdict(dataclasses.replace(run.manifest, notes=judged.notes)),
+            "findings": [dataclasses.asdict(one) for one in found],
+            "claims": {
+                item.claim: {"says": says, "reading": reading, "article": "", "incident": LOAD}
+                for item in judged.properties
+                for says, reading in [SAYS[item.name]]
+            },
+            "incidents": {LOAD: {"title": TITLE, "summary": SUMMARY}},
+            "trials": [{**trial, "incident": LOAD, "valid": True, "hiccup_ms_max": facts.hiccup_ms_max}],
+            "series": [] if series is None else [dataclasses.asdict(series)],
+            "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
+            "logs": collect.logs_json(counts),
+        },
+    )
+    write_html(run.path)
+
+
+def _finding(item: Property, run: RunDirectory, facts: TrialFacts) -> Finding:
+    trial, manifest = facts.trial, run.manifest
+    evidence = (EvidenceLine(excerpt="", file=item.file, line=item.line),) if item.file and item.line else ()
+    finding = Finding(
+        claim=item.claim,
+        incident=LOAD,
+        release=trial.release,
+        backend=trial.backend,
+        client=trial.client,
+        injection=trial.injection,
+        rule_commit=manifest.commit,
+        rule_hash="",
+        validity=(),
+        expected=VerdictKind.CONFIRMED,
+        expected_from_code="What every load is to show.",
+        verdict=item.verdict,
+        reason=str(Reason.MISSING_EVIDENCE) if item.verdict is VerdictKind.UNDECIDED else "",
+        summary=item.words,
+        trials=1,
+        parts=(),
+        measures=(),
+        evidence=evidence,
+    )
+    # A count of nothing has no line to cite.
+    return with_excerpts([finding], run.path)[0] if evidence else finding
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _tables(run: RunDirectory, judged: JudgedLoad, facts: TrialFacts) -> Iterator[Table]:
+    folder = f"trials/{facts.trial.trial}"
+    there = {words: f"{folder}/{name}" for words, name in LOCUST.items() if (run.path / folder / name).exists()}
+    yield Table(
+        title="The load in numbers", columns=("", ""), rows=tuple(_figures(judged)), note="As counted in its histories.",
+        links=there,
+    )  # fmt: skip
+    if judged.faults:
+        yield Table(
+            title="Sends and consumptions around each fault",
+            note="Ten seconds before it, while it lasted (of an ended consumer: until its queues were taken over), and ten "
+            "seconds after. Latencies are of accepted sends, from their intended time.",
+            columns=("fault", "phase", "for", "due", "accepted", "failed", "unknown", "p50", "p99", "max", "consumed"),
+            rows=tuple(row for one in judged.faults for row in _around(one)),
+        )
+    for one in judged.faults:
+        if one.refused:
+            yield Table(
+                title=f"Refusals of the {one.name}",
+                note="By keyword, beside the model's number: what the stall as measured takes at the rate that it met.",
+                columns=("keyword", "measured", "predicted", "off by", "allowed", ""),
+                rows=tuple(
+                    (
+                        row.keyword,
+                        number(row.measured),
+                        f"{row.predicted:.1f}",
+                        f"{row.measured / row.predicted - 1:+.1%}" if row.predicted else "",
+                        f"{row.allowed:.1f}",
+                        "within" if row.within else "outside",
+                    )
+                    for row in one.refused
+                ),
+            )
+        if one.taken_over:
+            yield Table(
+                title=f"Hand-over after the {one.name} ({one.target})",
+                note="For each queue of the ended consumer: from its end to the next consumption by another one.",
+                columns=("queue", "nobody had it for", "taken by"),
+                rows=tuple(
+                    (queue.queue, "to the end" if queue.nobody_s is None else f"{queue.nobody_s:.2f} s", queue.by)
+                    for queue in one.taken_over
+                ),
+            )
+
+
+def _figures(judged: JudgedLoad) -> Iterator[tuple[str, str]]:
+    f = judged.figures
+    yield "sends", f"{f.sends:,}: {f.ok:,} accepted, {f.failed:,} failed, {f.unknown:,} unknown"
+    yield "consumptions", f"{f.consumptions:,}"
+    yield (
+        "started",
+        f"{f.started_per_s:,.1f}/s" + ("" if f.asked_per_s is None else f" of {f.asked_per_s:,.1f}/s asked"),
+    )
+    yield "accepted", f"{f.ok_per_s:,.1f}/s"
+    yield "latency p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.latency_ms)
+    if "in_flight" not in judged.params:
+        yield "starts late p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.late_ms)
+
+
+def _around(one: FaultOnLoad) -> Iterator[tuple[str, ...]]:
+    for phase in one.around:
+        yield (
+            one.name if phase.phase == "before" else "",
+            phase.phase,
+            quantity(phase.seconds, "s"),
+            quantity(phase.sent_per_s, "/s"),
+            quantity(phase.ok_per_s, "/s"),
+            number(phase.failed),
+            number(phase.unknown),
+            quantity(phase.latency_p50_ms, "ms"),
+            quantity(phase.latency_p99_ms, "ms"),
+            quantity(phase.latency_max_ms, "ms"),
+            quantity(phase.consumed_per_s, "/s"),
+        )

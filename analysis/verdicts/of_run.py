@@ -1,0 +1,65 @@
+"""The tries of a run's trials, from what its checkers observed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from analysis.verdicts.evidence import TrialValidity, cell_of
+from analysis.verdicts.observations import Observation
+from analysis.verdicts.tries import Tries, Try
+from harness.model.measures import MEASURES
+from harness.model.scenario import Scenario
+from harness.rundir.manifest import TrialRecord
+
+
+def tries_of_run(
+    observations: Iterable[Observation],
+    trials: Sequence[TrialRecord],
+    validity: Iterable[TrialValidity],
+    scenarios: Sequence[Scenario],
+) -> list[Tries]:
+    """A row for each trial, measure that its scenario asks for and the measure's own parameters.
+
+    A trial without a value of a measure has a row without tries. What is true of a deployment is one try of each arm in it.
+    """
+    found: dict[tuple[str, str, tuple[tuple[str, object], ...]], list[Observation]] = defaultdict(list)
+    for item in observations:
+        found[item.trial, item.measure, cell_of(item.extra)].append(item)
+    shown: dict[tuple[str, str], list[Sequence[Observation]]] = defaultdict(list)
+    for (name, measure, _), observed in found.items():
+        shown[name, measure].append(observed)
+    known = {item.trial: item for item in validity}
+    by_name = {scenario.name: scenario for scenario in scenarios}
+    rows: list[Tries] = []
+    for trial in trials:
+        scenario = by_name.get(trial.incident)
+        for measure in sorted(scenario.measures((trial.arm,)) & MEASURES.keys()) if scenario else ():
+            lacking: list[Sequence[Observation]] = [()] if "trial" in MEASURES[measure].independent.key else []
+            rows += [
+                _row(trial, known.get(trial.trial), measure, observed)
+                for observed in shown.get((trial.trial, measure), lacking)
+            ]
+    return rows
+
+
+def _row(trial: TrialRecord, judged: TrialValidity | None, measure: str, observed: Sequence[Observation]) -> Tries:
+    values: dict[str, list[tuple[float, bool]]] = defaultdict(list)
+    for item in observed:
+        values[item.unit].append((item.value, item.censored))
+    origins = MEASURES[measure].origins
+    proof = " and ".join(origins) if len(origins) > 1 else ""
+    return Tries(
+        trial=trial.trial,
+        deployment=trial.deployment,
+        release=trial.release,
+        arm=trial.arm,
+        cell=dict(trial.params),
+        measure=measure,
+        params=dict(observed[0].extra) if observed else {},
+        injection=trial.chosen_injection,
+        hiccup_ms=(judged.hiccup_ms_max or 0.0) if judged else 0.0,
+        discarded=str(judged.discarded or "") if judged else "",
+        superseded=bool(trial.superseded_by),
+        tries=tuple(Try.of(name, values[name], proof) for name in values),
+    )

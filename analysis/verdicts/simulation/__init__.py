@@ -1,0 +1,1 @@
+"""How often the rules are right, by simulation: the tables of ``docs/verdicts.md``."""

@@ -1,0 +1,119 @@
+"""What the sessions of all loads have in common: how clients start, send, consume, and are drained."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from harness.backends.cluster import namesrv_addresses
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clock import mono_ns
+from harness.errors import ClientError
+from harness.trial import TrialContext
+from harness.wait import NotYet, wait_until
+
+LONGEST_S = 1200.0
+"""Bounds every schedule whatever happens to the trial."""
+POLL_S = 0.5
+PROCESS = "clients"
+
+
+class Session:
+    """Base of a load's session: a phase that a load does not define lasts as long as the scenario says."""
+
+    def __init__(self, trial: TrialContext) -> None:
+        self._trial = trial
+        self._topic = trial.record.topic
+
+    def hold(self) -> None:
+        """Stay as long as the phase lasts."""
+        self._trial.stay(self._trial.phases.hold_s_max)
+
+    def recover(self) -> None:
+        """Stay as long as the phase lasts."""
+        self._trial.stay(self._trial.phases.recover_s)
+
+    def _start_member(self, client: JavaClient, spec: ConsumerSpec, namesrv: str = "") -> None:
+        addresses = namesrv or namesrv_addresses(self._trial.cluster)
+        client.wait_consumer_started(spec, addresses, cancel=self._trial.cancel)
+
+    def _wait_settled(self, clients: Iterable[JavaClient], share: int) -> None:
+        """Every ordered member holds its share of the queues; the rebalance that gets there takes some of its periods."""
+
+        def settled() -> bool:
+            held = [item for client in clients for item in client.assigned_queues().items()]
+            unsettled = {
+                instance: len(queues)
+                for instance, queues in held
+                if len(queues) != share and not instance.endswith("-broadcast")
+            }
+            if unsettled:
+                raise NotYet(f"these do not hold {share} queues: {unsettled}")
+            return True
+
+        wait_until(
+            "every queue to have its consumer",
+            settled,
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
+
+    def _send(
+        self, client: JavaClient, schedule: str, instance: str, rate_hz: float, sends: SendSettings, operations: int = 0
+    ) -> None:
+        """Start to send; without a number of operations, until the schedule is stopped."""
+        client.start_schedule(
+            ScheduleSpec(
+                name=schedule,
+                instance=instance,
+                rate_hz=rate_hz,
+                start_ns=mono_ns(),
+                operations=operations or int(LONGEST_S * rate_hz),
+                sends=sends,
+            )
+        )
+
+    def _stay_steady(self, client: JavaClient, schedules: Sequence[str]) -> None:
+        """A window of plain load. Raises ClientError when a schedule has stopped by itself."""
+        self._trial.stay(self._trial.phases.steady_s)
+        for schedule in schedules:
+            if not client.schedule_state(schedule).sending:
+                raise ClientError(f"the producer of {schedule} stopped sending by itself")
+
+    def _drain(self, client: JavaClient, schedules: Sequence[str], unconsumed: Callable[[], int]) -> None:
+        """Stop sending, and wait until the groups have committed every message, by the brokers' own counts."""
+        for schedule in schedules:
+            client.stop_schedule(schedule)
+        deadline = time.monotonic() + self._trial.phases.drain_s_max
+        through, left = False, -1
+        while time.monotonic() < deadline and (not through or left != 0):
+            self._trial.stay(POLL_S)
+            through = all(client.schedule_state(schedule).is_through for schedule in schedules)
+            left = unconsumed()
+        self._trial.events.record("drain", complete=through and left == 0, remaining=left)
+
+
+class OneProcessSession(Session):
+    """Base of loads whose producers and members are all clients of one process.
+
+    Nobody of them is killed, and the start of a process costs more than all that its clients do.
+    """
+
+    _started: JavaClient | None = None
+
+    @property
+    def _client(self) -> JavaClient:
+        assert self._started is not None
+        return self._started
+
+    def _start_process(self) -> None:
+        """Start it, with an open history."""
+        with self._trial.boots:
+            self._started = self._trial.client(PROCESS)
+            self._client.wait_started()
+            self._client.open_history(self._trial.directory.history_path(PROCESS))
+
+    def down(self) -> None:
+        """End the process."""
+        if self._started is not None:
+            self._started.stop()

@@ -1,0 +1,171 @@
+"""Claims by kinds: what each part of a claim counts, what it takes to decide it, and what its numbers were chosen by.
+
+These stand beside ``harness.model.claims`` until every incident has moved.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from harness.model.cells import Parameters, ParameterValue, matches
+from harness.model.claims import Expectation, Relation
+from harness.model.measures import MEASURES
+
+
+class Kind(StrEnum):
+    """What is counted, and by which of the two ways it is decided."""
+
+    FACT = "F"
+    """It is so in every deployment, or in none."""
+    JAR = "J"
+    """It stands in the release's code: one reading."""
+    UNIVERSAL = "U"
+    """Never, every: one verified counterexample refutes it."""
+    EXISTENCE = "E"
+    """It happens: one verified event confirms it."""
+    SHARE = "S"
+    QUANTITY = "Q"
+    COMPARISON = "C"
+    LAW = "L"
+
+
+BY_SIDES = frozenset({Kind.SHARE, Kind.QUANTITY, Kind.COMPARISON, Kind.LAW})
+"""Decided by the side of the bound on which each deployment lies; all others by events."""
+
+DEPLOYMENTS_MIN = {Kind.FACT: 2, Kind.JAR: 1, Kind.UNIVERSAL: 5, Kind.EXISTENCE: 1}
+
+
+class Role(StrEnum):
+    """A control that does not hold makes the claim undecided: an experiment whose control fails has shown nothing."""
+
+    CLAIM = "claim"
+    CONTROL = "control"
+
+
+class Fold(StrEnum):
+    """What is made of the tries of a deployment. A comparison is of two means, by pairs of arms."""
+
+    EACH = "each"
+    MEDIAN = "median"
+    MEAN = "mean"
+    SHARE = "share"
+    RATIO = "ratio"
+    SLOPE = "slope"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The values of a measure in an arm whose parameters are among the allowed ones."""
+
+    measure: str
+    arm: str
+    where: Mapping[str, tuple[ParameterValue, ...]] = field(default_factory=dict)
+
+    def is_of(self, arm: str, cell: Parameters) -> bool:
+        """Whether it speaks of that cell, whatever it asks of the measure's own parameters."""
+        return arm == self.arm and matches(cell, {name: self.where[name] for name in self.where if name in cell})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One testable part: the number of each deployment, or each try, lies at or beyond the bound.
+
+    ``if_true`` and ``if_false`` are the numbers to expect when the claim holds and when it does not, and ``because`` says
+    where they come from; the bound lies between them. ``scope`` names the cell that the part speaks of, which is judged by
+    itself. ``within`` is the closed range that a share counts, ``predicted`` what a law says (the number is the distance from
+    it). ``slack_ms``: the host moves the number only by a hiccup that is longer. ``noun`` is what the tries are called.
+    """
+
+    name: str = ""
+    kind: Kind
+    of: Selection
+    fold: Fold
+    relation: Relation
+    bound: float
+    if_true: float
+    if_false: float
+    because: str
+    role: Role = Role.CLAIM
+    scope: str = ""
+    against: Selection | None = None
+    slope_on: str = ""
+    within: tuple[float | None, float | None] = (None, None)
+    predicted: float | None = None
+    rate_max: float = 0.10
+    rate_min: float = 0.05
+    deployments_min: int = 0
+    slack_ms: float | None = None
+    noun: str = ""
+
+    def quantities(self) -> tuple[Selection, ...]:
+        """What it measures, and what that is compared with where it is."""
+        return (self.of,) if self.against is None else (self.of, self.against)
+
+    @property
+    def unit(self) -> str:
+        """Of its number: the measure's own, or what a share is of. A ratio has none."""
+        if self.fold is Fold.RATIO:
+            return ""
+        if self.kind in (Kind.FACT, Kind.JAR):
+            return "of deployments"
+        counts = self.kind not in BY_SIDES or self.fold is Fold.SHARE
+        return f"of {self.tries_are}" if counts else MEASURES[self.of.measure].unit
+
+    @property
+    def tries_are(self) -> str:
+        """What its tries are called, in the plural."""
+        return self.noun or f"{MEASURES[self.of.measure].independent.name}s"
+
+    def moved(self, hiccup_ms: float, params: Parameters) -> float:
+        """How far a hiccup of the host can have moved one value of its measure, in the measure's unit."""
+        if self.slack_ms is not None:
+            return 0.0 if hiccup_ms < self.slack_ms else float("inf")
+        return MEASURES[self.of.measure].moved_by(hiccup_ms, params)
+
+    def hiccup_ms_max(self, params: Parameters) -> float:
+        """The hiccup above which a trial says nothing about the part: it may move a quarter of what decides.
+
+        Infinite where nothing moves the number; of a ratio, a slope and a share the moved number itself is judged.
+        """
+        if self.slack_ms is not None:
+            return self.slack_ms / 4
+        if self.fold in (Fold.RATIO, Fold.SLOPE, Fold.SHARE):
+            return float("inf")
+        a_ms = MEASURES[self.of.measure].moved_by(1.0, params)
+        # What must not happen at all has its bound where it is expected; then what else would be seen is asked.
+        distance = abs(self.if_true - self.bound) or abs(self.if_false - self.bound)
+        return distance / 4 / a_ms if a_ms else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One statement of an article with its reading, its parts and its expectation by release.
+
+    ``summary`` is the sentence of a finding; ``{part name}`` stands for the part's number in words.
+    """
+
+    id: str
+    article: str
+    says: str
+    reading: str
+    parts: tuple[Part, ...]
+    expected: Mapping[str, Expectation]
+    summary: str = ""
+
+    def quantities(self) -> tuple[Selection, ...]:
+        """Those of all of its parts."""
+        return tuple(quantity for part in self.parts for quantity in part.quantities())
+
+    @property
+    def parts_by_sides(self) -> int:
+        """How many parts may refute it by luck, any one of which would."""
+        return max(1, sum(part.role is Role.CLAIM and part.kind in BY_SIDES for part in self.parts))
+
+    def rule_hash(self) -> str:
+        """SHA-256 of what decides: reading and parts. Expectations, names and reasons in words are no part of it."""
+        parts = [{**dataclasses.asdict(part), "name": "", "because": "", "noun": ""} for part in self.parts]
+        rule = {"id": self.id, "reading": self.reading, "parts": parts}
+        return hashlib.sha256(json.dumps(rule, sort_keys=True).encode()).hexdigest()

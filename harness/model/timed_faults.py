@@ -1,0 +1,336 @@
+"""A fault at a time of a load: ``NAME[:VALUE[,KEY=VALUE...]]@TIME``, as ``mqlab load --fault`` takes it.
+
+Every fault of the library has its name and parameters here. A parameter is a field of the fault, or of what is a cell's
+parameter in an incident; its unit is the last word of its name.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from harness.errors import UsageError, shown
+from harness.model.cells import Parameters, ParameterValue
+from harness.model.cluster import Topology
+from harness.model.faults import FAULTS, Fault, NoFault
+
+FOR, BY, CONSUMER = "for", "by", "consumer"
+"""How long it stays, how it is made, and which consumer process it is about: what a fault by itself does not have."""
+
+STAYS_S: Mapping[str, float] = {
+    **dict.fromkeys(("silence-owners", "cut-off-owners"), math.inf),
+    **dict.fromkeys(("network-cut", "network-delay", "pause-node", "unheard-broker", "forgotten-topic"), 10.0),
+    **dict.fromkeys(("disk-full", "throttled-writes", "dirty-pages", "broker-away", "broker-crash"), 10.0),
+}
+"""How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""
+
+CELL: Mapping[str, Mapping[str, ParameterValue]] = {
+    **{kind: {"stall_ms": 1200.0} for kind in ("append-stall", "commit-stall", "store-freeze")},
+    "append-watch": {"watch_ms": 10_000.0},
+    "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
+    "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},
+    "pause-owners": {"pause_s": 10.0},
+}
+"""What is a cell's parameter in an incident, by kind, with its value where nothing is said."""
+
+DEFAULTS: Mapping[str, Mapping[str, object]] = {
+    "network-cut": {"nodes": ("broker-a",)},
+    "network-delay": {"delay_ms": 20.0, "nodes": ("broker-a",)},
+    "pause-node": {"node": "broker-a"},
+    "disk-full": {"node": "broker-a"},
+    "throttled-writes": {"bytes_per_s": 2**20, "node": "broker-a"},
+    "dirty-pages": {"file_mb": 512, "node": "broker-a", "seconds_max": 60.0},
+    "resize-topic": {"steps": ((8, 4, 5.0),)},
+    "cross-frame-limit": {"frame_bytes": 262_144},
+}
+"""Of fields that a fault has no value for by itself. The first parameter is the one that needs no name."""
+
+LEFT_OUT = ("after_lone", "spread_s")
+"""Fields that only an incident has a use for: Locust sends no message alone, and a time is given."""
+
+UNITS: Mapping[str, str] = {"ms": "ms", "s": "s", "max": "s", "mb": "MiB"}
+"""By the last word of a name."""
+
+OF_CLIENTS = ("kill-owners", "shut-down-owners", "silence-owners", "pause-owners")
+"""They are done to a consumer process alone, which is the lab's on any cluster."""
+
+TWO_MASTERS = ("broker-away", "unheard-broker")
+"""They are about the second broker."""
+
+ALIASES: Mapping[str, str] = {"page-cache-stall": "append-stall"}
+TIME_S_MAX = 86_400.0
+_SCALES: Mapping[str, Mapping[str, float]] = {
+    "ms": {"ms": 1, "s": 1000, "": 1},
+    "s": {"ms": 0.001, "s": 1, "min": 60, "": 1},
+    "MiB": {"mb": 1, "mib": 1, "gib": 1024, "": 1},
+    "": {"": 1},
+    "bytes": {"kib": 2**10, "mib": 2**20, "b": 1, "": 1},
+}
+_QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([a-zA-Z]*)", re.ASCII)
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,40}", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of a fault of the library. ``unit`` is empty for what is no quantity."""
+
+    name: str
+    unit: str
+    default: object
+    read: Callable[[str], object]
+
+    def __str__(self) -> str:
+        unit = "" if self.default in (None, math.inf) else self.unit
+        return f"{self.name}={_said(self.default)}{unit}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryFault:
+    """A fault by the name that a user gives it, with its parameters."""
+
+    name: str
+    fault: type[Fault]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def needs_consumers(self) -> bool:
+        """Whether there must be a consumer process that it is about."""
+        return "owners" in self.fault.kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedFault:
+    """A fault ``at_s`` after the load's start, which stays for ``stays_s``; ``text`` is what was asked for."""
+
+    text: str
+    fault: Fault
+    params: Parameters
+    at_s: float
+    stays_s: float = 0.0
+    injection: str = ""
+    consumer: int | None = None
+
+
+def parse_fault(text: str) -> TimedFault:
+    """Raises UsageError, which names the nearest fault or parameter."""
+    what, at, when = text.rpartition("@")
+    name, _, given = what.partition(":")
+    if not at or not _NAME.fullmatch(name):
+        raise UsageError(
+            f"--fault {shown(text)} is not NAME[:VALUE[,KEY=VALUE...]]@TIME",
+            advice="For example --fault append-stall:1200ms@30s; mqlab list --faults names them all.",
+        )
+    if (found := LIBRARY.get(ALIASES.get(name, name))) is None:
+        raise UsageError.unknown("fault", name, (*LIBRARY, *ALIASES))
+    values = _values(found, given)
+    stays_s = values.pop(FOR, 0.0)
+    consumer = values.pop(CONSUMER, None)
+    injection = values.pop(BY, "")
+    if found.fault.kind == "pause-owners":
+        stays_s = values["pause_s"]
+    fields = {field.name for field in dataclasses.fields(found.fault)}
+    return TimedFault(
+        text=text,
+        fault=found.fault(**{key: value for key, value in values.items() if key in fields}),
+        params={key: value for key, value in values.items() if key not in fields},
+        at_s=_quantity("s", when, f"--fault {shown(text)}"),
+        stays_s=stays_s,
+        injection=injection,
+        consumer=consumer,
+    )
+
+
+def parse_seconds(text: str) -> float:
+    """``60s``, ``1.5min`` or ``60``. Raises UsageError."""
+    seconds = _quantity("s", text, shown(text))
+    if seconds <= 0:
+        raise UsageError(f"{shown(text)} is not above 0")
+    return seconds
+
+
+def why_not_on(timed: TimedFault, topology: Topology, *, consumers: int, is_given: bool) -> str | None:
+    """Why a fault cannot be put on a load, in words that follow its name; None where nothing is in its way.
+
+    ``is_given`` says of a cluster that it is the user's own.
+    """
+    found = _library_fault(timed.fault)
+    if is_given and timed.fault.kind not in OF_CLIENTS:
+        return (
+            "is done to a cluster, and of one that is there already (--namesrv) only the load's clients are the lab's"
+        )
+    if found.needs_consumers and consumers < 2:
+        return "is done to a consumer whose queues others take over, and asks for --consumers 2 or more"
+    if timed.consumer is not None and timed.consumer >= consumers:
+        return f"names consumer {timed.consumer}, and there are {consumers}, from 0"
+    if timed.fault.kind in TWO_MASTERS and topology.masters < 2:
+        return "is done to the second broker, and asks for --topology two-masters or another one with several"
+    nodes = node_names(topology)
+    for node in _nodes_of(timed.fault):
+        if node not in nodes:
+            return f"names {node}, and the nodes are {', '.join(nodes)}"
+    return None
+
+
+def node_names(topology: Topology) -> tuple[str, ...]:
+    """As a cluster names its nodes."""
+    servers = [f"namesrv-{index + 1}" for index in range(topology.name_servers)]
+    slaves = [
+        f"{broker}-slave-{index + 1}"
+        for broker in topology.broker_names()
+        for index in range(topology.slaves_per_master)
+    ]
+    return (*servers, *topology.broker_names(), *slaves)
+
+
+def _nodes_of(fault: Fault) -> tuple[str, ...]:
+    one = getattr(fault, "node", None)
+    return (*((one,) if one else ()), *getattr(fault, "nodes", ()))
+
+
+def _library_fault(fault: Fault) -> LibraryFault:
+    return next(one for one in LIBRARY.values() if one.fault is type(fault))
+
+
+def _values(found: LibraryFault, given: str) -> dict[str, Any]:
+    known = {one.name: one for one in found.parameters}
+    values: dict[str, Any] = {}
+    for number, part in enumerate(filter(None, given.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals and number == 0 and found.parameters:
+            key, value = found.parameters[0].name, part
+        if key not in known:
+            raise UsageError.unknown(f"parameter of {found.name}", key, known)
+        if key in values:
+            raise UsageError(f"{found.name} has {key} twice", advice="Keep the one that you mean.")
+        try:
+            values[key] = known[key].read(value)
+        except ValueError:
+            unit = f" in {known[key].unit}" if known[key].unit else ""
+            raise UsageError(
+                f"{found.name}: {key}={shown(value)} is no value{unit}", advice=f"For example {known[key]}."
+            ) from None
+    return {**{key: one.default for key, one in known.items() if one.default is not None}, **values}
+
+
+def _quantity(unit: str, text: str, what: str) -> float:
+    try:
+        value = _read_quantity(unit)(text)
+    except ValueError:
+        raise UsageError(f"{what}: {shown(text)} is no time", advice="For example 30s, 1.5min or 500ms.") from None
+    if value > TIME_S_MAX:
+        raise UsageError(f"{what}: {shown(text)} is more than a day")
+    return value
+
+
+def _read_quantity(unit: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        match = _QUANTITY.fullmatch(text)
+        if match is None or match[2].lower() not in _SCALES[unit]:
+            raise ValueError(text)
+        return float(match[1]) * _SCALES[unit][match[2].lower()]
+
+    return read
+
+
+# --- the library ------------------------------------------------------------------------------------------------------
+
+
+def _parameters(fault: type[Fault]) -> tuple[Parameter, ...]:
+    """Those of the cell, then the fault's own; how long it stays, how it is made, and whom it is about."""
+    kind = fault.kind
+    of_cell = [_parameter(name, type(value), value) for name, value in CELL.get(kind, {}).items()]
+    hints, defaults = get_type_hints(fault), DEFAULTS.get(kind, {})
+    fields = {field.name: field for field in dataclasses.fields(fault)}
+    order = [*defaults, *(name for name in fields if name not in defaults and name not in LEFT_OUT)]
+    own = [_parameter(name, hints[name], defaults.get(name, fields[name].default)) for name in order]
+    more = []
+    if kind in STAYS_S:
+        more.append(Parameter(name=FOR, unit="s", default=STAYS_S[kind], read=_read_quantity("s")))
+    if kind == "append-stall":
+        more.append(Parameter(name=BY, unit="", default="byteman", read=_choice("byteman", "freeze")))
+    if "owners" in kind:
+        more.append(Parameter(name=CONSUMER, unit="", default=None, read=_whole))
+    return (*of_cell, *own, *more)
+
+
+def _parameter(name: str, hint: Any, default: object) -> Parameter:
+    unit = "bytes" if "bytes" in name else UNITS.get(name.rpartition("_")[2], "")
+    read: Callable[[str], object]
+    if get_origin(hint) is Literal:
+        read = _choice(*get_args(hint))
+    elif hint is bool:
+        read = lambda text: _choice("true", "false")(text) == "true"  # noqa: E731
+    elif name in ("steps", "mended"):
+        read = _steps if name == "steps" else lambda text: _numbers(text, 2)
+    elif get_origin(hint) is tuple:
+        read = lambda text: tuple(map(_node, text.split("+")))  # noqa: E731
+    elif hint is str:
+        read = _node
+    elif unit:
+        quantity = _read_quantity(unit)
+        read = (lambda text: int(quantity(text))) if hint is int else quantity
+    else:
+        read = _whole if hint is int else _read_quantity("")
+    return Parameter(name=name, unit=unit, default=default, read=read)
+
+
+def _choice(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def _node(text: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", text, re.ASCII):
+        raise ValueError(text)
+    return text
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise ValueError(text)
+    return int(text)
+
+
+def _numbers(text: str, count: int) -> tuple[int, ...]:
+    numbers = tuple(map(_whole, text.split("/")))
+    if len(numbers) != count or not all(numbers):
+        raise ValueError(text)
+    return numbers
+
+
+def _steps(text: str) -> tuple[tuple[int, int, float], ...]:
+    """``WRITE/READ/SECONDS``, joined by +."""
+    steps = []
+    for step in text.split("+"):
+        *numbers, stay = step.rpartition("/")
+        writes, reads = _numbers(numbers[0], 2)
+        steps.append((writes, reads, _read_quantity("s")(stay)))
+    return tuple(steps)
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or value == math.inf:
+        return "(any)" if value is None else "(the load's end)"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        inner = [("/".join(f"{one:g}" for one in item) if isinstance(item, tuple) else str(item)) for item in value]
+        return ("+" if value and not isinstance(value[0], int) else "/").join(inner)
+    return str(value)
+
+
+LIBRARY: Mapping[str, LibraryFault] = {
+    name: LibraryFault(name=name, fault=fault, parameters=_parameters(fault))
+    for fault in FAULTS
+    if fault is not NoFault
+    for name in [fault.kind.replace("owners", "consumer")]
+}
+"""Every fault there is, by the name that a user gives it: to whoever loads a cluster owners are its consumers."""

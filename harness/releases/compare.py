@@ -1,0 +1,62 @@
+"""What changed between two releases in the code that expectations name: by their class files, not by what is said of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.errors import ReleaseError
+from harness.releases.class_file import class_of, methods
+
+_NAMED = re.compile(r"org\.apache\.rocketmq(?:\.[\w$]+)+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeChange:
+    """``changed`` are the methods of the class that differ, added and removed ones too.
+
+    ``concerned`` says whether what was named is among them: the method, of a field one that sets it at the start, of a
+    class any.
+    """
+
+    name: str
+    changed: tuple[str, ...]
+    concerned: bool
+
+
+def names_in(source: str) -> tuple[str, ...]:
+    """The classes and members that an expectation's source names, as they stand there."""
+    return tuple(dict.fromkeys(_NAMED.findall(source)))
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """A class as a class file names it, and the member, empty where there is none.
+
+    ``...CommitLog.CommitRealTimeService`` is a class in a class: what begins with a capital and has a small letter. Raises
+    ReleaseError when no part is a class.
+    """
+    parts = name.split(".")
+    first = next((at for at, part in enumerate(parts) if part[0].isupper()), len(parts))
+    if first == len(parts):
+        raise ReleaseError(f"{name} names no class")
+    last = first
+    while last + 1 < len(parts) and re.match(r"[A-Z]\w*[a-z]", parts[last + 1]):
+        last += 1
+    return ".".join([*parts[:first], "$".join(parts[first : last + 1])]), ".".join(parts[last + 1 :])
+
+
+def compare(name: str, before: str, after: str) -> CodeChange:
+    """A class or member in two releases. Raises ReleaseError when one of them lacks the class."""
+    class_name, member = parts_of(name)
+    old, new = (dict(_digests(release, class_name)) for release in (before, after))
+    both = old.keys() | new.keys()
+    changed = {key[0] for key in both if old.get(key) != new.get(key)}
+    is_method = any(key[0] == member for key in both)
+    named = changed & ({member} if is_method else {"<init>", "<clinit>"} if member else changed)
+    return CodeChange(name=name, changed=tuple(sorted(changed)), concerned=bool(named))
+
+
+def _digests(release: str, class_name: str) -> Iterator[tuple[tuple[str, str], str]]:
+    for method in methods(class_of(release, class_name)):
+        yield (method.name, method.descriptor), method.digest

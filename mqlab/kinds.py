@@ -1,0 +1,205 @@
+"""Kinds of values that options take: argparse types that refuse a wrong one with one sentence; help texts show their bounds."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ipaddress
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import scenarios
+from harness.errors import ConfigurationError, UsageError, shown
+from harness.model.timed_faults import parse_fault, parse_seconds
+from harness.protocol.connection import split_address
+from harness.releases.jars import known_releases
+
+T = TypeVar("T")
+
+NAME_BYTES_MAX = 255
+"""Of a file or folder (NAME_MAX of Linux)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind(Generic[T]):
+    """What an option's values are.
+
+    ``read`` makes one of a text. It raises ValueError, OSError or ConfigurationError, or a UsageError that has advice.
+    """
+
+    noun: str
+    read: Callable[[str], T]
+    bounds: str = ""
+
+    def __call__(self, text: str) -> T:
+        """Raises ArgumentTypeError, to which argparse adds the option's name."""
+        try:
+            return self.read(text)
+        except (ValueError, OSError, ConfigurationError) as error:
+            bounds = f" from {self.bounds}" if self.bounds else ""
+            raise argparse.ArgumentTypeError(f"{shown(text)} is not {self.noun}{bounds}") from error
+
+
+def number(low: float, high: float) -> Kind[float]:
+    """A finite number within bounds, which belong to it."""
+    return Kind(
+        noun="a number", read=lambda text: _within(float(text), low, high), bounds=f"{low:,.12g} to {high:,.12g}"
+    )
+
+
+def whole(low: int, high: int) -> Kind[int]:
+    """A whole number within bounds, which belong to it."""
+    return Kind(noun="a whole number", read=lambda text: _within(int(text), low, high), bounds=f"{low:,} to {high:,}")
+
+
+def matching(noun: str, pattern: str) -> Kind[str]:
+    """A text of a form, of ASCII alone."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError
+        return text
+
+    return Kind(noun=noun, read=read)
+
+
+def one_of(noun: str, candidates: Callable[[], Sequence[str]]) -> Kind[str]:
+    """One of a few names; the refusal of another one names the nearest."""
+
+    def read(text: str) -> str:
+        if text not in (known := candidates()):
+            raise UsageError.unknown(noun, text, known)
+        return text
+
+    return Kind(noun=noun, read=read)
+
+
+def several(kind: Kind[T]) -> Kind[tuple[T, ...]]:
+    """Values of a kind, separated by commas; each counts once."""
+    return Kind(
+        noun=f"a list, each of it {kind.noun}",
+        read=lambda text: tuple(dict.fromkeys(kind.read(part.strip()) for part in text.split(","))),
+        bounds=kind.bounds,
+    )
+
+
+def text_of(kind: Kind[T]) -> Kind[str]:
+    """A text that could be read as this kind, as it was given."""
+    return Kind(noun=kind.noun, read=lambda text: (kind.read(text), text)[1], bounds=kind.bounds)
+
+
+def _within(value: T, low: float, high: float) -> T:
+    if not low <= value <= high:  # type: ignore[operator]
+        raise ValueError
+    return value
+
+
+def _existing(is_there: Callable[[Path], bool]) -> Callable[[str], Path]:
+    def read(text: str) -> Path:
+        path = Path(text)
+        if not text or not is_there(path) or not os.access(path, os.R_OK):
+            raise ValueError
+        return path
+
+    return read
+
+
+def _new(text: str) -> Path:
+    """A path at which something can be made, with every folder above it."""
+    path = Path(text)
+    if (
+        not text.strip()
+        or not text.isprintable()
+        or any(len(os.fsencode(part)) > NAME_BYTES_MAX for part in path.parts)
+    ):
+        raise ValueError
+    with contextlib.suppress(FileNotFoundError):
+        path.stat()
+    nearest = next(parent for parent in (path.absolute(), *path.absolute().parents) if parent.exists())
+    if not os.access(nearest, os.W_OK) or not (nearest.is_dir() or nearest == path.absolute()):
+        raise ValueError
+    return path
+
+
+def _new_folder(text: str) -> Path:
+    if (path := _new(text)).is_file():
+        raise ValueError
+    return path
+
+
+def _new_file(text: str) -> Path:
+    if (path := _new(text)).is_dir() or not path.parent.is_dir():
+        raise ValueError
+    return path
+
+
+def _address(text: str) -> str:
+    split_address(text)
+    return text
+
+
+def _network(text: str) -> str:
+    ipaddress.ip_network(text)
+    return text
+
+
+def _ip(text: str) -> str:
+    ipaddress.ip_address(text)
+    return text
+
+
+def _broker(text: str) -> tuple[str, int, str]:
+    name, equals, address = text.partition("=")
+    if not equals or not re.fullmatch(r"[\w.-]+", name, re.ASCII):
+        raise ValueError
+    return name, 0, _address(address)
+
+
+def _spark_master(text: str) -> str:
+    if text.startswith("spark://"):
+        for address in text.removeprefix("spark://").split(","):
+            split_address(address)
+    elif not re.fullmatch(r"local(\[(\*|[1-9]\d{0,3})(,[1-9]\d{0,2})?])?|yarn|k8s://[!-~]+", text, re.ASCII):
+        raise ValueError
+    return text
+
+
+PORT = replace(whole(1, 65_535), noun="a port")
+HOURS = replace(number(0.01, 8_760), noun="a number of hours")
+SECONDS = replace(number(0, 86_400), noun="a number of seconds")
+MILLISECONDS = replace(number(0.001, 86_400_000), noun="a number of milliseconds")
+SEED = whole(0, 2**63 - 1)
+RATE = number(0.001, 1_000_000)
+
+FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
+DURATION = Kind(noun="a time like 60s", read=parse_seconds)
+
+RELEASE = one_of("release", known_releases)
+INCIDENT = one_of("incident", lambda: [scenario.name for scenario in scenarios.ALL])
+RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
+"""Of a record, which may hold others than those of ``known_releases``."""
+NAME = matching("a name", r"[\w.-]{1,100}")
+NAMES = several(NAME)
+SENTENCE = matching("a sentence of 10 to 500 characters", r"[!-~][ -~]{9,499}")
+
+FILE = Kind(noun="a file that can be read", read=_existing(Path.is_file))
+FOLDER = Kind(noun="a folder that can be read", read=_existing(Path.is_dir))
+FILE_OR_FOLDER = Kind(
+    noun="a file or folder that can be read", read=_existing(lambda path: path.is_file() or path.is_dir())
+)
+NEW_FOLDER = Kind(noun="a folder that can be made or written to", read=_new_folder)
+NEW_FILE = Kind(noun="a file that can be written in a folder that exists", read=_new_file)
+
+ADDRESS = Kind(noun="HOST:PORT", read=_address)
+IP_ADDRESS = Kind(noun="an IP address", read=_ip)
+NETWORK = Kind(noun="a network like 192.168.7.0/24", read=_network)
+BROKER = Kind(noun="NAME=HOST:PORT", read=_broker)
+SPARK_MASTER = Kind(noun="local, local[N], local[*], yarn, spark://HOST:PORT or k8s://URL", read=_spark_master)
+IMAGE = matching("the name of an image", r"[a-zA-Z0-9][\w./:@-]{0,254}")
+TOPIC = matching("a topic's name (letters, digits, %, |, _ and -, at most 127)", r"[%|\w-]{1,127}")
+"""``TopicValidator`` of org.apache.rocketmq.common.topic."""
+RUN_NAME = matching("a name (letters, digits, ., _ and -, at most 64)", r"[\w.-]{1,64}")

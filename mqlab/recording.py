@@ -1,0 +1,147 @@
+"""``mqlab ledger``, which alone writes the record of runs and the ledger that is made from it."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+import scenarios
+from harness.errors import EXIT_OK, LedgerError, UsageError
+from harness.host.facts import own_commit
+from harness.model.experiment import experiment_hash
+from harness.releases.jars import jars_sha256, known_releases
+from harness.rundir.manifest import Manifest
+from mqlab.kinds import FOLDER, NAME, SENTENCE
+from mqlab.options import Adder, print_json
+
+if TYPE_CHECKING:
+    from analysis.ledger.journal import Entry
+    from analysis.ledger.recompute import Change
+    from analysis.ledger.record import Record
+    from analysis.ledger.runs import RecordedTrial
+
+FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
+
+
+def add_commands(adder: Adder) -> None:
+    """``ledger``."""
+    command = adder(
+        "ledger", ledger, "show the committed ledger, or bring registered runs into the record it is made from"
+    )
+    todo = command.add_mutually_exclusive_group()
+    todo.add_argument(
+        "--add", nargs="+", type=FOLDER, metavar="RUN_DIR", help="runs of `mqlab verify --register`, analysed"
+    )
+    todo.add_argument(
+        "--recompute",
+        action="store_true",
+        help="make ledger.jsonl, LEDGER.md and the README's table from record and rules",
+    )
+    todo.add_argument(
+        "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
+    )
+    todo.add_argument(
+        "--changed", type=NAME, metavar="NAME", help="say why a claim's rule or an incident's cells changed"
+    )
+    todo.add_argument(
+        "--withdraw", type=NAME, metavar="EVENT", help="a counterexample that the harness made, by its id"
+    )
+    command.add_argument("--because", type=SENTENCE, metavar="TEXT", help="the reason, for --changed and --withdraw")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def ledger(options: argparse.Namespace, console: Console) -> int:
+    """Show the ledger, or write what the options ask for."""
+    from analysis.ledger.lines import document_text, load_lines
+    from analysis.ledger.markdown import ledger_table
+    from analysis.ledger.write import LEDGER
+
+    if bool(options.because) != bool(options.changed or options.withdraw):
+        raise UsageError("--because goes with --changed and --withdraw, which need it", advice="Give one sentence.")
+    if options.add or options.recompute or options.rules or options.changed or options.withdraw:
+        if not FOLDER_OF_RECORD.is_dir():
+            raise LedgerError(f"there is no {FOLDER_OF_RECORD}", advice="The record is in a checkout, not in a wheel.")
+        return _write(options)
+    lines = load_lines(FOLDER_OF_RECORD.parent / LEDGER)
+    print(document_text(lines) if options.json else ledger_table(lines))
+    return EXIT_OK
+
+
+def _write(options: argparse.Namespace) -> int:
+    from analysis.ledger.add import add
+    from analysis.ledger.journal import append
+    from analysis.ledger.recompute import changes_of
+    from analysis.ledger.record import read_record
+    from analysis.ledger.write import write_ledger
+
+    record = read_record(FOLDER_OF_RECORD)
+    if options.rules:
+        found = changes_of(record, scenarios.ALL, experiment_now)
+        if options.json:
+            print_json([vars(one) for one in found])
+        else:
+            print("\n".join(map(str, found)) or "no rule and no experiment changed since its last recorded run")
+        return EXIT_OK
+    for run_dir in options.add or ():
+        run = add(FOLDER_OF_RECORD, run_dir, _now())
+        print(f"{run.run}: {len(run.trials)} trials")
+    if options.changed:
+        _explain(record, options.changed, options.because)
+    if options.withdraw:
+        if options.withdraw not in {event.id for event in record.events}:
+            raise UsageError.unknown("event", options.withdraw, [event.id for event in record.events])
+        append(FOLDER_OF_RECORD, _entry("withdrawn", options.withdraw, because=options.because))
+    print(
+        "\n".join(write_ledger(FOLDER_OF_RECORD.parent, read_record(FOLDER_OF_RECORD), scenarios.ALL, experiment_now))
+    )
+    return EXIT_OK
+
+
+def _explain(record: Record, name: str, because: str) -> None:
+    from analysis.ledger.journal import append
+    from analysis.ledger.recompute import changes_of
+
+    found = [one for one in changes_of(record, scenarios.ALL, experiment_now) if _is_of(one, name) and not one.because]
+    if not found:
+        raise UsageError(f"nothing of {name} changed without a reason", advice="mqlab ledger --rules lists what did.")
+    claims = {claim.id for scenario in scenarios.ALL for claim in scenario.claims}
+    for one in found:
+        kind = "rule" if one.about in claims else "experiment"
+        append(FOLDER_OF_RECORD, _entry(kind, one.about, hash=one.now, because=because))
+
+
+def _is_of(change: Change, name: str) -> bool:
+    return change.about == name or change.about.startswith(f"{name} ")
+
+
+def _entry(kind: str, about: str, **more: str) -> Entry:
+    from analysis.ledger.journal import Entry
+
+    return Entry(kind=kind, about=about, at=_now(), commit=own_commit().id, **more)  # type: ignore[arg-type]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def register_run(manifest: Manifest) -> None:
+    """Before the first trial of `mqlab verify --register`. Raises LedgerError."""
+    from analysis.ledger.add import register
+
+    register(FOLDER_OF_RECORD, manifest)
+
+
+def experiment_now(trial: RecordedTrial) -> str:
+    """The hash that a trial of that cell would have today; empty where its incident, its arm or its release is gone."""
+    scenario = next((one for one in scenarios.ALL if one.name == trial.incident), None)
+    arm = next((one for one in scenario.arms if one.name == trial.arm), None) if scenario else None
+    if scenario is None or arm is None or trial.release not in known_releases():
+        return ""
+    return experiment_hash(
+        scenario, arm, trial.cell, release=trial.release, jars=jars_sha256(trial.release), client=trial.client,
+        backend=trial.backend, injection=trial.injection, chosen_injection=trial.chosen_injection,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.errors import ReleaseError
+from harness.releases.class_file import class_of, methods
+from harness.releases.compare import compare, names_in, parts_of
+from mqlab.code_changes import lines
+
+CLIENT = "org.apache.rocketmq.client"
+STORE = "org.apache.rocketmq.store"
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "concerned"),
+    [
+        (f"{CLIENT}.producer.selector.SelectMessageQueueByHash.select", "4.6.0", "4.9.7", True),
+        (f"{CLIENT}.producer.selector.SelectMessageQueueByHash.select", "4.9.7", "5.3.3", False),
+        (f"{CLIENT}.impl.consumer.RebalanceService.run", "4.6.0", "4.9.7", False),
+        (f"{CLIENT}.impl.consumer.RebalanceService.run", "4.9.7", "5.3.3", True),
+        (f"{STORE}.TransientStorePool", "4.6.0", "4.9.7", False),
+        (f"{STORE}.TransientStorePool.availableBufferNums", "4.9.7", "5.3.3", True),
+        # A field is set by the class's initializer, in which 5.3.3 makes another logger.
+        (f"{STORE}.TransientStorePool.log", "4.9.7", "5.3.3", True),
+    ],
+)
+def test_what_a_newer_release_changed_is_told_by_its_class_files(
+    name: str, before: str, after: str, concerned: bool
+) -> None:
+    change = compare(name, before, after)
+    assert change.concerned is concerned
+    assert bool(change.changed) is concerned
+
+
+def test_a_change_elsewhere_in_the_class_is_told_and_does_not_concern() -> None:
+    change = compare(f"{CLIENT}.impl.consumer.ProcessQueue.isLockExpired", "4.9.7", "5.3.3")
+    assert not change.concerned
+    assert "cleanExpiredMsg" in change.changed
+
+
+def test_a_release_differs_from_itself_in_nothing() -> None:
+    for found in methods(class_of("5.3.3", f"{STORE}.CommitLog")):
+        assert not compare(f"{STORE}.CommitLog.{found.name}", "5.3.3", "5.3.3").changed
+
+
+def test_a_class_that_a_release_lacks_is_said() -> None:
+    with pytest.raises(ReleaseError, match=r"no jar of 5\.3\.3 has org\.apache\.rocketmq\.store\.MappedFile$"):
+        compare(f"{STORE}.MappedFile.appendMessagesInner", "4.9.7", "5.3.3")
+
+
+def test_names_are_read_from_what_an_expectation_cites() -> None:
+    source = f"{STORE}.CommitLog.CommitRealTimeService and {STORE}.DefaultMessageStore.isOSPageCacheBusy, twice"
+    assert names_in(source) == (
+        f"{STORE}.CommitLog.CommitRealTimeService",
+        f"{STORE}.DefaultMessageStore.isOSPageCacheBusy",
+    )
+    assert parts_of(f"{STORE}.CommitLog.CommitRealTimeService.run") == (
+        f"{STORE}.CommitLog$CommitRealTimeService",
+        "run",
+    )
+    assert parts_of(f"{STORE}.Locks.MAX_TIME") == (f"{STORE}.Locks", "MAX_TIME")
+    with pytest.raises(ReleaseError, match="names no class"):
+        parts_of(STORE)
+
+
+def test_every_claim_that_cites_code_has_a_line() -> None:
+    told = list(lines("4.6.0", "4.9.7"))
+    assert len(told) > 60
+    assert not [line for line in told if "no jar" in line]
+    assert any(line.startswith("QUEUES-03: ") and " changed " in line for line in told)

@@ -1,0 +1,96 @@
+"""Faults of a load: what was around each, who took queues over, and refusals beside the model's number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from analysis.load.judge import judge_load_in
+from analysis.load.judged import JudgedLoad
+from harness.rundir.reading import read_run_directory
+from tests.lib.own_scenarios import handover, stall
+from tests.lib.runs import Run
+from tests.lib.trials import Trial
+
+
+def _judged(spark: SparkSession, path: Path, trial: Trial) -> JudgedLoad:
+    saved = Run(path=path, incidents=("load",), trials=[trial]).save()
+    return judge_load_in(spark, read_run_directory(saved))
+
+
+def _number(trial: Trial, detail: str = "") -> None:
+    for event in trial.events:
+        if event["type"] == "fault":
+            event |= {"number": 1, "detail": detail if event["state"] == "injected" else ""}
+
+
+def test_of_a_killed_consumer_each_queue_says_how_long_nobody_had_it(spark: SparkSession, tmp_path: Path) -> None:
+    trial = handover("load")
+    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
+    trial.drop(lambda record: record.get("group") == "g1")
+    _number(trial, "owner")
+    found = _judged(spark, tmp_path / "run", trial)
+    (fault,) = found.faults
+    assert (fault.fault, fault.target, fault.not_shown) == ("kill-owners", "owner", ())
+    assert [(one.queue, one.by) for one in fault.taken_over] == [
+        ("broker-a:0", "successor"),
+        ("broker-a:1", "successor"),
+    ]
+    assert [one.nobody_s for one in fault.taken_over] == [pytest.approx(3.0, abs=0.2)] * 2
+    before, during, after = fault.around
+    assert (before.phase, during.phase, after.phase) == ("before", "during", "after")
+    assert before.sent_per_s > 0
+    assert before.consumed_per_s > during.consumed_per_s == 0
+    told = {item.name: item for item in found.properties}
+    assert {told[name].verdict for name in ("faults took effect", "queues taken over", "nothing lost")} == {"confirmed"}
+    page = (tmp_path / "run" / "report.html").read_text()
+    for words in ("Sends and consumptions around each fault", "Hand-over after the kill-owners", "broker-a:1", "3.0"):
+        assert words in page
+    assert (tmp_path / "run" / "junit.xml").exists()
+
+
+def test_a_queue_that_nobody_takes_refutes_and_a_fault_that_is_not_shown_leaves_undecided(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = handover("load")
+    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
+    trial.drop(lambda record: record.get("group") == "g1" or record.get("process") == "successor")
+    _number(trial, "owner")
+    trial.events = [event for event in trial.events if event.get("state") != "injected"]
+    for event in trial.events:
+        if event.get("state") == "healed":
+            event["detail"] = "owner"
+    found = _judged(spark, tmp_path / "run", trial)
+    told = {item.name: item for item in found.properties}
+    assert [one.nobody_s for one in found.faults[0].taken_over] == [None, None]
+    assert (told["queues taken over"].verdict, told["queues taken over"].count) == ("refuted", 2)
+    assert told["faults took effect"].verdict == "undecided"
+    assert "the owners did not end" in told["faults took effect"].words
+    assert found.exit_code == 1
+
+
+def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSession, tmp_path: Path) -> None:
+    trial = stall("load", refused=24)
+    trial.params = {"rate_hz": 100.0}
+    _number(trial)
+    found = _judged(spark, tmp_path / "run", trial)
+    (fault,) = found.faults
+    rows = {row.keyword: row for row in fault.refused}
+    # 100 a second for 450 ms, less the 200 ms of waiting and half a period of the cleaner.
+    assert rows["TIMEOUT_CLEAN_QUEUE"].predicted == pytest.approx(24.5, abs=0.6)
+    assert rows["TIMEOUT_CLEAN_QUEUE"].measured == 24
+    assert {row.within for row in fault.refused} == {True}
+    told = {item.name: item for item in found.properties}
+    assert told["refusals as predicted"].verdict == "confirmed"
+    law = json.loads((tmp_path / "run" / "law.json").read_text())
+    assert (law["cells"], law["within"]) == (1, 1)
+
+    trial = stall("load", refused=44)
+    trial.params = {"rate_hz": 100.0}
+    _number(trial)
+    found = _judged(spark, tmp_path / "more", trial)
+    told = {item.name: item for item in found.properties}
+    assert (told["refusals as predicted"].verdict, told["refusals as predicted"].count) == ("refuted", 1)

@@ -1,0 +1,115 @@
+"""One incident made by two injections: each is judged by its own trials, and a freeze counts only when it was clean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.lib.own_scenarios import ENTRY_MS, stall
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import MS, Trial, at, log_time
+
+SAFEPOINT = "Safepoint {what}, Time since last: 1 ns, Reaching safepoint: {ns} ns, At safepoint: 9 ns, Total: {ns} ns"
+
+
+@pytest.fixture(scope="module")
+def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    def byteman(name: str, **about: Any) -> Trial:
+        return stall(name, injection="byteman", chosen_injection="byteman", deployment="d-byteman", **about)
+
+    def freeze(name: str, *, deployment: str = "d-freeze", engaged_late_ms: int = 0, **about: Any) -> Trial:
+        trial = stall(name, injection="freeze", chosen_injection="freeze", deployment=deployment, **about)
+        for event in trial.events:
+            if event["type"] == "fault" and event["state"] == "injected":
+                event["at_ns"] = at(ENTRY_MS + engaged_late_ms)
+        return trial
+
+    def stopped(at_ms: float, for_ms: float) -> str:
+        """A line of the JVM's log: a safepoint that ended so long after the append began."""
+        day, time = log_time(ENTRY_MS + at_ms).replace(",", ".").split()
+        text = SAFEPOINT.format(what='"ICBufferFull"', ns=round(for_ms * MS))
+        return f"[{day}T{time}+0000][9.9s][info][safepoint   ] {text}"
+
+    def stalled_for(trial: Trial, in_lock_ms: float) -> Trial:
+        for event in trial.events:
+            if event["type"] == "append":
+                event["exit_ns"] = event["entry_ns"] + round(in_lock_ms * MS)
+        return trial
+
+    def without_append(trial: Trial) -> Trial:
+        """The store was frozen, whatever its appends did: nothing stamps them."""
+        trial.events[:] = [event for event in trial.events if event["type"] != "append"]
+        return trial
+
+    trials = [
+        byteman("b1", refused=30),
+        byteman("b2", refused=30),
+        freeze("f1", refused=2),
+        freeze("f2", refused=2),
+        freeze("stopped", deployment="d-stopped", refused=44),
+        freeze("stopped-before", deployment="d-before", refused=2),
+        freeze("unlogged", deployment="d-unlogged", refused=44),
+        stalled_for(freeze("late", deployment="d-late", refused=44), 500),
+        without_append(freeze("unstamped", deployment="d-unstamped", refused=3)),
+        without_append(freeze("unstamped-stopped", deployment="d-stopped", refused=3)),
+        stall("quiet", arm="baseline", stall_ms=0, refused=0, chosen_injection="freeze", deployment="d-freeze"),
+    ]
+    logs = {
+        "d-freeze/broker-a/gc.log": [stopped(-2_000, 0.2), stopped(4_000, 0.2)],
+        "d-byteman/broker-a/gc.log": [stopped(450, 400)],
+        "d-stopped/broker-a/gc.log": [stopped(450.5, 300)],
+        "d-before/broker-a/gc.log": [stopped(-1, 300), stopped(460, 0.3)],
+        "d-unstamped/broker-a/gc.log": [stopped(-2_000, 0.2)],
+        "d-late/broker-a/gc.log": [stopped(-2_000, 0.2)],
+    }
+    return analysed(new_run(trials=trials, logs=logs))
+
+
+def test_a_claim_has_a_finding_for_each_way_from_that_ways_trials_alone(run: Analysis) -> None:
+    found = {item.injection: item for item in run.judged if item.claim == "STALL-01"}
+    assert set(found) == {"byteman", "freeze"}
+    assert (found["byteman"].verdict, found["byteman"].trials) == ("confirmed", 2)
+    assert (found["freeze"].verdict, found["freeze"].trials) == ("refuted", 3)
+    assert found["byteman"].parts[0].estimate == 30
+    assert found["freeze"].parts[0].estimate == 2
+
+
+def test_findings_and_trials_of_the_report_name_their_way(run: Analysis) -> None:
+    findings = run.report["findings"]
+    assert [item["injection"] for item in findings if item["claim"] == "STALL-01"] == ["byteman", "freeze"]
+    injections = {item["trial"]: item["injection"] for item in run.report["trials"]}
+    assert (injections["b1"], injections["f1"], injections["quiet"]) == ("byteman", "freeze", "freeze")
+    shown = {
+        (item["injection"], tuple(item["values"])) for item in run.report["distributions"] if item["arm"] == "incident"
+    }
+    assert {name for name, _ in shown} == {"byteman", "freeze"}
+
+
+def test_a_safepoint_within_the_freeze_makes_the_trial_not_count(run: Analysis) -> None:
+    (reason,) = run.reasons("stopped")
+    assert reason == "a safepoint stopped the whole broker for 300 ms of the freeze"
+
+
+def test_a_freeze_whose_appends_nobody_stamped_is_looked_at_by_its_target(run: Analysis) -> None:
+    reasons = run.reasons("unstamped") + run.reasons("unstamped-stopped")
+    assert "the broker's safepoint log says nothing" not in reasons
+    assert "a safepoint stopped the whole broker for 300 ms of the freeze" in reasons
+
+
+def test_a_safepoint_before_or_after_the_freeze_does_no_harm(run: Analysis) -> None:
+    assert run.reasons("stopped-before") == []
+    assert run.reasons("f1") == []
+
+
+def test_a_safepoint_in_a_stall_that_byteman_made_does_no_harm(run: Analysis) -> None:
+    assert run.reasons("b1") == []
+
+
+def test_a_freeze_whose_safepoints_are_unknown_does_not_count(run: Analysis) -> None:
+    assert run.reasons("unlogged") == ["the broker's safepoint log says nothing"]
+
+
+def test_a_freeze_that_stalled_the_append_for_another_time_does_not_count(run: Analysis) -> None:
+    assert run.reasons("late") == ["the freeze stalled an append for 500.0 ms where 450 ms were asked"]

@@ -1,0 +1,71 @@
+"""What dead brokers took with them, made by hand: for each part a history that confirms it and one that refutes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.verdicts import Reason, VerdictKind
+from scenarios import pool_loss, sync_flush_power_loss
+from tests.lib.histories import History, claims_of, part, said, verdict
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+CLAIMS = claims_of(pool_loss.SCENARIO, sync_flush_power_loss.SCENARIO)
+
+NO_POOL, POOL = "lost_count incident-killed rate_hz=1000", "lost_count incident-killed-pool rate_hz=1000"
+COMMIT, FLUSH = (f"lost_count incident-killed-pool-slow-{what} rate_hz=1000" for what in ("commit", "flush"))
+POWER = "lost_count incident-powerless-pool-slow-flush rate_hz=1000"
+DEFAULT_FLUSH = "lost_count incident-powerless rate_hz=1000"
+CONTROL, SYNC = "lost_count incident-default-flush rate_hz=1000", "lost_count fix-sync-flush rate_hz=1000"
+
+AS_THE_CODE_SAYS: History = {
+    NO_POOL: [[0] * 8] * 5,
+    POOL: [[4, 13, 22]] * 5,
+    COMMIT: [[200, 700, 1300]] * 5,
+    FLUSH: [[15]] * 5,
+    POWER: [[500, 1100]] * 5,
+    DEFAULT_FLUSH: [[200]] * 5,
+    CONTROL: [[200]] * 5,
+    SYNC: [[0, 0]] * 20,
+}
+
+PARTS: dict[tuple[str, str], tuple[History, History]] = {
+    ("BUSY-05", "killed with the pool"): ({}, {POOL: [[0] * 15] * 5}),
+    ("BUSY-05", "killed without the pool"): ({}, {NO_POOL: [[0] * 7 + [240]] * 5}),
+    ("POOL-04", "at the defaults"): ({POOL: [[20, 90, 170]] * 5}, {}),
+    ("POOL-04", "slow flush"): ({}, {FLUSH: [[2600]] * 5}),
+    ("POOL-04", "slow commit"): ({}, {COMMIT: [[4, 13, 22]] * 5}),
+    ("POOL-04", "without power"): ({}, {POWER: [[4, 22]] * 5}),
+    ("POOL-05", "slow commit"): ({}, {COMMIT: [[4, 13, 22]] * 7, POOL: [[4, 13, 22]] * 7}),
+    ("POOL-05", "slow flush"): ({}, {FLUSH: [[2600]] * 7, POOL: [[4, 13, 22]] * 7}),
+    ("POOL-06", "killed"): ({}, {NO_POOL: [[0] * 7 + [240]] * 5}),
+    ("POOL-07", "powerless"): ({DEFAULT_FLUSH: [[0] * 8] * 5}, {}),
+    ("POOL-12", "powerless"): ({}, {SYNC: [[0, 0]] * 19 + [[0, 97]]}),
+    ("POOL-12", "default flush"): ({}, {CONTROL: [[0] * 15] * 5}),
+}  # fmt: skip
+"""By claim and part what is changed to confirm it and to refute it."""
+
+
+def test_no_part_is_left_out() -> None:
+    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
+
+
+@pytest.mark.parametrize(("claim", "name"), PARTS)
+def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
+    found = [part(CLAIMS[claim], name, {**AS_THE_CODE_SAYS, **change}).verdict for change in PARTS[claim, name]]
+    assert found == [CONFIRMED, REFUTED]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_broker_that_does_as_its_code_says_gives_what_is_expected(claim: str) -> None:
+    assert verdict(CLAIMS[claim], AS_THE_CODE_SAYS) == (CLAIMS[claim].expected["4.6.0"].verdict, "")
+
+
+def test_a_power_loss_that_loses_nothing_anyway_says_nothing_of_the_synchronous_flush() -> None:
+    history = {**AS_THE_CODE_SAYS, CONTROL: [[0] * 15] * 5}
+    assert verdict(CLAIMS["POOL-12"], history) == (UNDECIDED, Reason.CONTROL_FAILED)
+
+
+def test_a_death_with_loss_is_told_with_its_share_of_deaths() -> None:
+    sentence = said(CLAIMS["POOL-12"], {**AS_THE_CODE_SAYS, SYNC: [[0, 0]] * 19 + [[0, 97]]})
+    assert "lost messages in 1 of 40 deaths" in sentence
+    assert "at worst 97" in sentence

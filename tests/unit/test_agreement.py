@@ -1,0 +1,90 @@
+"""A short run against the record, on hand-made findings."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from analysis.ledger.agreement import Standing, agreements, lines
+from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
+from harness.model.findings import Finding, MeasureSummary, PartResult
+from harness.model.verdicts import VerdictKind
+
+UNDECIDED, CONFIRMED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
+
+
+def _part(kind: str, estimate: float, **more: Any) -> PartResult:
+    return PartResult(
+        name="p", verdict=UNDECIDED, reason="too few deployments", estimate=estimate, low=None, high=None, relation="<=",
+        bound=16.0, unit="s", why="", units=1, kind=kind, role="claim", words="as seen", **more,
+    )  # fmt: skip
+
+
+def _finding(*parts: PartResult, p50: float = 100.0, trials: int = 3) -> Finding:
+    measure = MeasureSummary(
+        name="rejected_count", arm="incident", params={"stall_ms": 450}, unit="", independent=3, n=3, censored=0, p50=p50,
+        p90=None, p99=None, min=None, max=None, low=None, high=None,
+    )  # fmt: skip
+    return Finding(
+        claim="BUSY-09", incident="append-stall", release="5.3.3", backend="local", client="java", injection="byteman",
+        rule_commit="", rule_hash="rule", validity=(), expected=CONFIRMED, expected_from_code="", verdict=UNDECIDED,
+        reason="too few deployments", summary="", trials=trials, parts=parts, measures=(measure,), evidence=(),
+    )  # fmt: skip
+
+
+def _line(*parts: LedgerPart, rule_hash: str = "rule", figures: bool = True) -> LedgerLine:
+    figure = Figure(
+        name="rejected_count", arm="incident", params={"stall_ms": 450.0}, unit="", tries=5, p50=100, min=98, max=103
+    )
+    return LedgerLine(
+        claim="BUSY-09", incident="append-stall", article="A1", says="", release="5.3.3", backend="local",
+        injection="byteman", client="java", verdict=CONFIRMED, reason="", summary="", expected=CONFIRMED,
+        expected_from_code="", rule_hash=rule_hash, parts=parts, figures=(figure,) if figures else (),
+    )  # fmt: skip
+
+
+def _standing(finding: Finding, *record: LedgerLine) -> Standing:
+    (one,) = agreements([finding], record)
+    return one.standing
+
+
+def test_figures_agree_within_the_recorded_range_and_a_twentieth_beyond() -> None:
+    older = _line(rule_hash="")
+    assert _standing(_finding(p50=102), older) is Standing.AGREES
+    assert _standing(_finding(p50=107), older) is Standing.AGREES
+    assert _standing(_finding(p50=110), older) is Standing.DIFFERS
+
+
+def test_what_differs_is_told_with_both_figures() -> None:
+    told = lines(agreements([_finding(p50=12)], [_line(rule_hash="")]))
+    assert told[0] == "Agree with the record: 0 of 1 findings; differ: 1; not comparable: 0."
+    assert told[1] == "BUSY-09 5.3.3: rejected_count of incident: 12, recorded 100 (98 to 103)"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "standing"),
+    [
+        (_part("Q", 14.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0), Standing.AGREES),
+        (_part("Q", 24.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0), Standing.DIFFERS),
+        (_part("Q", 16.5), LedgerPart(name="p", verdict=UNDECIDED, estimate=15.0, values=(12, 17)), Standing.AGREES),
+        (_part("F", 1.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.AGREES),
+        (_part("F", 0.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.DIFFERS),
+        (_part("U", 0.2, events=1, tries=5), LedgerPart(name="p", verdict=CONFIRMED, estimate=0.0, events=0), Standing.DIFFERS),
+        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4), Standing.AGREES),
+        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.9, events=36), Standing.DIFFERS),
+    ],
+)  # fmt: skip
+def test_parts_of_the_same_rule_are_compared_by_their_kind(
+    here: PartResult, there: LedgerPart, standing: Standing
+) -> None:
+    assert _standing(_finding(here), _line(there, figures=False)) is standing
+
+
+def test_without_a_record_a_trial_or_a_common_cell_nothing_is_compared() -> None:
+    assert _standing(_finding()) is Standing.NOT_COMPARABLE
+    assert _standing(_finding(trials=0), _line()) is Standing.NOT_COMPARABLE
+    assert _standing(_finding(), _line(figures=False)) is Standing.NOT_COMPARABLE
+    other = dataclasses.replace(_line(), injection="freeze")
+    assert _standing(_finding(), other) is Standing.NOT_COMPARABLE

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import docker
+import pytest
+import requests
+
+from harness.backends.cluster import ClusterSpec
+from harness.backends.docker.client_containers import _outermost, kill_container
+from harness.backends.docker.compose import _services
+from harness.backends.nodes import Blueprint
+from harness.errors import ConfigurationError, LeaseError
+from harness.faults.targets import pid_of
+from harness.leases import proc
+from harness.leases.leases import Leases
+from harness.model.cluster import BrokerSettings, Topology
+from harness.releases.java import Java, find_java
+from harness.trial import TrialContext
+from mqlab.container_table import committed, table
+
+
+@pytest.fixture(scope="module")
+def java() -> Java:
+    return find_java()
+
+
+def _blueprint(folder: Path, java: Java, settings: BrokerSettings) -> Blueprint:
+    spec = ClusterSpec(name="drawn", release="5.3.3", topology=Topology(name="of nobody", masters=2), settings=settings)
+    with Leases.open(folder / "state") as leases:
+        blueprint = Blueprint(spec, folder, leases, java, 60.0)
+        blueprint.draw()
+    return blueprint
+
+
+def test_the_committed_table_is_what_the_plan_says_of_every_arm() -> None:
+    lines, ran = committed()
+    assert lines == table(ran), "python -m mqlab.container_table RUN_DIR..."
+
+
+def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Path, java: Java) -> None:
+    launches = _blueprint(tmp_path, java, BrokerSettings(memlock_kb=64)).launches
+    services = cast(dict[str, Any], json.loads(json.dumps(_services(launches, "mqlab/rocketmq:5.3.3", "lease"))))
+    assert [*services] == ["namesrv-1", "broker-a", "broker-b"]
+    for launch in launches:
+        service = services[launch.node.name]
+        assert service["extends"]["service"] == launch.node.kind
+        assert Path(service["extends"]["file"]).exists()
+        assert service["environment"]["CONF_namesrvAddr"] == launches[0].node.address
+        assert launch.node.address.endswith(":" + service["environment"]["CONF_listenPort"])
+    assert services["broker-a"]["ulimits"]["memlock"] == {"soft": 65536, "hard": 65536}
+    assert services["namesrv-1"]["cap_add"] == ["IPC_LOCK"]
+
+
+def test_a_node_keeps_the_options_that_it_was_given_when_it_was_started_again(tmp_path: Path, java: Java) -> None:
+    blueprint = _blueprint(tmp_path, java, BrokerSettings())
+    before = blueprint.launch("broker-b").options
+    assert blueprint.launch("broker-b", ["-Dlimit=1"]).options == (*before, "-Dlimit=1")
+    assert blueprint.launch("broker-b", ["-Dlimit=2"]).options == (*before, "-Dlimit=1", "-Dlimit=2")
+    assert blueprint.launch("broker-b").options[-1] == "-Dlimit=2"
+    assert "-Dlimit=1" not in blueprint.launch("broker-a").options
+
+
+def test_a_clients_process_is_the_one_in_its_container() -> None:
+    nodes = {"broker-a": 11, "broker-b": None}
+    trial = cast(
+        TrialContext,
+        SimpleNamespace(
+            cluster=SimpleNamespace(pid=nodes.get),
+            clients=[SimpleNamespace(name="owner", pid=22), SimpleNamespace(name="other", pid=33)],
+        ),
+    )
+    assert (pid_of(trial, "broker-a"), pid_of(trial, "owner")) == (11, 22)
+    with pytest.raises(ConfigurationError, match="broker-b is no process"):
+        pid_of(trial, "broker-b")
+
+
+def test_a_container_gets_a_folder_that_is_linked_to_and_nothing_twice(tmp_path: Path) -> None:
+    (tmp_path / "there" / "inner").mkdir(parents=True)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "there")
+    paths = [tmp_path / "here", tmp_path / "here" / "link", tmp_path / "there" / "inner", tmp_path / "absent"]
+    assert list(_outermost(paths)) == [tmp_path / "here", tmp_path / "there"]
+
+
+def test_an_engine_that_does_not_answer_is_told_in_a_sentence() -> None:
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = proc.identify(child.pid)
+        child.kill()
+    assert process is not None
+
+    def kill(container: str, signal: str) -> None:
+        raise requests.exceptions.ReadTimeout("Read timed out.")
+
+    client = cast(docker.DockerClient, SimpleNamespace(api=SimpleNamespace(kill=kill)))
+    with pytest.raises(LeaseError, match=r"it could not be killed: Read timed out\."):
+        kill_container(client, "it", process)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigurationError, UsageError
+from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
+from harness.releases import user_settings
+from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
+
+KNOWN = {
+    "4.6.0": {
+        "flushDiskType": "(Ljava/lang/String;)V",
+        "brokerRole": "(Ljava/lang/String;)V",
+        "maxMessageSize": "(I)V",
+    },
+    "5.3.3": {"flushDiskType": "(Ljava/lang/String;)V", "timerWheelEnable": "(Z)V", "maxMessageSize": "(I)V"},
+}
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_settings, "broker_keys", KNOWN.get)
+    monkeypatch.setattr(user_settings, "client_keys", lambda release: {"pullBatchSize": "(I)V", "useTLS": "(Z)V"})
+    monkeypatch.setattr(user_settings, "system_properties", lambda release: frozenset({LOCK_LIFE, LOCK_INTERVAL}))
+
+
+def test_comments_and_blanks_are_skipped_and_values_kept_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text("# mine\n\n brokerName = broker-a \naclEnable=\nnamesrvAddr=a:1;b:2\n! old\n")
+    assert read_broker_conf(path) == {"brokerName": "broker-a", "aclEnable": "", "namesrvAddr": "a:1;b:2"}
+
+
+@pytest.mark.parametrize("line", ["brokerName broker-a", "=value", "a b=c"])
+def test_a_malformed_line_is_named_with_its_number(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text(f"brokerId=0\n{line}\n")
+    with pytest.raises(ConfigurationError, match=r"broker\.conf:2"):
+        read_broker_conf(path)
+
+
+def test_a_key_that_is_set_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text("brokerId=0\nbrokerId=1\n")
+    with pytest.raises(ConfigurationError, match="second time"):
+        read_broker_conf(path)
+
+
+def test_a_file_that_is_not_there_is_an_error_of_configuration(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_broker_conf(tmp_path / "none.conf")
+
+
+@pytest.mark.usefixtures("known")
+def test_sets_go_to_brokers_their_jvms_and_clients() -> None:
+    asked = [
+        "broker.flushDiskType=SYNC_FLUSH",
+        f"broker-jvm.{LOCK_LIFE}=15000",
+        f"client.{LOCK_INTERVAL}=5000",
+        "client.pullBatchSize=8",
+        "client.java.net.preferIPv4Stack=true",
+    ]
+    found = parse_sets(asked, ["4.6.0", "5.3.3"])
+    assert [f"{key}={value}" for key, value in found.by_prefix().items()] == asked
+    assert found.broker == {"flushDiskType": "SYNC_FLUSH"}
+    assert found.broker_jvm == {LOCK_LIFE: "15000"}
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("broker.brokerRole=SLAVE", "unknown broker setting of 5.3.3 'brokerRole'"),
+        ("broker.flushDiskTyp=x", "flushDiskType"),
+        ("broker.maxMessageSize=many", "maxMessageSize='many' is not an int"),
+        ("broker.maxMessageSize=2147483648", "is not an int"),
+        ("client.pullBatchSiz=8", "pullBatchSize"),
+        ("client.useTLS=yes", "is not true or false"),
+        ("client.instanceName=mine", "the lab itself sets it"),
+        ("client.rocketmq.client.rebalance.lockIntervall=5000", LOCK_INTERVAL),
+        ("broker-jvm.rocketmq.broker.rebalance.lockMaxLifeTime=1", LOCK_LIFE),
+        ("broker-jvm.user.home=/tmp", "the lab itself sets it"),
+        *((text, "is not broker.KEY=VALUE, broker-jvm.KEY=VALUE or client.KEY=VALUE") for text in
+          ("flushDiskType=x", "clients.retries=1", "broker.=x", "broker.flushDiskType", "client.a b=1", "client.a=\0")),
+    ],
+)  # fmt: skip
+def test_what_a_release_would_ignore_or_the_lab_sets_is_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_sets([text], ["4.6.0", "5.3.3"])
+    assert said in f"{caught.value} {caught.value.advice}"
+
+
+@pytest.mark.usefixtures("known")
+def test_a_setting_that_is_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError, match="given twice"):
+        parse_sets(["client.useTLS=true", "client.useTLS=false"], ["4.6.0"])
+
+
+@pytest.mark.usefixtures("known")
+def test_a_broker_conf_is_asked_for_keys_and_values_that_are_ignored() -> None:
+    assert ignored_keys({"flushDiskType": "SYNC_FLUSH", "mine": "1"}, "4.6.0") == ["mine"]
+    with pytest.raises(UsageError, match="would ignore"):
+        ignored_keys({"maxMessageSize": "4 MiB"}, "4.6.0")
