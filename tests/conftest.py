@@ -78,7 +78,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 _FIRST = ("root", "docker", "spark", "cluster", "browser")
 """Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
-_SHARE_NOTHING = ("test_killed_harness.py", "test_verify.py")
+_SHARE_NOTHING = ("test_killed_harness.py", "test_load.py", "test_verify.py")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -186,6 +186,7 @@ def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three:
     assert len({queue for found in queues.values() for queue in found}) > 12
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("processes", [1, 2], ids=["alone", "master and workers"])
 def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
     three: LocalCluster, tmp_path: Path, processes: int
@@ -212,7 +213,8 @@ def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
 
     sends = command.records("producer", "send")
     intended = sorted(int(str(send["intended_ns"])) for send in sends)
-    late_s = (_hiccup_ms(command.out, more_ns) + _hiccup_ms(command.out, stop_ns)) / 1000
+    # By way of the page, the master, the worker and the client, each of which may have to wait for this machine.
+    late_s = 4 * max(_hiccup_ms(command.out, more_ns), _hiccup_ms(command.out, stop_ns)) / 1000
 
     def rate(from_ns: float) -> float:
         return sum(from_ns <= at_ns < from_ns + S / 2 for at_ns in intended) * 2
