@@ -19,6 +19,7 @@ from harness.errors import (
 from harness.faults.injections import INJECTIONS, why_not_made
 from harness.host.abilities import Abilities
 from harness.model.cluster import BrokerSettings
+from harness.model.scenario import Scenario
 from harness.model.timed_faults import ALIASES, LIBRARY, LibraryFault
 from harness.releases.compile import RECORDER_SOURCES, RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, known_releases
@@ -53,6 +54,7 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
                     "title": scenario.title,
                     "arms": {arm.name: arm.what for arm in scenario.arms},
                     "claims": {claim.id: claim.says for claim in scenario.claims},
+                    "no_expectation": without_expectation(scenario),
                 }
                 for scenario in scenarios.ALL
             ]
@@ -64,8 +66,20 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
         out.print(f"  {scenario.summary}", highlight=False)
         for arm in scenario.arms:
             out.print(f"  {arm.name}: {arm.what}", highlight=False, markup=False)
-        out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}\n", highlight=False)
+        out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}", highlight=False)
+        for release, claims in without_expectation(scenario).items():
+            out.print(f"  no expectation for {release}: {', '.join(claims)}", highlight=False)
+        out.print()
     return EXIT_OK
+
+
+def without_expectation(scenario: Scenario) -> dict[str, list[str]]:
+    """The claims that state nothing of a known release, by release; they are judged there all the same."""
+    found = {
+        release: [claim.id for claim in scenario.claims if release not in claim.expected]
+        for release in known_releases()
+    }
+    return {release: claims for release, claims in found.items() if claims}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,7 +118,7 @@ class LedgerLine:
     verdict: VerdictKind
     reason: str
     summary: str
-    expected: VerdictKind
+    expected: VerdictKind | None
     expected_from_code: str
     rule_commit: str = ""
     rule_hash: str = ""

@@ -10,6 +10,7 @@ from analysis.ledger.lines import FROM_SUMMARY, LedgerLine
 from analysis.ledger.record import Record
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
+from analysis.verdicts.words import expectation, unlike
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
@@ -230,8 +231,8 @@ def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:
 def _verdict(entry: LedgerLine) -> str:
     words = f"**{entry.verdict}**" if entry.verdict is VerdictKind.REFUTED else str(entry.verdict)
     if entry.verdict is VerdictKind.UNDECIDED:
-        return f"{words} ({_text(entry.reason)})" if entry.reason else words
-    return words if entry.verdict is entry.expected else f"{words}, expected {entry.expected}"
+        words += f" ({_text(entry.reason)})" if entry.reason else ""
+    return f"{words}, {beside}" if (beside := unlike(entry)) else words
 
 
 def _sentences(entries: Sequence[LedgerLine], releases_total: int) -> str:
@@ -261,7 +262,7 @@ def _release(name: str, release: str, entry: LedgerLine) -> list[str]:
         "",
         _text(entry.summary) or "No sentence was recorded.",
         "",
-        f"- expected from the code: {entry.expected}. {_text(entry.expected_from_code)}",
+        f"- expected from the code: {expectation(entry)}. {_text(entry.expected_from_code)}".rstrip(),
         f"- {entry.trials} valid trials, run `{_code(', '.join(entry.runs))}`, client {_text(entry.client)}, "
         f"injection {_text(entry.injection)}, rule of commit `{_code(entry.rule_commit[:12])}`",
         *(f"- {_text(note)}" for note in entry.notes),

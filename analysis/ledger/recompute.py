@@ -151,7 +151,7 @@ def _judged(
         verdict=verdict,
         reason=reason,
         summary=summary,
-        expected=expected.verdict if expected else VerdictKind.UNDECIDED,
+        expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         rule_hash=claim.rule_hash(),
         basis=FROM_RECORD,

@@ -12,7 +12,7 @@ from analysis.report import injections
 from analysis.verdicts.document import ClaimText, ReportData, TrialNote
 from analysis.verdicts.numbers import cell_key, cell_label, estimate, interval, is_share, number, quantity
 from analysis.verdicts.order import arm_key
-from analysis.verdicts.words import in_order, releases_of
+from analysis.verdicts.words import expectation, in_order, releases_of
 from harness.model.findings import Finding, MeasureSummary, PartResult
 
 _Words = TypeVar("_Words")
@@ -121,7 +121,7 @@ def _claim(data: ReportData, claim: str, findings: Sequence[Finding], difference
         id=claim,
         text=data.claims.get(claim, absent),
         findings=tuple(findings),
-        expected=_by_words(((str(one.expected), one.expected_from_code), one.release) for one in findings),
+        expected=_by_words(((expectation(one), one.expected_from_code), one.release) for one in findings),
         injections=differences,
         notes=_notes(data, findings),
         parts=tuple(_part(name, findings) for name in dict.fromkeys(p.name for f in findings for p in f.parts)),

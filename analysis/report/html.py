@@ -39,6 +39,7 @@ from analysis.verdicts.words import (
     is_mismatch,
     tally,
     tally_words,
+    unlike,
 )
 from harness.model.findings import Finding
 
@@ -169,6 +170,7 @@ def _environment() -> jinja2.Environment:
         reason_meanings=REASON_MEANINGS,
         tally_words=tally_words,
         is_mismatch=is_mismatch,
+        unlike=unlike,
         shortened=shortened,
     )
     return environment

@@ -1,7 +1,7 @@
 """junit.xml: a test suite for each incident and release, a test case for each claim and injection.
 
-Decided as expected passes, a mismatch is a failure, an undecided claim an error. A run without findings is one error,
-so that a pipeline which reads nothing but this file cannot take it for a pass.
+Decided as expected passes, as does what is decided without an expectation; a mismatch is a failure, an undecided claim an
+error. A run without findings is one error, so that a pipeline which reads nothing but this file cannot take it for a pass.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from analysis.report.injections import claim_name, told_apart
 from analysis.verdicts.document import ClaimText, ReportData
 from analysis.verdicts.numbers import cell_label, printable
 from analysis.verdicts.order import natural_key
-from analysis.verdicts.words import in_order, is_mismatch
+from analysis.verdicts.words import expectation, in_order, is_mismatch
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 
@@ -81,7 +81,7 @@ def _story(finding: Finding, text: ClaimText | None) -> str:
     return "\n".join(
         [
             *said,
-            f"Expected {finding.expected} from the code: {finding.expected_from_code}",
+            f"Expected from the code: {expectation(finding)}. {finding.expected_from_code}".rstrip(),
             f"Measured: {finding.summary}",
             *(
                 f"Part {part.name}: {part.verdict}{f' ({part.reason})' if part.reason else ''}, "
@@ -94,8 +94,8 @@ def _story(finding: Finding, text: ClaimText | None) -> str:
 
 
 def _numbers(finding: Finding) -> dict[str, str]:
-    names = ("verdict", "reason", "expected", "summary", "trials", "client", "injection", "rule_hash")
-    properties = {name: str(getattr(finding, name)) for name in names}
+    names = ("verdict", "reason", "summary", "trials", "client", "injection", "rule_hash")
+    properties = {name: str(getattr(finding, name)) for name in names} | {"expected": expectation(finding)}
     for part in finding.parts:
         for name in ("estimate", "low", "high", "bound"):
             properties[f"part.{part.name}.{name}"] = _plain(getattr(part, name))

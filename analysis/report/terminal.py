@@ -9,7 +9,16 @@ from rich.text import Text
 
 from analysis.report.injections import claim_name, told_apart
 from analysis.verdicts.numbers import printable
-from analysis.verdicts.words import SYMBOLS, in_order, is_mismatch, releases_of, tally, tally_words, verdict_words
+from analysis.verdicts.words import (
+    SYMBOLS,
+    in_order,
+    is_mismatch,
+    releases_of,
+    tally,
+    tally_words,
+    unlike,
+    verdict_words,
+)
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 
@@ -18,7 +27,7 @@ STYLES = {VerdictKind.CONFIRMED: "blue", VerdictKind.REFUTED: "bold yellow", Ver
 
 
 def summary_table(findings: Sequence[Finding]) -> Table:
-    """Claims by releases; a cell has symbol and words, and its expectation where the measurement differs from it."""
+    """Claims by releases; a cell has symbol and words, its expectation where the measurement differs, or that none is stated."""
     releases = releases_of(findings)
     table = Table(title="Verdicts", caption=tally_words(tally(findings)), title_justify="left", caption_justify="left")
     table.add_column("incident", no_wrap=True)
@@ -59,6 +68,6 @@ def _cell(finding: Finding) -> Text:
     cell = Text(f"{SYMBOLS[finding.verdict]} {finding.verdict}", style=STYLES[finding.verdict])
     if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
         cell.append(f"\n{printable(finding.reason)}", style="dim")
-    if is_mismatch(finding):
-        cell.append(f"\nexpected {finding.expected}", style="bold")
+    if beside := unlike(finding):
+        cell.append(f"\n{beside}", style="bold" if is_mismatch(finding) else "dim")
     return cell

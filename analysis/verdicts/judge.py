@@ -78,7 +78,7 @@ def finding(
         rule_commit=evidence.run.manifest.commit,
         rule_hash=claim.rule_hash(),
         validity=reservations(on, trials, counting),
-        expected=expected.verdict if expected else VerdictKind.UNDECIDED,
+        expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         verdict=verdict,
         reason=reason,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
@@ -14,6 +15,9 @@ SYMBOLS = {
     VerdictKind.REFUTED: "\N{MULTIPLICATION X}",
     VerdictKind.UNDECIDED: "?",
 }
+
+NO_EXPECTATION = "no expectation"
+"""Beside a verdict of a release for which the claim states none."""
 
 VERDICT_MEANINGS = {
     VerdictKind.CONFIRMED: (
@@ -48,18 +52,50 @@ REASON_MEANINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """How many findings came out which way. ``mismatches`` are decided ones that differ from their expectation."""
+    """How many findings came out which way. ``mismatches`` are decided ones that differ from their expectation.
+
+    ``no_expectation`` are those, decided or not, that have none.
+    """
 
     findings: int
     confirmed: int
     refuted: int
     undecided: int
     mismatches: int
+    no_expectation: int
 
 
-def is_mismatch(finding: Finding) -> bool:
+class Judged(Protocol):
+    """A verdict with its expectation: a run's finding, or a line of the ledger."""
+
+    @property
+    def verdict(self) -> VerdictKind:
+        """What was found."""
+        ...
+
+    @property
+    def expected(self) -> VerdictKind | None:
+        """None where nothing is expected."""
+        ...
+
+
+def is_mismatch(finding: Judged) -> bool:
     """True when the verdict is decided and is not the one that the committed expectation names."""
-    return finding.verdict is not VerdictKind.UNDECIDED and finding.verdict is not finding.expected
+    if finding.expected is None or finding.verdict is VerdictKind.UNDECIDED:
+        return False
+    return finding.verdict is not finding.expected
+
+
+def expectation(finding: Judged) -> str:
+    """The verdict that the release's code leads one to expect, or that none is stated."""
+    return NO_EXPECTATION if finding.expected is None else str(finding.expected)
+
+
+def unlike(finding: Judged) -> str:
+    """``expected confirmed`` where the verdict differs from it, ``no expectation`` where there is none, else empty."""
+    if finding.expected is None:
+        return NO_EXPECTATION
+    return f"expected {finding.expected}" if is_mismatch(finding) else ""
 
 
 def verdict_words(finding: Finding) -> str:
@@ -67,8 +103,8 @@ def verdict_words(finding: Finding) -> str:
     words = str(finding.verdict)
     if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
         words += f" ({finding.reason})"
-    if is_mismatch(finding):
-        words += f", expected {finding.expected}"
+    if beside := unlike(finding):
+        words += f", {beside}"
     return words
 
 
@@ -82,6 +118,7 @@ def tally(findings: Iterable[Finding]) -> Tally:
         refuted=count[VerdictKind.REFUTED],
         undecided=count[VerdictKind.UNDECIDED],
         mismatches=sum(map(is_mismatch, listed)),
+        no_expectation=sum(finding.expected is None for finding in listed),
     )
 
 
@@ -96,6 +133,8 @@ def tally_words(counted: Tally) -> str:
     )
     if counted.mismatches:
         words += f"; {counted.mismatches} {'differs' if counted.mismatches == 1 else 'differ'} from the expectation"
+    if counted.no_expectation:
+        words += f"; {counted.no_expectation} with no expectation"
     return words
 
 

@@ -81,7 +81,8 @@ class Finding:
     rule_commit: str
     rule_hash: str
     validity: tuple[str, ...]
-    expected: VerdictKind
+    expected: VerdictKind | None
+    """None where the claim has no expectation for the release: it is judged all the same."""
     expected_from_code: str
     verdict: VerdictKind
     reason: str

@@ -16,6 +16,7 @@ import scenarios
 from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
+from mqlab import looking
 from mqlab.main import _parser, main
 from mqlab.verify import _injections
 
@@ -113,6 +114,19 @@ def test_list_as_json_has_every_incident_and_claim(capsys: pytest.CaptureFixture
     assert {claim for one in listed for claim in one["claims"]} == {
         claim.id for scenario in scenarios.ALL for claim in scenario.claims
     }
+
+
+def test_list_says_which_claims_have_no_expectation_for_which_release(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims = [claim.id for claim in scenarios.find("ordered-migration").claims]
+    monkeypatch.setattr(looking, "known_releases", lambda: ("4.6.0", "9.9.9"))
+    assert main(["list"]) == EXIT_OK
+    assert f"  no expectation for 9.9.9: {', '.join(claims)}\n" in capsys.readouterr().out
+    assert main(["list", "--json"]) == EXIT_OK
+    listed = {one["incident"]: one["no_expectation"] for one in json.loads(capsys.readouterr().out)}
+    assert listed["ordered-migration"] == {"9.9.9": claims}
+    assert listed["ordered-lock-tuning"] == {}
 
 
 def test_clean_finds_nothing_in_a_new_state_folder(capsys: pytest.CaptureFixture[str]) -> None:

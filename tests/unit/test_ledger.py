@@ -244,6 +244,15 @@ def test_the_table_has_a_row_a_claim_with_words_for_each_release(tmp_path: Path,
     assert "<br>" not in rows["ORDER-06"][4]
 
 
+def test_a_line_without_an_expectation_says_so(tmp_path: Path, document: dict[str, Any]) -> None:
+    (line,) = lines(tmp_path, only(document, "ORDER-06", "5.3.3", expected=None, expected_from_code=""))
+    assert "| **refuted**, no expectation |" in ledger_table([line])
+    assert "\n- expected from the code: no expectation.\n" in ledger_document([line])
+    assert '"expected": null' in lines_text([line])
+    (tmp_path / LEDGER).write_text(lines_text([line]), encoding="utf-8")
+    assert load_lines(tmp_path / LEDGER)[0].expected is None
+
+
 def test_the_table_of_everything_has_every_releases_sentence(tmp_path: Path, document: dict[str, Any]) -> None:
     table = ledger_table(lines(tmp_path, document), every=True)
     (row,) = [line for line in table.splitlines() if line.startswith("| ORDER-06 ")]

@@ -122,6 +122,24 @@ def test_strict_tells_a_mismatch_before_what_is_undecided(load: Load, document: 
     assert exit_code([mismatch], strict=True) == 1
 
 
+def test_a_verdict_without_an_expectation_says_so_and_is_no_mismatch(load: Load, document: dict[str, Any]) -> None:
+    for finding in document["findings"]:
+        finding["expected"] = None
+    data = load(document)
+    decided = [one for one in data.findings if one.verdict is not VerdictKind.UNDECIDED]
+    assert exit_code(decided, strict=True) == 0
+    *lines, told = summary_lines(data.findings)
+    assert all(", no expectation" in line for line in lines)
+    assert told.endswith(f"; {len(lines)} with no expectation")
+    shown = Console(width=200)
+    with shown.capture() as capture:
+        shown.print(summary_table(data.findings))
+    assert capture.get().count("no expectation") == len(lines) + 1
+    root = ElementTree.fromstring(junit_xml(data))
+    assert root.get("failures") == "0"
+    assert {p.get("value") for p in root.iter("property") if p.get("name") == "expected"} == {"no expectation"}
+
+
 def test_strict_does_not_let_an_expected_undecided_pass(load: Load, document: dict[str, Any]) -> None:
     both = finding_with(load(document), verdict=VerdictKind.UNDECIDED, expected=VerdictKind.UNDECIDED)
     assert exit_code([both], strict=True) == 2

@@ -113,6 +113,20 @@ def test_a_mismatch_says_what_was_expected_in_the_matrix_and_at_the_claim(load: 
     assert page.split('id="ORDER-06"')[1].split("</article>")[0].count("expected confirmed</small>") == 1
 
 
+def test_a_claim_without_an_expectation_says_so_in_the_matrix_and_at_the_claim(
+    load: Load, document: dict[str, Any]
+) -> None:
+    for finding in document["findings"]:
+        if (finding["claim"], finding["release"]) == ("ORDER-06", "5.3.3"):
+            finding["expected"], finding["expected_from_code"] = None, ""
+    page = html.render(load(document))
+    assert 'aria-label="ORDER-06 on 5.3.3: refuted, no expectation"' in page
+    assert "<b>1</b> with no expectation" in page
+    card = page.split('id="ORDER-06"')[1].split("</article>")[0]
+    assert "<b>no expectation</b> on 5.3.3." in card
+    assert "expected confirmed</small>" not in card
+
+
 @pytest.mark.parametrize(
     "reason",
     [

@@ -177,12 +177,13 @@ def _judge(
     *,
     exclusions: Mapping[str, tuple[Exclusion, ...]] | None = None,
     failed: Mapping[str, str] | None = None,
+    release: str = "4.6.0",
 ) -> Finding:
     validity = [
         TrialValidity(trial=trial.trial, exclusions=(exclusions or {}).get(trial.trial, ())) for trial in trials
     ]
     evidence = Evidence.of(run=_run(trials), validity=validity, observations=observed, failed=failed)
-    return finding(claim, _scenario(claim), "4.6.0", evidence)
+    return finding(claim, _scenario(claim), release, evidence)
 
 
 def _values(trial: TrialRecord, values: Sequence[float], **more: object) -> list[Observation]:
@@ -409,6 +410,12 @@ def test_a_finding_names_expectation_rule_and_how_far_it_carries() -> None:
     assert "1 of 1 trials count" in found.validity
     assert any("mappedFileSizeCommitLog=64m" in words for words in found.validity)
     assert any("Java 17.0.15 on 2" in words for words in found.validity)
+
+
+def test_a_release_without_an_expectation_is_judged_all_the_same() -> None:
+    trial = _trial("t1", release="5.5.0")
+    found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], release="5.5.0")
+    assert (found.verdict, found.expected, found.expected_from_code) == (CONFIRMED, None, "")
 
 
 def test_a_rule_that_changed_after_the_run_is_told() -> None:
