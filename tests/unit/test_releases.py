@@ -39,8 +39,8 @@ def _writes(content: bytes, into: list[int]) -> Callable[[LockedJar, Path], Path
     return download
 
 
-def test_the_three_releases_and_the_tools_are_locked() -> None:
-    assert known_releases() == ("4.6.0", "4.9.7", "5.3.3")
+def test_the_releases_and_the_tools_are_locked() -> None:
+    assert known_releases() == ("4.6.0", "4.9.7", "5.3.3", "5.5.0")
     for name in (*known_releases(), jars.TOOLS, jars.PROXY):
         assert all(len(jar.sha256) == 64 for jar in read_lock(name))
     brokers = [jar for jar in read_lock("4.9.7") if jar.artifact == "rocketmq-broker"]
