@@ -9,26 +9,24 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault, ResizeTopic
 from harness.model.loads import QueueNumbers
+from harness.model.rules import Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import (
-    CONFIRMED,
-    claim,
-    expect,
-    mean,
-    median,
-    of,
-)
+from scenarios.rules import claim, confirmed, fact, happens, never, of, refuted, scopes, side
 
 GROUPS = 5
-"""Two deployments of it on one broker and on three make twenty groups of two members an arm, and 640 queues of groups."""
+"""In five deployments on one broker and on three: fifty groups of two members an arm."""
+GROUPS_IN_ORDER = 15
+"""Once one of 40 groups had messages stranded after shrinking in order: 150 groups without any say that this was no rate."""
 CELLS = ({"brokers": 1}, {"brokers": 3})
 KNOWN_S = 55.0
 """A client asks for the route every 30 s, and consumers share queues out every 20 s: by then all know new numbers."""
+TWO_ROUTES_S = 60.0
+"""What nobody reads by then, nobody will."""
 RATE_HZ = 0.5
 
 
-def _load(**numbers: int) -> QueueNumbers:
-    return QueueNumbers(groups=GROUPS, rate_per_queue_hz=RATE_HZ, **numbers)
+def _load(groups: int = GROUPS, **numbers: int) -> QueueNumbers:
+    return QueueNumbers(groups=groups, rate_per_queue_hz=RATE_HZ, **numbers)
 
 
 EQUAL = _load()
@@ -36,104 +34,109 @@ EQUAL = _load()
 WRITE_8, WRITE_4 = "incident-write-8-read-4", "incident-write-4-read-8"
 READ_FIRST, BOTH, IN_ORDER = "incident-shrink-read-first", "incident-shrink-at-once", "fix-shrink-in-order"
 
+EIGHT = side(8, 4, "the topic's numbers are eight and four")
+FOUR = side(4, 8, "the topic's numbers are eight and four")
+STRANDED = 100
+"""Two messages a second go to the four queues that nobody reads, or to twelve of 24, for a minute and more."""
+OLD_ROUTE = "half of the sends, two a second, of a route that is old for 15 s on average"
+UNREAD = "half of the messages of a minute, two a second, go where nobody reads"
+
+
+MANY = side(STRANDED, 0, UNREAD)
+IN_THE_ARTICLES_ORDER = (
+    "With equal numbers nothing is stranded. Shrinking from 8 to 4 strands nothing, two periods of the route later, when the write "
+    "queues go first and the read queues follow, and refuses no send; at once it refuses some, and with the read queues first "
+    "messages are stranded. Made equal again, everything is consumed."
+)
+GIVEN = "assigned_queues_count"
+INSTANCE = "client.impl.factory.MQClientInstance"
+
+
+def _stranded(arm: str, moment: str) -> Selection:
+    return of("stranded_count", arm, moment=moment)
+
+
+def _none_stranded(arm: str, moment: str = "held", **more: float) -> Part:
+    return never(_stranded(arm, moment), STRANDED, UNREAD, noun="groups", **more)
+
+
+def _second(brokers: int) -> Part:
+    """What the member whose client id sorts second consumes."""
+    which = of("member_share", WRITE_4, brokers=brokers, member="second")
+    return fact(
+        which, side(0, 1 / 3, "nothing by the article; a third with twelve queues of each on three brokers", bound=0.01)
+    )
+
+
+def _sources(*methods: str) -> str:
+    return " and ".join(f"org.apache.rocketmq.{method}" for method in methods)
+
+
+BY_NUMBERS = confirmed(
+    "the client makes its list of queues to send to of writeQueueNums and that to consume from of readQueueNums",
+    _sources(f"{INSTANCE}.topicRouteData2TopicPublishInfo", f"{INSTANCE}.topicRouteData2TopicSubscribeInfo"),
+)
+IN_ONE_PIECE = refuted(
+    "queues are given out in one piece each, sorted by broker and number: with one broker the second member has 4 to 7, which are "
+    "empty, with three the last four of the second broker and all of the third",
+    _sources(
+        "client.consumer.rebalance.AllocateMessageQueueAveragely.allocate", "common.message.MessageQueue.compareTo"
+    ),
+)
+BELOW_THE_LARGER = confirmed(
+    "consumers are given the queues below readQueueNums, and the broker takes sends into any queue below the larger of the two "
+    "numbers, from producers whose route is old as well",
+    _sources("broker.processor.AbstractSendMessageProcessor.msgCheck"),
+)
 
 QUEUES_01 = claim(
     "QUEUES-01", "A3", "Producers route by writeQueueNums, consumers by readQueueNums.",
     reading="With 8 write and 4 read queues a broker, accepted sends lie in 8 queues and a group's members have 4; with 4 and 8 "
     "it is the other way round.",
-    expected=expect(
-        CONFIRMED, "the client makes its list of queues to send to of writeQueueNums and that to consume from of readQueueNums",
-        "org.apache.rocketmq.client.impl.factory.MQClientInstance.topicRouteData2TopicPublishInfo and "
-        "topicRouteData2TopicSubscribeInfo"
-    ),
+    expected=BY_NUMBERS,
     parts={
-        "queues sent to, 8 and 4": median(
-            of("sent_queues_count", "incident-write-8-read-4"), ">=", 7.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "queues given out, 8 and 4": median(
-            of("assigned_queues_count", "incident-write-8-read-4"), "<=", 4.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "queues sent to, 4 and 8": median(
-            of("sent_queues_count", "incident-write-4-read-8"), "<=", 4.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "queues given out, 4 and 8": median(
-            of("assigned_queues_count", "incident-write-4-read-8"), ">=", 7.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
+        "sent to of 8": fact(of("sent_queues_count", WRITE_8), EIGHT), "given of 4": fact(of(GIVEN, WRITE_8), FOUR),
+        "sent to of 4": fact(of("sent_queues_count", WRITE_4), FOUR), "given of 8": fact(of(GIVEN, WRITE_4), EIGHT),
     },
-    summary="With 8 write and 4 read queues producers used {queues sent to, 8 and 4} a broker and consumers were given {queues "
-    "given out, 8 and 4}; with 4 and 8 it was {queues sent to, 4 and 8} and {queues given out, 4 and 8}.",
+    summary="With 8 write and 4 read queues producers used all eight {sent to of 8} and members had four {given of 4}; with 4 and "
+    "8 producers used four {sent to of 4} and members had all eight {given of 8}.",
 )  # fmt: skip
 
 QUEUES_02 = claim(
     "QUEUES-02", "A3", "Write 8, read 4: eight queue folders are created, and queues 4 to 7 are never consumed.",
     reading="Each broker's store has eight folders of the topic's consume queue; until the numbers are mended no message of "
     "queues 4 to 7 is consumed, and the brokers' own offsets show what is stranded there.",
-    expected=expect(
-        CONFIRMED,
-        "the broker makes a consume queue for every queue that gets a message; consumers are given those below readQueueNums",
-        "org.apache.rocketmq.store.DefaultMessageStore.findConsumeQueue"
-    ),
+    expected=confirmed("the broker makes a consume queue for each queue that gets a message; consumers are given those below "
+                       "readQueueNums", _sources("store.DefaultMessageStore.findConsumeQueue")),
     parts={
-        "folders": median(
-            of("queue_folders_count", "incident-write-8-read-4"), ">=", 7.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "consumed of queues 4 to 7": mean(
-            of("consumed_beyond_read_count", "incident-write-8-read-4"), "<=", 0.5, "messages a group",
-            "Never means none; twenty groups without any bound the rate below a fifth of a message."),
-        "stranded before the numbers are mended": median(
-            of("stranded_count", "incident-write-8-read-4", moment="held"), ">=", 100.0, "messages a group",
-            "Four queues get a message every two seconds each for a minute on the smaller topic: more than a hundred."),
+        "folders": fact(of("queue_folders_count", WRITE_8), EIGHT), "stranded": fact(_stranded(WRITE_8, "held"), MANY),
+        "consumed": never(of("consumed_beyond_read_count", WRITE_8), STRANDED, UNREAD, noun="groups"),
     },
-    summary="There were {folders} folders a broker, {consumed of queues 4 to 7} messages of queues 4 to 7 were consumed, and "
-    "{stranded before the numbers are mended} lay there when the numbers were mended.",
+    summary="There were eight folders a broker {folders}; messages of queues 4 to 7 were consumed {consumed}, and a hundred "
+    "and more lay there when the numbers were mended {stranded}.",
 )  # fmt: skip
 
 QUEUES_03 = claim(
     "QUEUES-03", "A3", "Write 4, read 8 with two consumers: the first gets everything, the second nothing.",
-    reading="On one broker, the member whose client id sorts first consumes every message, and the other none.",
-    expected=expect(
-        CONFIRMED,
-        "queues are given out in one piece each, sorted: 0 to 3 to the first member and 4 to 7, which are empty, to the second",
-        "org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely"
-    ),
-    parts={
-        "share of the first": median(
-            of("member_share", "incident-write-4-read-8", brokers=1, member="first"), ">=", 0.99, "share",
-            "Everything; a hundredth allows for what came while members were given queues."),
-        "share of the second": median(
-            of("member_share", "incident-write-4-read-8", brokers=1, member="second"), "<=", 0.01, "share",
-            "Nothing; the same hundredth."),
-    },
-    summary="On one broker the first member got {share of the first} of the messages and the second {share of the second}; with "
-    "three brokers the pieces are cut elsewhere.",
+    reading="The member whose client id sorts second consumes nothing, on one broker and on the article's three.",
+    expected=IN_ONE_PIECE,
+    parts=scopes("brokers:", (1, 3), _second),
+    summary="On one broker the second member got nothing {brokers: 1}, on three brokers {brokers: 3}.",
 )  # fmt: skip
 
 QUEUES_04 = claim(
     "QUEUES-04", "A3", "Equal numbers are the rule; they differ only while a topic is being shrunk.",
-    reading="With equal numbers nothing is stranded. Shrinking from 8 to 4 strands nothing when the write queues go first and "
-    "the read queues follow; when the read queues go first it does. Made equal again, everything is consumed.",
-    expected=expect(
-        CONFIRMED, "consumers are given the queues below readQueueNums, and the broker takes sends into any queue below the "
-        "larger of the two numbers, from producers whose route is old as well",
-        "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck"
-    ),
+    reading=IN_THE_ARTICLES_ORDER,
+    expected=BELOW_THE_LARGER,
     parts={
-        "stranded with equal numbers": mean(
-            of("stranded_count", "baseline", moment="held"), "<=", 0.5, "messages a group",
-            "None is the rule; twenty groups without any bound the mean below a fifth."),
-        "stranded by shrinking in order": mean(
-            of("stranded_count", "fix-shrink-in-order", moment="held"), "<=", 0.5, "messages a group",
-            "The same: a queue that is still read when nobody sends into it any more empties itself."),
-        "stranded by shrinking the read queues first": median(
-            of("stranded_count", "incident-shrink-read-first", moment="held"), ">=", 10.0, "messages a group",
-            "Producers go on for as long as the step lasts, which is a hundred messages a group and more."),
-        "still stranded when mended": mean(
-            of("stranded_count", "incident-shrink-read-first", moment="end"), "<=", 0.5, "messages a group",
-            "Growing back gives the queues to consumers again, which drain them."),
+        "equal": _none_stranded("baseline"), "in order": _none_stranded(IN_ORDER, rate_max=0.025),
+        "read first": happens(_stranded(READ_FIRST, "held"), STRANDED, UNREAD, without=_stranded(IN_ORDER, "held"), noun="groups"),
+        "refused at once": fact(of("refused_sends_count", BOTH), side(10, 0, OLD_ROUTE, bound=1)),
+        "refused in order": fact(of("refused_sends_count", IN_ORDER), side(0, 10, OLD_ROUTE, bound=0)),
+        "mended": _none_stranded(READ_FIRST, "end"),
     },
-    summary="Equal numbers stranded {stranded with equal numbers} messages a group, shrinking in order {stranded by shrinking "
-    "in order}, read queues first {stranded by shrinking the read queues first}, of which {still stranded when mended} were "
-    "left after growing back.",
+    summary="Messages were stranded with equal numbers {equal}, by shrinking in order {in order}, with the read queues first {read "
+    "first} and after growing back {mended}. Shrinking at once refused sends {refused at once}, in order none {refused in order}.",
 )  # fmt: skip
 
 QUEUES_05 = claim(
@@ -141,23 +144,13 @@ QUEUES_05 = claim(
     "Only write queues make files; with write 4, read 8 consumers are given eight queues, four of them forever empty.",
     reading="Each broker's store has four folders of the topic's consume queue, a group's members have eight queues of it, and "
     "four of these have never had a message.",
-    expected=expect(
-        CONFIRMED, "files come with the first message of a queue; that a consumer asks for a queue makes none",
-        "org.apache.rocketmq.store.ConsumeQueue and MappedFileQueue.getLastMappedFile"
-    ),
+    expected=confirmed("files come with the first message of a queue; that a consumer asks for a queue makes none",
+                       _sources("store.ConsumeQueue.putMessagePositionInfo", "store.MappedFileQueue.getLastMappedFile")),
     parts={
-        "folders": median(
-            of("queue_folders_count", "incident-write-4-read-8"), "<=", 4.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "queues given out": median(
-            of("assigned_queues_count", "incident-write-4-read-8"), ">=", 7.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
-        "empty ones": median(
-            of("empty_read_queues_count", "incident-write-4-read-8"), ">=", 3.5, "a broker",
-            "A number of queues is whole: half a queue lies between this one and the next."),
+        "folders": fact(of("queue_folders_count", WRITE_4), FOUR), "queues given out": fact(of(GIVEN, WRITE_4), EIGHT),
+        "empty ones": fact(of("empty_read_queues_count", WRITE_4), side(4, 0, "the topic's numbers differ by four")),
     },
-    summary="With 4 write and 8 read queues there were {folders} folders a broker; {queues given out} queues were given out, "
-    "{empty ones} of them empty.",
+    summary="There were four folders a broker {folders}; eight queues were given out {queues given out}, four empty {empty ones}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(
@@ -200,14 +193,14 @@ SCENARIO = Scenario(
         Arm(
             name=IN_ORDER,
             what="The article's rule: the write queues first, and the read queues when everybody knows.",
-            fault=ResizeTopic(steps=((4, 8, KNOWN_S), (4, 4, 1.0))),
-            load=EQUAL,
+            fault=ResizeTopic(steps=((4, 8, KNOWN_S), (4, 4, TWO_ROUTES_S))),
+            load=_load(GROUPS_IN_ORDER),
             cells=CELLS,
         ),
     ),
     phases=Phases(steady_s=12.0, hold_s_min=5.0, hold_s_max=5.0, recover_s=KNOWN_S),
     claims=(QUEUES_01, QUEUES_02, QUEUES_03, QUEUES_04, QUEUES_05),
-    budget=TrialBudget(trials=2, deployments=2),
+    budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={
         WRITE_8: ({"brokers": 1},),
@@ -222,4 +215,3 @@ SCENARIO = Scenario(
     hiccup_ms_max=2000.0,
     extra_measures=("stranded_count", "refused_sends_count", "member_share", "lost_count"),
 )
-"""What is counted here waits for half a minute and more; a hiccup of two seconds moves nothing."""

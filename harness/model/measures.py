@@ -91,6 +91,8 @@ ORIGINS = {
     "order": ("two clients", "broker"),
     # Where a message lies is told by the sender's history and by that of who consumed it.
     "key_queues": ("producer", "consumer"),
+    # A queue is given and refused by the broker, in the client's history; stranded is what neither says was consumed.
+    "queue_numbers": ("client", "broker"),
     "stored": ("client", "store"),
     "loss": ("client", "store"),
 }
@@ -144,7 +146,7 @@ _ALL = (
     ),
     *_of("queue_numbers", OWNER,
         ("assigned_queues_count", "", "Queues of a broker that the members of a group have."),
-        ("stranded_count", "", "Messages in queues that no member is given."),
+        ("stranded_count", "", "Messages in queues that no member is given and that none has consumed."),
         ("consumed_beyond_read_count", "", "Consumptions of queues beyond the read ones."),
         ("member_share", "", "Share of a group's consumptions that one member got."),
     ),

@@ -1,9 +1,10 @@
 """Numbers of write and read queues: where messages go, who is given which queue, and what nobody is given.
 
 Counts end with the hold, before the numbers are mended, unless ``moment`` says "end". A stranded message lies in a queue
-that no member is given: the queue's number is not below the topic's read queues at that moment, and the group has not
-committed the message. A backlog in a queue that is consumed is not stranded. At the end the numbers are mended and nothing
-is sent any more; then what counts is what is left in the queues that nobody read before.
+that no member is given: the queue's number is not below the topic's read queues at that moment, the group has not
+committed the message by the broker's offsets, and none of its members has consumed it by their histories (an owner may drop
+a queue before it has committed its last). A backlog in a queue that is consumed is not stranded. At the end the numbers are
+mended and nothing is sent any more; then what counts is what is left in the queues that nobody read before.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from analysis.checkers.base import Inputs, Value, at_fault, in_events, observati
 from analysis.evidence.records import place
 
 _SHAPE_KEY = ["trial", "topic", "broker", "moment"]
+_GROUP_QUEUE = [*_SHAPE_KEY, "queue", "group"]
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -112,17 +114,41 @@ def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
     held = shapes.where("moment = 'held'").select(
         "trial", "topic", "broker", F.col("read_queues").alias("read_queues_held")
     )
-    groups = (
+    queues = (
         _ends(inputs)
         .where("group IS NOT NULL")
         .join(shapes.drop("folders"), _SHAPE_KEY)
         .join(held, ["trial", "topic", "broker"], "left")
+        .withColumn("left", F.when(beyond, left).otherwise(0))
+    )
+    groups = (
+        queues.join(_unread(inputs, queues.where("left > 0")), _GROUP_QUEUE, "left")
         .groupBy("trial", "deployment", "group", "moment")
-        .agg(F.sum(F.when(beyond, left).otherwise(0)).alias("stranded"), F.min("n").alias("line"))
+        .agg(F.sum(F.least("left", F.coalesce("unread", F.lit(0)))).alias("stranded"), F.min("n").alias("line"))
     )
     said = "{group}: {stranded} messages where nobody reads"
     return observations(
         groups, Value("stranded_count", "stranded", said, at=in_events("line"), params={"moment": "moment"})
+    )
+
+
+def _unread(inputs: Inputs, queues: DataFrame) -> DataFrame:
+    """Accepted sends into these queues that no member of the group had consumed at the moment, by the clients' histories."""
+    until = F.when(F.col("moment") == "held", F.col("hold_to_ns"))
+    trials = inputs.trials.select("trial", "hold_to_ns")
+    asked = queues.select(*_GROUP_QUEUE).join(trials, "trial").select(*_GROUP_QUEUE, until.alias("until_ns"))
+    place_of = ["trial", "topic", "broker", "queue"]
+    sent = inputs.records.sends.where("outcome = 'ok'").select(*place_of, "offset", "finished_ns")
+    consumed = inputs.records.consumptions.select(*place_of, "offset", "group", "started_ns")
+    return (
+        asked.join(sent, place_of)
+        .where("until_ns IS NULL OR finished_ns < until_ns")
+        .join(consumed, [*place_of, "offset", "group"], "left")
+        .groupBy(*_GROUP_QUEUE, "offset", "until_ns")
+        .agg(F.min("started_ns").alias("first_ns"))
+        .where("first_ns IS NULL OR first_ns >= until_ns")
+        .groupBy(*_GROUP_QUEUE)
+        .agg(F.count("*").alias("unread"))
     )
 
 

@@ -114,10 +114,10 @@ def renewing(run: Run, name: str, *, rounds_ms: Sequence[float], rebalanced_ms: 
     return trial
 
 
-def shrunk(run: Run, name: str, *, committed: int, committed_at_end: int = 10) -> Trial:
+def shrunk(run: Run, name: str, *, committed: int, committed_at_end: int = 10, consumed: int = 0) -> Trial:
     """8 write and 4 read queues: ten messages in queue 0, which is read, and ten in queue 5, which is not.
 
-    At the end all eight are read again.
+    At the end all eight are read again. ``consumed`` messages of queue 5 came to a member while it still had the queue.
     """
     trial = run.trial(
         name,
@@ -142,6 +142,8 @@ def shrunk(run: Run, name: str, *, committed: int, committed_at_end: int = 10) -
         trial.store_max(10, **told, consumer_offset=4 if queue == 0 else committed_at_end, moment="end")
     for offset in range(4):
         trial.consume(offset, at_ms=36_000 + 100 * offset, process="first")
+    for offset in range(consumed):
+        trial.consume(offset, at_ms=36_010 + 100 * offset, process="first", queue=5)
     return trial
 
 
@@ -250,6 +252,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     shrunk(run, "stranded", committed=0)
     shrunk(run, "nothing_stranded", committed=10)
     shrunk(run, "never_drained", committed=0, committed_at_end=3)
+    shrunk(run, "dropped_uncommitted", committed=0, committed_at_end=0, consumed=9)
     return analysed(
         run,
         ordered_lock_handover.SCENARIO,
@@ -312,6 +315,11 @@ def test_stranded_messages_lie_where_nobody_reads_and_a_backlog_is_none(seen: An
 
 def test_what_is_left_in_such_queues_when_all_are_read_again_is_stranded_still(seen: Analysis) -> None:
     assert seen.one("stranded_count", "never_drained", moment="end") == 7
+
+
+def test_what_a_member_consumed_before_it_lost_the_queue_is_not_stranded(seen: Analysis) -> None:
+    assert seen.one("stranded_count", "dropped_uncommitted", moment="held") == 1
+    assert seen.one("stranded_count", "dropped_uncommitted", moment="end") == 1
 
 
 def test_queues_are_counted_where_messages_go_and_where_members_read(seen: Analysis) -> None:
