@@ -138,7 +138,9 @@ def _fact(part: Part, counting: Sequence[Tries], spoiled: Sequence[Tries]) -> Pa
         verdict, reason = (CONFIRMED if yes else REFUTED), ""
         if count < least:
             verdict, reason = UNDECIDED, str(Reason.TOO_FEW_DEPLOYMENTS)
-    values = [one.number(part, 0.0).value for tries in by_name.values() for one in tries if one.shown]
+    # Shown is the value itself, also where what is judged is its distance from what is predicted.
+    plain = dataclasses.replace(part, predicted=None)
+    values = [one.number(plain, 0.0).value for tries in by_name.values() for one in tries if one.shown]
     return _result(
         part, verdict, reason, estimate=yes / count, right=yes, wrong=no, line=count - yes - no, deployments=count,
         units=count, tries=len(values), events=yes, values=tuple(sorted(values)),

@@ -78,6 +78,9 @@ ARRIVING = frozenset(
 )
 """Counts of what a stop of some length does to the sends that come during it."""
 
+FROM_CODE = frozenset({"busy_ends_ms", "clean_period_ms"})
+"""Times that no clock has measured."""
+
 ORIGINS = {
     # A refusal is the broker's own remark in the client's history.
     "busy": ("client", "broker"),
@@ -108,11 +111,17 @@ def _of(checkers: str, independent: Independent, *rows: tuple[str, str, str]) ->
             independent=independent,
             checkers=names,
             says=says,
-            moved=Moved.LENGTHENED if unit in ("s", "ms") else Moved.ARRIVALS if name in ARRIVING else Moved.NOT,
+            moved=_moved(name, unit),
             origins=ORIGINS.get(names[0], ("one record",)),
         )
         for name, unit, says in rows
     )
+
+
+def _moved(name: str, unit: str) -> Moved:
+    if name in FROM_CODE:
+        return Moved.NOT
+    return Moved.LENGTHENED if unit in ("s", "ms") else Moved.ARRIVALS if name in ARRIVING else Moved.NOT
 
 
 _ALL = (

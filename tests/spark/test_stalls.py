@@ -97,7 +97,8 @@ def _counts(run: Analysis, trial: str) -> dict[str, float]:
 
 
 def test_refusals_are_counted_by_keyword_and_zero_is_a_count(run: Analysis) -> None:
-    zero = {"REJECTREQUEST": 0, "OVERLOAD": 0, "PC_SYNCHRONIZED": 0, "PCBUSY_CLEAN_QUEUE": 0, "page-cache": 0}
+    others = ("REJECTREQUEST", "OVERLOAD", "PC_SYNCHRONIZED", "PCBUSY_CLEAN_QUEUE", "page-cache", "first-four")
+    zero = dict.fromkeys(others, 0)
     assert _counts(run, "stall") == {**zero, "TIMEOUT_CLEAN_QUEUE": 30, "any": 30}
     assert _counts(run, "quiet") == {**zero, "TIMEOUT_CLEAN_QUEUE": 0, "any": 0}
 
@@ -110,6 +111,7 @@ def test_each_of_the_five_keywords_is_told_from_the_others_and_from_other_errors
         "PCBUSY_CLEAN_QUEUE": 1,
         "TIMEOUT_CLEAN_QUEUE": 0,
         "page-cache": 3,
+        "first-four": 5,
         "any": 5,
     }
 

@@ -11,11 +11,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, in_events, observations, together
-from analysis.checkers.sends.busy import ANY_LABEL, in_window, keyword_of
+from analysis.checkers.sends.busy import ANY_LABEL, FIRST_FOUR, in_window, keyword_of
 from analysis.evidence.records import place
 from harness.model.rocketmq import TIMEOUT_CLEAN_QUEUE
 
-FIRST_FOUR = "first-four"
 SOON_NS = 100_000_000
 """Half of the time that a request may wait before it is failed fast, by default."""
 

@@ -25,7 +25,8 @@ OVERLOAD_PHRASE = "too many requests and system thread pool busy"
 PAGE_CACHE = (REJECTREQUEST, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE)
 """The three that say that the page cache is busy: before queueing, in the store, and while queued."""
 
-_PAGE_CACHE_LABEL, ANY_LABEL = "page-cache", "any"
+_PAGE_CACHE_LABEL, FIRST_FOUR, ANY_LABEL = "page-cache", "first-four", "any"
+"""Of several keywords: these three, all but the one for waiting too long, and all five."""
 _BEFORE_NS, _AFTER_NS = 1_000_000_000, 2_000_000_000
 
 
@@ -76,7 +77,7 @@ def in_window() -> Column:
 
 def _by_keyword(trials: DataFrame, refused: DataFrame) -> DataFrame:
     """Every keyword in every trial that has sends. Zero is a count; the other measures need a refusal."""
-    labels = F.explode(F.array(*[F.lit(word) for word in (*BUSY_KEYWORDS, _PAGE_CACHE_LABEL, ANY_LABEL)]))
+    labels = F.explode(F.array(*[F.lit(word) for word in (*BUSY_KEYWORDS, _PAGE_CACHE_LABEL, FIRST_FOUR, ANY_LABEL)]))
     after_ms = F.when(F.col("after_ms") >= 0, F.col("after_ms"))
     counted = (
         refused.select("*", F.explode(_labels()).alias("label"))
@@ -124,7 +125,8 @@ def _or_stall(at: str) -> Column:
 
 def _labels() -> Column:
     page_cache = F.when(F.col("keyword").isin(*PAGE_CACHE), F.lit(_PAGE_CACHE_LABEL))
-    return F.array_compact(F.array(F.col("keyword"), page_cache, F.lit(ANY_LABEL)))
+    first_four = F.when(F.col("keyword") != TIMEOUT_CLEAN_QUEUE, F.lit(FIRST_FOUR))
+    return F.array_compact(F.array(F.col("keyword"), page_cache, first_four, F.lit(ANY_LABEL)))
 
 
 def _by_trial(trials: DataFrame, refused: DataFrame) -> DataFrame:
