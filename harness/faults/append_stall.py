@@ -7,7 +7,8 @@ is how a stall of another making is measured at the same place.
 
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from harness.backends.cluster import Node, masters
@@ -22,20 +23,23 @@ DELAYED_BEFORE_MS = 800.0
 
 
 def stall_append(fault: AppendStall, trial: TrialContext, load: LoadSession) -> Injected:
-    """Stall the next append of the first master; returns when it has ended, and its own stamps are the fault's."""
-    broker = masters(trial.cluster)[0]
+    """Stall the next append of the first master, or of each; returns when it has ended, and its own stamps are the fault's."""
+    brokers = masters(trial.cluster)[: None if fault.every_master else 1]
     asked_ms = float(trial.params["stall_ms"])
     if fault.before_store_ms:
         # Each send is held up in its send thread, before the store, for so long.
-        with rule_of(broker) as connection:
-            connection.sendall(f"delay {fault.before_store_ms} {asked_ms + DELAYED_BEFORE_MS}\n".encode())
-            answer_of(connection, broker, "delaying")
+        for broker in brokers:
+            with rule_of(broker) as connection:
+                connection.sendall(f"delay {fault.before_store_ms} {asked_ms + DELAYED_BEFORE_MS}\n".encode())
+                answer_of(connection, broker, "delaying")
         # Requests that are taken up from now on are late by it; the stall begins among them.
         trial.stay(DELAYED_BEFORE_MS / 2000)
     armed_ns = mono_ns()
-    entry_ns, delay_end_ns, exit_ns = asked_rule(broker, f"stall {asked_ms}", 3)
-    trial.events.record("append", node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
-    return _stalled(broker, asked_ms, armed_ns, entry_ns, delay_end_ns, exit_ns)
+    with ThreadPoolExecutor(len(brokers)) as threads:
+        stamps = list(threads.map(lambda broker: asked_rule(broker, f"stall {asked_ms}", 3), brokers))
+    for broker, (entry_ns, delay_end_ns, exit_ns) in zip(brokers, stamps, strict=True):
+        trial.events.record("append", node=broker.name, entry_ns=entry_ns, delay_end_ns=delay_end_ns, exit_ns=exit_ns)
+    return _stalled(brokers, asked_ms, armed_ns, stamps)
 
 
 def stall_commit(fault: CommitStall, trial: TrialContext, load: LoadSession) -> Injected:
@@ -47,18 +51,21 @@ def stall_commit(fault: CommitStall, trial: TrialContext, load: LoadSession) -> 
     broker = masters(trial.cluster)[0]
     asked_ms, armed_ns = float(trial.params["stall_ms"]), mono_ns()
     entry_ns, delay_end_ns = asked_rule(broker, f"commit {asked_ms}", 2)
-    return _stalled(broker, asked_ms, armed_ns, entry_ns, delay_end_ns, delay_end_ns)
+    return _stalled([broker], asked_ms, armed_ns, [(entry_ns, delay_end_ns, delay_end_ns)])
 
 
-def _stalled(broker: Node, asked_ms: float, armed_ns: int, entry_ns: int, delay_end_ns: int, exit_ns: int) -> Injected:
+def _stalled(brokers: Sequence[Node], asked_ms: float, armed_ns: int, stamps: Sequence[Sequence[int]]) -> Injected:
+    """From the first entry to the last exit; as long as the stall that is farthest from what was asked."""
+    entries, delay_ends, exits = zip(*stamps, strict=True)
+    lengths_ms = [(exit_ns - entry_ns) / 1e6 for entry_ns, exit_ns in zip(entries, exits, strict=True)]
     return Injected(
-        target=broker.name,
+        target=", ".join(broker.name for broker in brokers),
         asked_ms=asked_ms,
-        achieved_ms=(exit_ns - entry_ns) / 1e6,
+        achieved_ms=max(lengths_ms, key=lambda length_ms: abs(length_ms - asked_ms)),
         injecting_ns=armed_ns,
-        injected_ns=entry_ns,
-        healing_ns=delay_end_ns,
-        healed_ns=exit_ns,
+        injected_ns=min(entries),
+        healing_ns=max(delay_ends),
+        healed_ns=max(exits),
     )
 
 

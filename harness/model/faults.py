@@ -155,12 +155,14 @@ class AppendStall(Fault):
     """One append to the commit log of the first broker takes ``stall_ms`` (a cell's parameter) inside the put lock.
 
     ``before_store_ms``: while it lasts, every request that a send thread takes up needs that long before it reaches the
-    store, as it does on a broker whose send threads have more to do than to append.
+    store, as it does on a broker whose send threads have more to do than to append. ``every_master``: not only the first
+    broker's append stalls but one of each master, at the same time.
     """
 
     proofs = (Proof.STAMPED,)
     needs_rules = True
     before_store_ms: float = 0.0
+    every_master: bool = False
 
 
 FloodFix = Literal["none", "raise-limit", "delete-offline"]
