@@ -38,21 +38,21 @@ def test_every_cell_is_run_as_often_as_the_effort_says() -> None:
 
 
 def test_an_arm_has_trials_of_its_own_in_a_full_run_alone() -> None:
-    two = scenarios.find("busy-broker-of-two")
-    own, shown = two.arm("incident").trials, two.budget.extra_trials
+    stalls = scenarios.find("append-lock-over-1s")
+    own, shown = stalls.arm("incident").trials, stalls.budget.extra_trials
     assert shown is not None
-    assert own > two.budget.trials > shown
-    assert "fix-two-masters" in two.judged_arms()
-    assert "baseline" not in two.judged_arms()
-    full = Request(scenarios=[two], releases=["4.6.0"])
-    quick = two.quick_budget.trials
+    assert own > stalls.budget.trials > shown
+    assert "baseline" in stalls.judged_arms()
+    assert "fix-large-queue" not in stalls.judged_arms()
+    full = Request(scenarios=[stalls], releases=["4.6.0"])
+    quick = stalls.quick_budget.trials
     for request, usual, incident, not_judged in (
-        (full, two.budget.trials, own, shown),
+        (full, stalls.budget.trials, own, shown),
         (dataclasses.replace(full, budget="quick"), quick, quick, quick),
         (dataclasses.replace(full, trials=2), 2, 2, 2),
     ):
         counts = Counter(t.arm.name for _, t in make_plan(request, TWO_CORES).trials())
-        assert (counts["fix-two-masters"], counts["incident"], counts["baseline"]) == (usual, incident, not_judged)
+        assert (counts["baseline"], counts["incident"], counts["fix-large-queue"]) == (usual, incident, not_judged)
 
 
 def test_trials_are_spread_over_the_deployments() -> None:
