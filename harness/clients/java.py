@@ -245,9 +245,15 @@ class JavaClient(CommandedClient):
         assert isinstance(counts, dict)
         return counts
 
-    def shut_down_consumers(self) -> None:
-        """Call every consumer's ``shutdown()``, all at once."""
-        self.call("shut_down_consumers")
+    def shut_down_consumers(self, first_s: float = 0.0) -> None:
+        """Call every consumer's ``shutdown()``, all at once; returns when every call has.
+
+        With ``first_s`` the client is only told to stop: it calls them so many seconds later, and this returns at once.
+        """
+        if first_s:
+            self.call("begin_stop", first_s=first_s)
+        else:
+            self.call("shut_down_consumers")
 
     def kill(self) -> tuple[int, int]:
         """SIGKILL; monotonic nanoseconds just before the signal and when the process was gone."""

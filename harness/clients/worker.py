@@ -246,6 +246,14 @@ class Worker:
             with ThreadPoolExecutor(len(consumers)) as pool:
                 list(pool.map(self._shut_down, *zip(*((i, g, c) for i, (g, c) in consumers.items()), strict=True)))
 
+    def begin_stop(self, first_s: float) -> None:
+        """Shut the consumers down after ``first_s`` of other work, as a hook does that lets the work in hand end first."""
+        for instance, (group, _) in self._consumers.items():
+            self._history.instance(instance, group, "told to stop", "")
+        stop = threading.Timer(first_s, self.shut_down_consumers)
+        stop.daemon = True
+        stop.start()
+
     def _shut_down(self, instance: str, group: str, consumer: Any) -> None:
         self._history.instance(instance, group, "stopping", "")
         consumer.shutdown()

@@ -6,7 +6,14 @@ from harness.clock import mono_ns
 from harness.faults.network import cut_processes, ports_of, why_no_firewall
 from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
-from harness.model.faults import CutOffOwners, KillOwners, PauseOwners, ShutDownOwners, SilenceOwners
+from harness.model.faults import (
+    CutOffOwners,
+    KillOwners,
+    KillStoppingOwners,
+    PauseOwners,
+    ShutDownOwners,
+    SilenceOwners,
+)
 from harness.trial import HasOwners, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 
 PAUSED_S_MAX = 120.0
@@ -39,6 +46,14 @@ def shut_down(fault: ShutDownOwners, trial: TrialContext, load: LoadSession) -> 
     owners, before_ns = owners_of(load), mono_ns()
     owners.shut_down_consumers()
     return _gone(owners, before_ns, mono_ns())
+
+
+def kill_stopping(fault: KillStoppingOwners, trial: TrialContext, load: LoadSession) -> Injected:
+    """Begin the stop, wait for the grace, and SIGKILL; the fault's time is that of the kill."""
+    owners = owners_of(load)
+    owners.shut_down_consumers(first_s=fault.first_s)
+    trial.stay(fault.grace_s)
+    return _gone(owners, *owners.kill())
 
 
 def pause(fault: PauseOwners, trial: TrialContext, load: LoadSession) -> Injected:
@@ -94,6 +109,7 @@ def why_no_cut(host: Abilities) -> str | None:
 INJECTIONS: Injections = {
     KillOwners: Injection(name="signal", inject=kill),
     ShutDownOwners: Injection(name="client call", inject=shut_down),
+    KillStoppingOwners: Injection(name="client call and signal", inject=kill_stopping),
     PauseOwners: Injection(name="signal", inject=pause, heal=resume),
     SilenceOwners: Injection(name="signal", inject=silence, heal=end_silent),
     CutOffOwners: Injection(

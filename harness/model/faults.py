@@ -88,6 +88,20 @@ class ShutDownOwners(Fault):
     ends_owners = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class KillStoppingOwners(Fault):
+    """The client process that holds every group's owner is told to stop, and killed ``grace_s`` later.
+
+    Its hook has ``first_s`` of other work to do before it calls ``shutdown()``, as an application has that lets the work in
+    hand end; with a grace shorter than that no consumer's shutdown is completed.
+    """
+
+    proofs = (Proof.OWNERS_KILLED,)
+    ends_owners = True
+    grace_s: float = 5.0
+    first_s: float = 30.0
+
+
 class SilenceOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner, for good: its connections stay and say nothing.
 

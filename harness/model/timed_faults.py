@@ -53,7 +53,7 @@ LEFT_OUT = ("after_lone", "spread_s", "every_master")
 UNITS: Mapping[str, str] = {"ms": "ms", "s": "s", "max": "s", "mb": "MiB"}
 """By the last word of a name."""
 
-OF_CLIENTS = ("kill-owners", "shut-down-owners", "silence-owners", "pause-owners")
+OF_CLIENTS = ("kill-owners", "kill-stopping-owners", "shut-down-owners", "silence-owners", "pause-owners")
 """They are done to a consumer process alone, which is the lab's on any cluster."""
 
 TWO_MASTERS = ("broker-away", "unheard-broker")

@@ -189,7 +189,7 @@ HISTORY = declared(
         PROCESS,
         _INSTANCE,
         GROUP,
-        text("event", "starting, started, stopping, stopped"),
+        text("event", "starting, started, told to stop, stopping, stopped"),
         text("client_id", "as the brokers know it; empty while it is not known"),
         AT_NS,
     ),
