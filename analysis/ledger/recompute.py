@@ -230,7 +230,7 @@ def changes_of(record: Record, scenarios: Sequence[Scenario], experiment_of: Exp
     now = {claim.id: claim.rule_hash() for scenario in scenarios for claim in scenario.claims}
     for run in record.runs:
         was |= run.rules
-        was |= run.experiments
+        was |= {trial.cell_name: trial.experiment for trial in run.trials}
         now |= {trial.cell_name: experiment_of(trial) for trial in run.trials}
     return [
         Change(about=name, was=old, now=now.get(name, ""), because=given.get((name, now.get(name, "")), ""))

@@ -15,7 +15,7 @@ from analysis.ledger.journal import json_line
 from analysis.ledger.lines import LedgerLine, decode_line, plain, read_documents
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.tries import Tries, Try
-from harness.model.cells import Parameters
+from harness.model.cells import Parameters, canonical
 from harness.rundir.files import replace_file
 from harness.rundir.manifest import HostRecord, Manifest
 
@@ -66,7 +66,7 @@ class RecordedTrial:
     @property
     def cell_name(self) -> str:
         """What the trial is one of, in words."""
-        cell = " ".join(f"{name}={value}" for name, value in self.cell.items())
+        cell = " ".join(f"{name}={canonical(value)}" for name, value in self.cell.items())
         return " ".join(filter(None, (self.incident, self.arm, cell, self.release, self.backend, self.injection)))
 
     def rows(self, run: str) -> list[Tries]:
