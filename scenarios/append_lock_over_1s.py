@@ -24,7 +24,7 @@ from harness.model.rocketmq import BUSY_KEYWORDS, OVERLOAD, PAGE_CACHE_BUSY, PAG
 from harness.model.rocketmq import PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 from harness.model.rules import Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, code, confirmed, control, each, fact, happens, mean, never, of, refuted, side
 
 RATE_HZ = 500
@@ -138,7 +138,7 @@ BUSY_13 = claim(
     expected=confirmed("it asks isOSPageCacheBusy and isTransientStorePoolDeficient",
                        REJECT_REQUEST, RELEASES_4X)
     | refuted("a slave that does not act as master rejects every send in the same way, before the other two",
-              REJECT_REQUEST, ("5.3.3",)),
+              REJECT_REQUEST, RELEASES_5X),
     parts=BUSY_13_PARTS,
     summary="A busy page cache rejected requests {page cache busy}, a pool of two buffers {pool short}; before the lock was a "
     "second old they were rejected {lock younger}. Of other conditions the release's code has {others}.",

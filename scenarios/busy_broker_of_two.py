@@ -14,7 +14,7 @@ from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, happens, measured_share, never, of, ratio, refuted, side
 
 STALL_MS, RATE_HZ = 1200, 200
@@ -41,7 +41,7 @@ REPEATED_SINCE_5X = refuted(
     "PC_SYNCHRONIZED, which these brokers answer with SYSTEM_ERROR, is", SEND, RELEASES_4X,
 ) | confirmed(
     "SYSTEM_BUSY is among the codes after which a synchronous send is repeated, on another broker",
-    f"{SEND}, org.apache.rocketmq.client.producer.DefaultMQProducer.retryResponseCodes", ("5.3.3",),
+    f"{SEND}, org.apache.rocketmq.client.producer.DefaultMQProducer.retryResponseCodes", RELEASES_5X,
 )  # fmt: skip
 AS_MANY_IN_ALL = refuted(
     "a stall refuses what arrives meanwhile: two masters that each stall as before have twice the stalls with half the arrivals",

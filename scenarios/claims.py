@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from harness.model.cells import ParameterValue
 from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, Statistic
 from harness.model.verdicts import VerdictKind
-
-RELEASES_4X = ("4.6.0", "4.9.7")
-RELEASES = (*RELEASES_4X, "5.3.3")
+from scenarios.releases import RELEASES
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 

@@ -13,7 +13,7 @@ from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
 from harness.model.rules import Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, law, of, ratio, refuted, side
 
 SCALED_LEVELS = "1s 2s 1s 2s 3s 4s 5s 6s 7s 8s 1s 2s 3s 4s 5s 6s 7s 8s"
@@ -29,13 +29,24 @@ LATE = (
     "level off the default ones 20 s"
 )
 DELETE = "org.apache.rocketmq.broker.processor.AdminBrokerProcessor.deleteTopic"
-GIVE_BACK_4X = "org.apache.rocketmq.broker.processor.SendMessageProcessor.consumerSendMsgBack"
-GIVE_BACK_5X = "org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.consumerSendMsgBack"
+GIVE_BACK = {
+    ("4.6.0",): "SendMessageProcessor.consumerSendMsgBack",
+    ("4.9.7",): "SendMessageProcessor.asyncConsumerSendMsgBack",
+    RELEASES_5X: "AbstractSendMessageProcessor.consumerSendMsgBack",
+}
+ADMIN = "org.apache.rocketmq.tools.admin.DefaultMQAdminExt"
+ADMIN_CALLS = ("fetchAllTopicList", "examineConsumerConnectionInfo", "deleteTopicInBroker", "deleteTopicInNameServer")
 
 
 def _given_back(because: str) -> dict[str, Expectation]:
-    """Expected of what a broker does with a message that is given back: the same method, which moved to another class."""
-    return confirmed(because, GIVE_BACK_4X, RELEASES_4X) | confirmed(because, GIVE_BACK_5X, ("5.3.3",))
+    """Expected of what a broker does with a message that is given back: the same, in a method that moved."""
+    return {
+        release: expectation
+        for releases, method in GIVE_BACK.items()
+        for release, expectation in confirmed(
+            because, f"org.apache.rocketmq.broker.processor.{method}", releases
+        ).items()
+    }
 
 
 def _made_by(*moments: str) -> Selection:
@@ -155,8 +166,7 @@ TOPICS_16 = claim(
     "TOPICS-16", "A4", "The client library's own calls suffice to find groups that are offline and delete their retry topics.",
     reading="A program of the Java library's admin calls deletes every retry topic of an offline group and keeps that of one "
     "that is online.",
-    expected=confirmed("fetchAllTopicList, examineConsumerConnectionInfo, deleteTopicInBroker and deleteTopicInNameServer do "
-                       "it", "org.apache.rocketmq.tools.admin.DefaultMQAdminExt"),
+    expected=confirmed("these calls do it", ", ".join(f"{ADMIN}.{call}" for call in ADMIN_CALLS)),
     parts={
         "offline ones deleted": fact(of("offline_deleted_share", "incident-moments"), side(1, 0, "none may be left")),
         "online one kept": fact(of("online_kept", "incident-moments"), IS_THERE),

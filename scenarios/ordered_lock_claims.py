@@ -5,7 +5,7 @@ First the delay and its two fixes, then whose the locks are and what becomes of 
 
 from __future__ import annotations
 
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import (
     claim,
     confirmed,
@@ -24,7 +24,7 @@ from scenarios.rules import (
     side,
 )
 
-RELEASES_5X = ("5.3.3",)
+LOGBACK_5X = "rmq.broker.logback.xml in the jar rocketmq-broker of each 5.x"
 LOCKS = "org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager"
 CLIENT = "org.apache.rocketmq.client.impl.consumer"
 
@@ -88,7 +88,7 @@ ORDER_04 = claim(
     expected=confirmed("a refused lock request is logged by RocketmqRebalanceLock, which logback_broker.xml sends to lock.log",
         f"{LOCKS}.tryLockBatch", RELEASES_4X)
     | refuted("the configuration inside the jar sends the lock's logger to filter.log",
-        "rmq.broker.logback.xml of rocketmq-broker-5.3.3.jar", RELEASES_5X),
+        LOGBACK_5X, RELEASES_5X),
     parts={
         "all queues in lock.log": each(of("lock_lines_waiting", "incident-as-documented", file="lock.log"), side(2, 0,
             "asked every 20 s a wait of 40 to 60 s has two lines and more; lines that go elsewhere leave none"), deployments_min=3),
@@ -158,7 +158,7 @@ ORDER_11 = claim(
     "ORDER-11", "A3", "Store errors are written to storeerr.log, lock errors to lock.log.",
     reading="With the release's own logging each broker has a storeerr.log, and the lock manager's lines are in lock.log.",
     expected=refuted("the store's error logger writes to storeerror.log",
-        "logback_broker.xml of the 4.x distribution; rmq.broker.logback.xml of rocketmq-broker-5.3.3.jar"),
+        f"logback_broker.xml of the 4.x distribution; {LOGBACK_5X}"),
     parts={
         "a storeerr.log": fact(of("log_file_exists", "incident-as-documented", file="storeerr.log"), side(1, 0, "the file is "
             "made when the broker starts, or never")),

@@ -25,6 +25,7 @@ from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.ordered_lock_claims import CLAIMS, LOCKS
+from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, each, median, never, of, side
 
 GROUPS = 9
@@ -168,7 +169,7 @@ SCENARIO = Scenario(
                 owner_settings={"awaitTerminationMillisWhenShutdown": AWAIT_MS},
             ),
             trials=1,
-            releases=("4.9.7", "5.3.3"),
+            releases=("4.9.7", *RELEASES_5X),
         ),
         Arm(
             name="fix-graceful-shutdown",

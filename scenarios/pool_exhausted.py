@@ -16,9 +16,10 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import CommitStall, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_4X
 from scenarios.rules import claim, confirmed, control, fact, never, of, ratio, refuted, side
 
+STORE = "org.apache.rocketmq.store.DefaultMessageStore"
 FILE_MB, RATE_HZ = 1, 500
 LOAD = OpenLoopSends(body_bytes=2048, readings=("free_buffers", "locked_mb", "locked_files_mb"))
 DELIVERED = dataclasses.replace(LOAD, probes=("delivery",))
@@ -51,15 +52,18 @@ RANDOM_READS = ratio(
 )
 FIVE_LONG = side(0, 2.5, "MB: five files of 1 MiB within 5 %, or buffers of half of one", bound=0.25)
 TWO_LONG = side(0, 1, "MB: two files of 1 MiB within 5 %, or buffers of half of one", bound=0.1)
-
+SWITCHED_ON = (
+    refuted("it also takes ASYNC_FLUSH, and a broker that is no slave",
+            "org.apache.rocketmq.store.config.MessageStoreConfig.isTransientStorePoolEnable", RELEASES_4X)
+    | confirmed("the switch alone decides on a master, whatever the flush", f"{STORE}.isTransientStorePoolEnable", ("5.3.3",))
+    | confirmed("the switch alone decides on a master that maps its files, as each does by default (writeWithoutMmap is off)",
+                f"{STORE}.isTransientStorePoolEnable", ("5.5.0",))
+)  # fmt: skip
 
 POOL_01 = claim(
     "POOL-01", "A1", "One switch, transientStorePoolEnable, turns the pool on.",
     reading="With transientStorePoolEnable=true alone the broker counts its buffers, and so it does with flushDiskType=SYNC_FLUSH.",
-    expected=refuted("it also takes ASYNC_FLUSH, and a broker that is no slave",
-                     "org.apache.rocketmq.store.config.MessageStoreConfig.isTransientStorePoolEnable", RELEASES_4X)
-    | confirmed("the switch alone decides on a master, whatever the flush",
-                "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolEnable", ("5.3.3",)),
+    expected=SWITCHED_ON,
     parts={
         "the switch alone": fact(of("free_buffers", FIVE, moment="after"), COUNTED),
         "synchronous flush": fact(of("free_buffers", SYNC_FLUSH, moment="after"), COUNTED),
@@ -71,7 +75,7 @@ POOL_01 = claim(
 POOL_03 = claim(
     "POOL-03", "A1, A2", "No free buffer means requests are rejected.",
     reading="A pool of five whose commit stands still for 4 s rejects requests, as do pools of one and two without any stall.",
-    expected=confirmed("it asks for a free one", "org.apache.rocketmq.store.DefaultMessageStore.isTransientStorePoolDeficient"),
+    expected=confirmed("it asks for a free one", f"{STORE}.isTransientStorePoolDeficient"),
     parts={
         "pool of 5, stalled": fact(of("rejected_count", STALLED, keyword=REJECTED), LAST_SECOND),
         "pool of 1": fact(of("rejected_count", ONE, keyword=REJECTED), SOME),
@@ -101,7 +105,7 @@ POOL_10 = claim(
     reading="Without the pool the broker reports 2147483647 free buffers and rejects none.",
     expected=confirmed("availableBufferNums (in 5.x remainTransientStoreBufferNumbs) gives Integer.MAX_VALUE while the pool is off",
                        "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
-                       "org.apache.rocketmq.store.DefaultMessageStore.remainTransientStoreBufferNumbs"),
+                       f"{STORE}.remainTransientStoreBufferNumbs"),
     parts={
         "largest integer": fact(of("free_buffers", NO_POOL, moment="after"), predicted=LARGEST_INTEGER,
                                 at=side(0, LARGEST_INTEGER, "exactly that, or none", bound=0)),

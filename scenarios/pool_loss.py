@@ -14,6 +14,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, happens, mean, never, of, ratio, refuted, side
 
 RATE_HZ = 1000
@@ -150,7 +151,9 @@ POOL_06 = claim(
     "Without the pool, the page cache is written to disk even when the broker goes down. First reading: its process dies.",
     reading="After kill -9 of a broker without the pool, no acknowledged message is absent from its store.",
     expected=confirmed("an append writes to the mapped file, whose pages are the kernel's and outlive the process",
-                       "org.apache.rocketmq.store.MappedFile.appendMessagesInner (in 5.x of logfile.DefaultMappedFile)"),
+                       "org.apache.rocketmq.store.MappedFile.appendMessagesInner", RELEASES_4X)
+    | confirmed("the same, in another class", "org.apache.rocketmq.store.logfile.DefaultMappedFile.appendMessagesInner",
+                RELEASES_5X),
     parts={"killed": never(of("lost_count", NO_POOL), HALF_A_FLUSH, "Half of the 500 ms between two flushes.", noun="deaths")},
     summary="Kill -9 without the pool lost acknowledged messages {killed}.",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from harness.model.faults import CrossFrameLimit, NoFault
 from harness.model.loads import SteadyClients
 from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.claims import RELEASES_4X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
 
 SMALL_BYTES = 262_144
@@ -24,7 +24,7 @@ ARTICLE_NAME_BYTES = 54
 
 LONG_NAME_BYTES = 127
 """Of the groups that come live at full size, where each topic takes a second: 220 fill what 360 usual ones would. It is the
-longest topic that clients of 4.9.7 and 5.3.3 may have (Validators.TOPIC_MAX_LENGTH). The last groups have usual names, since
+longest topic that clients of 4.9.7 and 5.x may have (Validators.TOPIC_MAX_LENGTH). The last groups have usual names, since
 by how much the line is crossed decides whether the slave can still copy its master's table."""
 
 
@@ -56,23 +56,27 @@ AT_LIMIT = of("topics_at_limit", "incident-full-size")
 REGISTER = "org.apache.rocketmq.broker.out.BrokerOuterAPI.registerBrokerAll"
 SYNC = "org.apache.rocketmq.broker.slave.SlaveSynchronize.syncTopicConfig"
 DECODE = "org.apache.rocketmq.remoting.netty.NettyDecoder.decode"
+DESTROYED = "org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.onChannelDestroy"
 DROPPED_OUT = confirmed(
     "a frame beyond the limit closes the broker's connection, and a name server drops a broker whose connection is closed; the "
     "slave has its master's table within 10 s and registers as long a body",
-    f"{DECODE}, org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager.onChannelDestroy, {SYNC}", RELEASES_4X
+    f"{DECODE}, {DESTROYED}, {SYNC}", RELEASES_4X
 ) | refuted(
     "the slave deletes its own topics one by one, writing its whole file each time, whenever its master's table has changed, so "
     "that it registers with fewer and fewer topics and stays", SYNC, ("5.3.3",)
+) | confirmed(
+    "as in 4.x; the slave fetches its master's table in parts of 2,000 topics, and deletes only what its master does not have",
+    f"{DECODE}, {DESTROYED}, {SYNC}, org.apache.rocketmq.broker.out.BrokerOuterAPI.getAllTopicConfig", ("5.5.0",)
 )  # fmt: skip
 LOGGED = confirmed(
     "the decoder logs what LengthFieldBasedFrameDecoder throws and closes the connection while most of the 16 MiB are still to "
     "be written, so that the broker's client fails the request as one that could not be sent",
     f"{DECODE}, org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.invokeSyncImpl", RELEASES_4X
-) | refuted("it says: Failed to register current broker to name server", REGISTER, ("5.3.3",))  # fmt: skip
+) | refuted("it says: Failed to register current broker to name server", REGISTER, RELEASES_5X)  # fmt: skip
 SAID_TO_BE_OK = refuted(
     "a new topic is registered one-way, which nobody answers, and is called OK as soon as it was written to the connection",
     REGISTER, RELEASES_4X
-) | refuted("the line has other words: Registering current broker to name server completed", REGISTER, ("5.3.3",))  # fmt: skip
+) | refuted("the line has other words: Registering current broker to name server completed", REGISTER, RELEASES_5X)  # fmt: skip
 
 MASTER = {"broker": "broker-a", "role": "master"}
 OUT = side(
@@ -239,7 +243,7 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="better-compressed",
-            what="compressedRegister, with half as much again as fits otherwise; 5.3.3 compresses without saying so",
+            what="compressedRegister, with half as much again as fits otherwise; 5.x compresses without saying so",
             fault=NoFault(),
             load=LOAD,
             broker=_small(1.5, compressedRegister="true"),
@@ -253,7 +257,7 @@ SCENARIO = Scenario(
             load=LOAD,
             broker=_small(1.5, enableSplitRegistration="true"),
             topology=WITHOUT_SLAVES,
-            releases=("5.3.3",),
+            releases=RELEASES_5X,
         ),
     ),
     phases=Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=30.0, drain_s_max=15.0),

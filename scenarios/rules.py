@@ -16,7 +16,7 @@ from harness.model.claims import Expectation, Relation
 from harness.model.measures import MEASURES
 from harness.model.rules import Claim, Fold, Kind, Part, Role, Selection
 from harness.model.verdicts import VerdictKind
-from scenarios.claims import RELEASES
+from scenarios.releases import RELEASES
 
 
 @dataclass(frozen=True, kw_only=True)

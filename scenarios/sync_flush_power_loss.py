@@ -14,8 +14,10 @@ from harness.model.cluster import BrokerSettings
 from harness.model.faults import NoFault
 from harness.model.scenario import Arm, Scenario, TrialBudget
 from scenarios import pool_loss
+from scenarios.releases import RELEASES_4X
 from scenarios.rules import claim, confirmed, control, happens, never, of, refuted
 
+STORE = "org.apache.rocketmq.store"
 DEFAULT_FLUSH, SYNC_FLUSH = "incident-default-flush", "fix-sync-flush"
 
 
@@ -32,13 +34,21 @@ def _arm(name: str, what: str, broker: BrokerSettings, *, deaths: int = 0) -> Ar
     )
 
 
+REBUILT = (
+    confirmed("a send is answered once its message was forced to disk, and recovery rebuilds the queues from there",
+              f"{STORE}.CommitLog.GroupCommitService", RELEASES_4X)
+    | refuted("a checkpoint written every second runs ahead of the queues on disk, so that recovery begins in too late a file",
+              f"{STORE}.DefaultMessageStore.addScheduleTask and {STORE}.CommitLog.isMappedFileMatchedRecover", ("5.3.3",))
+    | confirmed("the checkpoint says up to where all queues were flushed, and recovery begins there, ten files back at most: more "
+                "than these queues have to be rebuilt of",
+                f"{STORE}.queue.ConsumeQueueStore.isMappedFileMatchedRecover and {STORE}.CommitLog.recoverAbnormally", ("5.5.0",))
+)  # fmt: skip
+"""In 5.5.0 a queue that is flushed less often than ten files are filled (commitLogRecoverMaxNum) would not be rebuilt whole."""
+
 POOL_12 = claim(
     "POOL-12", "A1", "With flushDiskType=SYNC_FLUSH no acknowledged message is lost in a power loss.",
     reading="Files of 1 MiB, eight queues of equal rates. The control: with the default flush the same power loss does lose some.",
-    expected=confirmed("a send is answered once its message was forced to disk, and recovery rebuilds the queues from there",
-                       "org.apache.rocketmq.store.CommitLog.GroupCommitService", ("4.6.0", "4.9.7"))
-    | refuted("a checkpoint written every second runs ahead of the queues on disk, so that recovery begins in too late a file",
-              "org.apache.rocketmq.store.DefaultMessageStore.addScheduleTask and CommitLog.isMappedFileMatchedRecover", ("5.3.3",)),
+    expected=REBUILT,
     parts={
         "powerless": never(of("lost_count", SYNC_FLUSH), 100, "A queue of eight that lost a file's part of it.", noun="deaths"),
         "default flush": control(happens(of("lost_count", DEFAULT_FLUSH), pool_loss.HALF_A_FLUSH,

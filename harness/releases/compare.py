@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.errors import ReleaseError
-from harness.releases.class_file import class_of, methods
+from harness.releases.class_file import class_of, methods, texts
 
 _NAMED = re.compile(r"org\.apache\.rocketmq(?:\.[\w$]+)+")
 
@@ -46,9 +46,18 @@ def parts_of(name: str) -> tuple[str, str]:
     return ".".join([*parts[:first], "$".join(parts[first : last + 1])]), ".".join(parts[last + 1 :])
 
 
-def compare(name: str, before: str, after: str) -> CodeChange:
-    """A class or member in two releases. Raises ReleaseError when one of them lacks the class."""
+def check_is_there(name: str, release: str) -> None:
+    """Raises ReleaseError when the release lacks the class, or its file does not have the member's name."""
     class_name, member = parts_of(name)
+    if member and member not in texts(class_of(release, class_name)):
+        raise ReleaseError(f"{class_name} of {release} has no {member}")
+
+
+def compare(name: str, before: str, after: str) -> CodeChange:
+    """A class or member in two releases. Raises ReleaseError when one of them lacks it."""
+    class_name, member = parts_of(name)
+    for release in (before, after):
+        check_is_there(name, release)
     old, new = (dict(_digests(release, class_name)) for release in (before, after))
     both = old.keys() | new.keys()
     changed = {key[0] for key in both if old.get(key) != new.get(key)}

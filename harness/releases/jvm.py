@@ -17,4 +17,4 @@ MODULE_FLAGS = (
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
     "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
 )
-"""Packages of Java that RocketMQ needs opened in all three releases: cleaners and mapped buffers."""
+"""Packages of Java that RocketMQ needs opened in all releases: cleaners and mapped buffers."""

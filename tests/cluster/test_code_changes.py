@@ -2,13 +2,24 @@ from __future__ import annotations
 
 import pytest
 
+import scenarios
 from harness.errors import ReleaseError
+from harness.model.claims import Claim
+from harness.model.scenario import Scenario
 from harness.releases.class_file import class_of, methods
-from harness.releases.compare import compare, names_in, parts_of
-from mqlab.code_changes import lines
+from harness.releases.compare import check_is_there, compare, names_in, parts_of
+from harness.releases.jars import known_releases
+from mqlab import code_changes
+from mqlab.code_changes import lines, unread
+from scenarios.releases import READ
 
 CLIENT = "org.apache.rocketmq.client"
 STORE = "org.apache.rocketmq.store"
+
+CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
+
+TO_MEND = {f"{claim}: {STORE}.MappedFile.appendMessagesInner" for claim in ("BUSY-04", "BUSY-22")}
+"""5.x has it in another class."""
 
 
 @pytest.mark.parametrize(
@@ -61,6 +72,42 @@ def test_names_are_read_from_what_an_expectation_cites() -> None:
     assert parts_of(f"{STORE}.Locks.MAX_TIME") == (f"{STORE}.Locks", "MAX_TIME")
     with pytest.raises(ReleaseError, match="names no class"):
         parts_of(STORE)
+
+
+def test_a_member_that_a_release_lacks_is_said() -> None:
+    with pytest.raises(ReleaseError, match=r"CommitLog of 5\.3\.3 has no putMessage$"):
+        compare(f"{STORE}.CommitLog.putMessage", "4.6.0", "5.3.3")
+
+
+@pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
+def test_what_an_expectation_cites_is_there_in_its_release(scenario: Scenario, claim: Claim) -> None:
+    for release, expected in claim.expected.items():
+        for name in names_in(expected.source):
+            if f"{claim.id}: {name}" not in TO_MEND:
+                check_is_there(name, release)
+
+
+@pytest.mark.parametrize("after", READ)
+def test_an_expectation_for_two_releases_cites_code_that_is_the_same_or_was_read(after: str) -> None:
+    before = known_releases()[known_releases().index(after) - 1]
+    mended = [line for line in unread(before, after) if line.partition(":")[0] not in {"BUSY-04", "BUSY-22"}]
+    assert mended == []
+
+
+@pytest.mark.parametrize("after", READ)
+def test_what_was_read_is_cited_and_did_change(after: str) -> None:
+    before = known_releases()[known_releases().index(after) - 1]
+    told = list(lines(before, after))
+    for name, difference in READ[after].items():
+        assert any(f" {name} changed, and was read: {difference}" in line for line in told), name
+
+
+def test_code_that_changed_and_was_not_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{STORE}.CommitLog.FlushRealTimeService"
+    assert f"POOL-07: {name}" not in list(unread("5.3.3", "5.5.0"))
+    kept = {read: difference for read, difference in READ["5.5.0"].items() if read != name}
+    monkeypatch.setattr(code_changes, "READ", {"5.5.0": kept})
+    assert f"POOL-07: {name}" in list(unread("5.3.3", "5.5.0"))
 
 
 def test_every_claim_that_cites_code_has_a_line() -> None:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import zipfile
+from xml.etree import ElementTree
+
 import pytest
 
 from harness.model import rocketmq
 from harness.releases.class_file import class_of, method_of, texts
-from harness.releases.jars import is_5x, known_releases
+from harness.releases.jars import ensure_jars, is_5x, known_releases
 
 COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
 REMOTING, STORE = "org.apache.rocketmq.remoting", "org.apache.rocketmq.store"
@@ -60,3 +63,19 @@ def test_the_codes_have_their_names_from_the_release(release: str) -> None:
     misspelled = {"GET_ROUTEINFO_BY_TOPIC"} if "GET_ROUTEINTO_BY_TOPIC" in known else set()
     assert len(CODES) > 20
     assert set(CODES) - misspelled <= known
+
+
+@pytest.mark.parametrize("release", [release for release in known_releases() if is_5x(release)])
+@pytest.mark.parametrize(
+    ("logger", "file"), [("RocketmqRebalanceLock", "filter.log"), ("RocketmqStoreError", "storeerror.log")]
+)
+def test_the_stock_logging_of_5x_sends_a_logger_to_its_file(release: str, logger: str, file: str) -> None:
+    (jar,) = [jar for jar in ensure_jars(release) if jar.name.startswith("rocketmq-broker-")]
+    with zipfile.ZipFile(jar) as archive:
+        stock = ElementTree.fromstring(archive.read("rmq.broker.logback.xml"))
+    by_name = {element.get("name"): element for element in stock.iter() if element.get("name")}
+    names = [str(one.get("ref")) for one in by_name[logger].iter("appender-ref")]
+    while not (files := [one.text or "" for name in names for one in by_name[name].iter("file")]):
+        names = [str(one.get("ref")) for name in names for one in by_name[name].iter("appender-ref")]
+        assert names
+    assert [path.strip().rpartition("}")[2] for path in files] == [file]

@@ -1,0 +1,42 @@
+"""The releases that expectations are about, and what was read again since a newer one has it in other words.
+
+An expectation that is the same for two releases cites code that is the same in both, by their class files
+(``python -m mqlab.code_changes``), or code that is named here: it was read in the newer one, and says what is expected
+of it there as well. A test holds both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+RELEASES_4X = ("4.6.0", "4.9.7")
+RELEASES_5X = ("5.3.3", "5.5.0")
+RELEASES = (*RELEASES_4X, *RELEASES_5X)
+"""Of which an expectation is that names no releases."""
+
+BROKER, CLIENT, STORE = "org.apache.rocketmq.broker", "org.apache.rocketmq.client", "org.apache.rocketmq.store"
+
+READ: Mapping[str, Mapping[str, str]] = {
+    "5.5.0": {
+        f"{BROKER}.BrokerController.registerProcessor": "requests about lite topics go to executors that were there",
+        f"{BROKER}.BrokerController.start": "its tasks are plain ones, at the same times",
+        f"{BROKER}.latency.BrokerFastFailure.start": "its task is a plain one, every 10 ms as before",
+        f"{BROKER}.out.BrokerOuterAPI.registerBrokerAll": "its task is a plain one, with the same words",
+        f"{BROKER}.processor.AbstractSendMessageProcessor.consumerSendMsgBack": "dead letters are counted elsewhere",
+        f"{BROKER}.processor.AbstractSendMessageProcessor.msgCheck": "the class of TopicValidator's answer has another name",
+        f"{BROKER}.processor.AdminBrokerProcessor.deleteTopic": "the lite topics of a parent go with it",
+        f"{CLIENT}.impl.consumer.RebalanceImpl.rebalanceByTopic": "no queue or no member is as good as no answer",
+        f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendDefaultImpl": "the message is logged at DEBUG, not WARN",
+        f"{CLIENT}.producer.DefaultMQProducer.retryResponseCodes": "only another field's default changed",
+        "org.apache.rocketmq.namesrv.NamesrvController": "looks for silent brokers from 5 s after its start on, not 5 ms",
+        "org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand": "an answer may have a callback",
+        f"{STORE}.AllocateMappedFileService.putRequestAndReturnMappedFile": "calls a handler first, which nothing sets",
+        f"{STORE}.CommitLog.CommitRealTimeService": "only its log lines are made in another way",
+        f"{STORE}.CommitLog.FlushRealTimeService": "only its log lines are made in another way",
+        f"{STORE}.CommitLog.asyncPutMessage": "the begin of the lock is cleared as the lock is released, if it fails, too",
+        f"{STORE}.ConsumeQueue.putMessagePositionInfo": "logs less while it recovers",
+        f"{STORE}.TransientStorePool.init": "asks Netty for the address of the buffer that it locks",
+        f"{STORE}.logfile.DefaultMappedFile.appendMessagesInner": "writes by a channel if writeWithoutMmap is on; it is off",
+    },
+}
+"""By release, the classes and members that are not in it what they were in the one before, and the difference."""
