@@ -1,24 +1,28 @@
 """What changes for an operator from one release to another: verdicts that differ, and figures that moved.
 
-Made from a ledger alone. A figure has moved when the 95 % intervals of its two medians do not overlap and the medians are
-more than a tenth apart; whatever is undecided or missing on one side is listed, so that silence never means "the same".
+Made from a ledger alone, and of figures only from what verdicts rest on. One by deployments has moved when all deployments of
+one release, five at least, lie above all of the other's (by chance once in 126 times); one by tries when the 95 % intervals
+of its two rates do not overlap. Either has to move by more than a tenth. Whatever is undecided or missing on one side is
+listed, so that silence never means "the same".
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import Figure, LedgerLine
-from analysis.verdicts.numbers import cell_label, estimate, number
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.verdicts.numbers import number
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
 
 MOVED_SHARE = 0.1
-"""Medians that are closer than this are the same to an operator, however exactly they are known."""
+"""Figures that are closer than this are the same to an operator, however exactly they are known."""
+DEPLOYMENTS_MIN = 5
+_BY_DEPLOYMENTS, _BY_TRIES = ("Q", "S", "C"), ("U", "E")
+"""Kinds of parts. A fact has no size, and of a law the distance from what it says is judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +41,15 @@ class VerdictChange:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureChange:
-    """A measure's median in one cell. ``factor`` is after over before; None where that has no meaning."""
+    """The number of one part of a claim. ``factor`` is after over before; None where that has no meaning."""
 
-    measure: str
-    arm: str
-    cell: str
+    claim: str
+    part: str
+    backend: str
+    injection: str
     before: str
     after: str
     factor: float | None
-    claims: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +74,14 @@ class Changes:
                 f"    {self.before}: {one.truth_before}",
                 f"    {self.after}: {one.truth_after}",
             ]
-        found += ["", "figures that moved (medians with their 95 % intervals):"]
+        found += ["", "figures that moved:"]
         for figure in self.figures:
-            factor = "" if figure.factor is None else f"  x {number(figure.factor)}"
-            cell = f", {figure.cell}" if figure.cell else ""
-            found.append(
-                f"  {figure.measure} ({figure.arm}{cell}): {figure.before} -> {figure.after}{factor}  "
-                f"[{', '.join(figure.claims)}]"
-            )
+            factor = "" if figure.factor is None else f" (x {number(figure.factor)})"
+            found += [
+                f"  {figure.claim} {figure.part}{factor} ({figure.backend}, {figure.injection})",
+                f"    {self.before}: {figure.before}",
+                f"    {self.after}: {figure.after}",
+            ]
         found += [] if self.figures else ["  none"]
         if self.undecided:
             found.append(f"undecided on one of them: {', '.join(self.undecided)}")
@@ -88,9 +92,6 @@ class Changes:
 
 _Entry = tuple[str, str, str]
 """Claim, backend and injection."""
-
-_Figure = tuple[str, str, str]
-"""Measure, arm and cell."""
 
 
 def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
@@ -136,45 +137,43 @@ def _of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, Ledge
 
 
 def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine]) -> list[FigureChange]:
-    """The largest change first; several claims may be judged by one figure, which is told once."""
-    found: dict[_Figure, FigureChange] = {}
+    """The largest change first."""
+    found = []
     for entry, finding in old.items():
-        after = {_key(measure): measure for measure in new[entry].figures}
-        for measure in finding.figures:
-            key = _key(measure)
-            if key not in after or not _has_moved(measure, after[key]):
-                continue
-            change = found.get(key) or FigureChange(
-                measure=measure.name,
-                arm=measure.arm,
-                cell=key[2],
-                before=_words(measure),
-                after=_words(after[key]),
-                factor=_factor(measure, after[key]),
-                claims=(),
-            )
-            found[key] = dataclasses.replace(change, claims=tuple(dict.fromkeys([*change.claims, entry[0]])))
-    return sorted(found.values(), key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
+        after = {part.name: part for part in new[entry].parts}
+        for part in finding.parts:
+            now = after.get(part.name)
+            if now is not None and _has_moved(part, now):
+                found.append(
+                    FigureChange(
+                        claim=entry[0],
+                        part=part.name,
+                        backend=entry[1],
+                        injection=entry[2],
+                        before=part.words,
+                        after=now.words,
+                        factor=_factor(part, now),
+                    )  # fmt: skip
+                )
+    return sorted(found, key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
 
 
-def _key(measure: Figure) -> _Figure:
-    return (measure.name, measure.arm, cell_label(measure.params))
-
-
-def _words(measure: Figure) -> str:
-    return estimate(measure.p50, measure.low, measure.high, measure.unit)
-
-
-def _has_moved(before: Figure, after: Figure) -> bool:
-    ends = (before.p50, before.low, before.high, after.p50, after.low, after.high)
-    if any(end is None for end in ends):
+def _has_moved(before: LedgerPart, after: LedgerPart) -> bool:
+    if before.kind != after.kind or before.estimate is None or after.estimate is None:
         return False
-    old, old_low, old_high, new, new_low, new_high = (float(end) for end in ends if end is not None)
-    apart = new_low > old_high or new_high < old_low
-    return apart and abs(new - old) > MOVED_SHARE * max(abs(old), abs(new))
+    if abs(after.estimate - before.estimate) <= MOVED_SHARE * max(abs(before.estimate), abs(after.estimate)):
+        return False
+    if before.kind in _BY_DEPLOYMENTS:
+        known = min(len(before.values), len(after.values)) >= DEPLOYMENTS_MIN
+        return known and (min(after.values) > max(before.values) or max(after.values) < min(before.values))
+    ends = (before.low, before.high, after.low, after.high)
+    if before.kind not in _BY_TRIES or any(end is None for end in ends):
+        return False
+    old_low, old_high, new_low, new_high = (float(end) for end in ends if end is not None)
+    return new_low > old_high or new_high < old_low
 
 
-def _factor(before: Figure, after: Figure) -> float | None:
-    if not before.p50 or not after.p50 or before.p50 * after.p50 < 0:
+def _factor(before: LedgerPart, after: LedgerPart) -> float | None:
+    if not before.estimate or not after.estimate or before.estimate * after.estimate < 0:
         return None
-    return after.p50 / before.p50
+    return after.estimate / before.estimate

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.ledger.lines import Figure, LedgerLine
-from analysis.report.changes import changes
-from analysis.verdicts.numbers import NARROW_SPACE
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.report.changes import FigureChange, changes
 from harness.errors import EXIT_OK, EXIT_USAGE, LedgerError
 from harness.model.verdicts import VerdictKind
 from mqlab.main import main
@@ -16,17 +15,21 @@ from mqlab.main import main
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
 
-def measure(p50: float | None, low: float | None, high: float | None, name: str = "handover_s") -> Figure:
-    return Figure(
-        name=name, arm="incident", params={"stall_ms": 450}, unit="s", tries=5, p50=p50, min=None, max=None, low=low, high=high
-    )  # fmt: skip
+def by_deployments(middle: float, name: str = "hand-over", deployments: int = 5) -> LedgerPart:
+    """Deployments that differ by a tenth in all."""
+    values = tuple(middle * (1 + 0.1 * (place / max(1, deployments - 1) - 0.5)) for place in range(deployments))
+    return LedgerPart(name=name, verdict=CONFIRMED, kind="Q", values=values, estimate=middle, words=f"{middle:g} s")
 
 
-def finding(claim: str, release: str, verdict: VerdictKind, *measures: Figure) -> LedgerLine:
+def by_tries(rate: float, low: float, high: float, kind: str = "U") -> LedgerPart:
+    return LedgerPart(name="late", verdict=CONFIRMED, kind=kind, estimate=rate, low=low, high=high, words=f"{rate:.0%}")
+
+
+def finding(claim: str, release: str, verdict: VerdictKind, *parts: LedgerPart) -> LedgerLine:
     return LedgerLine(
         claim=claim, incident="i", article="A3", says="the article's words", release=release, backend="local", client="java",
         injection="signal", expected=verdict, verdict=verdict, reason="", summary=f"{claim} on {release}",
-        expected_from_code="", figures=measures,
+        expected_from_code="", parts=parts,
     )  # fmt: skip
 
 
@@ -71,64 +74,59 @@ def test_what_is_undecided_or_missing_on_one_side_is_no_change_and_is_named() ->
     assert "no verdict differs" in found.lines()
 
 
+def moved(before: LedgerPart, after: LedgerPart) -> tuple[FigureChange, ...]:
+    lines = ledger(finding("ORDER-01", "4.6.0", CONFIRMED, before), finding("ORDER-01", "5.3.3", CONFIRMED, after))
+    return changes(lines, "4.6.0", "5.3.3").figures
+
+
 @pytest.mark.parametrize(
     ("before", "after", "factor"),
     [
-        ((60.0, 58.0, 62.0), (30.0, 29.0, 31.0), 0.5),
-        ((0.0, 0.0, 0.0), (44.0, 42.0, 48.0), None),
+        (by_deployments(60), by_deployments(30), 0.5),
+        (by_deployments(0), by_deployments(44), None),
+        (by_tries(0.95, 0.9, 0.98), by_tries(0.038, 0.01, 0.2), 0.04),
     ],
+    ids=["half as long", "from none", "more seldom"],
 )
-def test_a_figure_whose_intervals_are_apart_has_moved(
-    before: tuple[float, float, float], after: tuple[float, float, float], factor: float | None
+def test_a_figure_whose_deployments_or_intervals_are_apart_has_moved(
+    before: LedgerPart, after: LedgerPart, factor: float | None
 ) -> None:
-    found = changes(
-        ledger(
-            finding("ORDER-01", "4.6.0", CONFIRMED, measure(*before)),
-            finding("ORDER-01", "5.3.3", CONFIRMED, measure(*after)),
-            finding("ORDER-07", "4.6.0", CONFIRMED, measure(*before)),
-            finding("ORDER-07", "5.3.3", CONFIRMED, measure(*after)),
-        ),
-        "4.6.0",
-        "5.3.3",
+    (figure,) = moved(before, after)
+    assert (figure.claim, figure.part, figure.before, figure.after) == (
+        "ORDER-01",
+        before.name,
+        before.words,
+        after.words,
     )
-    (figure,) = found.figures
-    assert (figure.measure, figure.cell, figure.factor) == ("handover_s", f"stall 450{NARROW_SPACE}ms", factor)
-    assert figure.claims == ("ORDER-01", "ORDER-07"), "one figure of two claims is told once"
+    assert figure.factor == (None if factor is None else pytest.approx(factor))
 
 
 @pytest.mark.parametrize(
-    "after", [(61.0, 60.0, 63.0), (65.0, 64.0, 66.0), (None, 70.0, None)], ids=["overlap", "a twelfth", "unknown"]
+    ("before", "after"),
+    [
+        (by_deployments(60), by_deployments(64)),
+        (by_deployments(60), by_deployments(30, deployments=4)),
+        (by_deployments(60), by_tries(0.1, 0.05, 0.2)),
+        (by_tries(0.2, 0.1, 0.4), by_tries(0.1, 0.05, 0.2)),
+        (by_tries(1, 1, 1, "F"), by_tries(0, 0, 0, "F")),
+    ],
+    ids=["deployments overlap", "too few deployments", "another kind", "intervals overlap", "a fact"],
 )
-def test_a_figure_that_cannot_be_told_apart_has_not_moved(
-    after: tuple[float | None, float | None, float | None],
-) -> None:
-    found = changes(
-        ledger(
-            finding("ORDER-01", "4.6.0", CONFIRMED, measure(60.0, 58.0, 62.0)),
-            finding("ORDER-01", "5.3.3", CONFIRMED, measure(*after)),
-        ),
-        "4.6.0",
-        "5.3.3",
-    )
-    assert found.figures == ()
+def test_a_figure_that_cannot_be_told_apart_has_not_moved(before: LedgerPart, after: LedgerPart) -> None:
+    assert moved(before, after) == ()
 
 
 def test_the_largest_change_comes_first() -> None:
     names = {"small": 1.5, "large": 9.0, "shrinks": 0.2}
     found = changes(
         ledger(
-            finding("ORDER-01", "4.6.0", CONFIRMED, *[measure(10.0, 9.9, 10.1, name) for name in names]),
-            finding(
-                "ORDER-01",
-                "5.3.3",
-                CONFIRMED,
-                *[measure(10 * by, 9.9 * by, 10.1 * by, name) for name, by in names.items()],
-            ),
+            finding("ORDER-01", "4.6.0", CONFIRMED, *[by_deployments(10.0, name) for name in names]),
+            finding("ORDER-01", "5.3.3", CONFIRMED, *[by_deployments(10 * by, name) for name, by in names.items()]),
         ),
         "4.6.0",
         "5.3.3",
     )
-    assert [figure.measure for figure in found.figures] == ["large", "shrinks", "small"]
+    assert [figure.part for figure in found.figures] == ["large", "shrinks", "small"]
 
 
 def test_a_release_that_the_record_does_not_have_is_an_error_that_names_those_it_has() -> None:
