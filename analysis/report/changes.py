@@ -153,7 +153,7 @@ def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine])
                         before=part.words,
                         after=now.words,
                         factor=_factor(part, now),
-                    )  # fmt: skip
+                    )
                 )
     return sorted(found, key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
 
