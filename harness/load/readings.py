@@ -112,6 +112,19 @@ def _clean_period_ms(cluster: Cluster, node: Node) -> Reading:
     return Reading(value=float(found.numbers[-1]), detail=f"the period that {class_name}.start schedules")
 
 
+def _shared_executors(cluster: Cluster, node: Node) -> Reading:
+    class_name = "org.apache.rocketmq.broker.BrokerController"
+    found = method_of(cluster.spec.release, class_name, "registerProcessor")
+    processors: dict[str, set[str]] = {}
+    for call, loaded in zip(found.calls, found.loaded, strict=True):
+        if call in ("registerProcessor", "registerDefaultProcessor"):
+            # The last two are the controller and its executor; before them comes the processor, unless it was made for the call.
+            processors.setdefault(loaded[-1], set()).add(loaded[-3] if len(loaded) > 2 else "its own")
+    shared = [name for name, of in processors.items() if len(of) > 1]
+    detail = f"{class_name}.registerProcessor gives {len(processors)} executors to processors"
+    return Reading(value=float(len(shared)), detail=f"{detail}; shared are {', '.join(shared) or 'none'}")
+
+
 READINGS: Mapping[str, Callable[[Cluster, Node], Reading]] = {
     "free_buffers": _free_buffers,
     "locked_mb": _locked_mb,
@@ -120,8 +133,9 @@ READINGS: Mapping[str, Callable[[Cluster, Node], Reading]] = {
     "busy_ends_ms": _busy_ends_ms,
     "other_reject_conditions": _other_conditions,
     "clean_period_ms": _clean_period_ms,
+    "shared_executors": _shared_executors,
 }
-"""By name, which is the measure's. The last three are read from the release's jars."""
+"""By name, which is the measure's. The last four are read from the release's jars."""
 
 
 def take(cluster: Cluster, node: Node, names: tuple[str, ...]) -> Iterator[tuple[str, Reading]]:

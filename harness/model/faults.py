@@ -315,6 +315,19 @@ class CommitStall(Fault):
     needs_rules = True
 
 
+Pool = Literal["send", "pull", "admin", "heartbeat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolJam(Fault):
+    """Every thread of one of the first broker's request pools stands still for ``stall_ms`` (a cell's parameter), from the
+    pool's next request on: each that has taken a request from the pool's queue, before it does anything for it."""
+
+    proofs = (Proof.LASTED,)
+    needs_rules = True
+    pool: Pool = "pull"
+
+
 class StoreFreeze(Fault):
     """The page cache of the first broker's store takes no writes for ``stall_ms`` (a cell's parameter).
 

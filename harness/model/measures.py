@@ -63,6 +63,8 @@ OWNER = Independent(name="owner", key=("deployment", "trial", "group"))
 MEMBER = Independent(name="member", key=("deployment", "trial", "instance"))
 KEY = Independent(name="key", key=("deployment", "trial", "send", "key"))
 MESSAGE = Independent(name="message", key=("deployment", "trial", "seq"))
+POOL = Independent(name="pool", key=("deployment", "trial", "kind"))
+"""Each kind of request has a pool of its own, or shares the one that is jammed."""
 BROKER = Independent(name="broker", key=("deployment", "trial", "broker"))
 ROUTE = Independent(name="route", key=("deployment", "trial", "node", "broker"))
 """What one name server lists of one broker."""
@@ -86,6 +88,8 @@ ORIGINS = {
     "busy": ("client", "broker"),
     "attempts": ("client", "broker"),
     "appends": ("broker", "broker's log"),
+    # A probe's own time counts while the broker's stamps say that a pool of it is jammed.
+    "isolation": ("prober", "broker"),
     "exclusivity": ("two clients", "broker's log"),
     "handover": ("client", "broker's log"),
     "takeovers": ("client", "broker's log"),
@@ -248,10 +252,10 @@ _ALL = (
     *_of("statuses", TRIAL,
         ("stored_unsure_count", "", "Sends that a broker stored but answered with a status other than SEND_OK, by status."),
     ),
-    *_of("isolation", TRIAL,
-        ("probe_worst_ms", "ms", "Longest request of a kind while the send pool was jammed."),
-        ("probe_median_ms", "ms", "Median request of a kind while the send pool was jammed."),
-        ("probe_unanswered_count", "", "Requests of a kind that were not answered while the send pool was jammed."),
+    *_of("isolation", POOL,
+        ("probe_worst_ms", "ms", "Longest request of a kind while another pool was jammed."),
+        ("probe_median_ms", "ms", "Median request of a kind while another pool was jammed."),
+        ("probe_unanswered_count", "", "Requests of a kind that were not answered while another pool was jammed."),
     ),
     *_of("senders", TRIAL,
         ("failed_send_share", "", "Share of the sends in the hold that failed."),
@@ -267,6 +271,7 @@ _ALL = (
         ("busy_ends_ms", "ms", "How long a lock has to be held to count as busy no more, by the release's code."),
         ("other_reject_conditions", "", "Conditions that reject a send before it is queued, beyond the two known."),
         ("clean_period_ms", "ms", "Period of the check of the queues' heads, by the release's code."),
+        ("shared_executors", "", "Thread pools of a broker that several request processors share, by the release's code."),
         ("append_count", "", "Appends that the rule inside the broker saw."),
         ("append_short_share", "", "Share of the appends that took less than 1 ms."),
         ("append_mean_ms", "ms", "Mean time of an append."),

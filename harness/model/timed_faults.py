@@ -27,7 +27,7 @@ STAYS_S: Mapping[str, float] = {
 """How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""
 
 CELL: Mapping[str, Mapping[str, ParameterValue]] = {
-    **{kind: {"stall_ms": 1200.0} for kind in ("append-stall", "commit-stall", "store-freeze")},
+    **{kind: {"stall_ms": 1200.0} for kind in ("append-stall", "commit-stall", "pool-jam", "store-freeze")},
     "append-watch": {"watch_ms": 10_000.0},
     "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
     "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},

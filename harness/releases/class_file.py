@@ -24,6 +24,7 @@ _OTHER_BYTES = {15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 _BIPUSH, _SIPUSH, _LDC, _LDC_W, _LDC2_W = 0x10, 0x11, 0x12, 0x13, 0x14
 _TABLESWITCH, _LOOKUPSWITCH, _WIDE, _IINC = 0xAA, 0xAB, 0xC4, 0x84
 _INVOKES = (0xB6, 0xB7, 0xB8, 0xB9)
+_ALOAD, _ALOAD_0, _ALOAD_3, _GETSTATIC, _GETFIELD = 0x19, 0x2A, 0x2D, 0xB2, 0xB4
 _NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
     **dict.fromkeys((0x10, 0x12, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 2),
@@ -39,6 +40,9 @@ _LENGTHS: Mapping[int, int] = {
 class Method:
     """``calls`` are the names of the methods that it invokes, ``numbers`` its constants above a byte, both in order.
 
+    ``loaded`` has for each call the objects that are put on the stack since the call before: fields by their names, local
+    variables by their numbers ("0" is ``this``).
+
     ``descriptor`` has the types of its parameters and of its result (4.3.3). ``digest`` is the same for two methods of
     the same instructions and constants, wherever these lie in the two files.
     """
@@ -46,6 +50,7 @@ class Method:
     name: str
     descriptor: str
     calls: tuple[str, ...]
+    loaded: tuple[tuple[str, ...], ...]
     numbers: tuple[Number, ...]
     digest: str
 
@@ -145,6 +150,8 @@ def _constants(reader: _Reader) -> dict[int, object]:
 
 def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, object]) -> Method:
     calls: list[str] = []
+    loaded: list[tuple[str, ...]] = []
+    objects: list[str] = []
     numbers: list[Number] = []
     digest = hashlib.sha256()
     at = 0
@@ -154,6 +161,12 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
         value: object = None
         if opcode in _INVOKES:
             calls.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
+            loaded.append(tuple(objects))
+            objects.clear()
+        elif opcode in (_GETSTATIC, _GETFIELD):
+            objects.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
+        elif opcode == _ALOAD or _ALOAD_0 <= opcode <= _ALOAD_3:
+            objects.append(str(code[at + 1] if opcode == _ALOAD else opcode - _ALOAD_0))
         elif opcode == _SIPUSH:
             (value,) = struct.unpack_from(">h", code, at + 1)
         elif opcode == _LDC:
@@ -164,7 +177,12 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
             numbers.append(value)
         at += length
     return Method(
-        name=name, descriptor=descriptor, calls=tuple(calls), numbers=tuple(numbers), digest=digest.hexdigest()
+        name=name,
+        descriptor=descriptor,
+        calls=tuple(calls),
+        loaded=tuple(loaded),
+        numbers=tuple(numbers),
+        digest=digest.hexdigest(),
     )
 
 

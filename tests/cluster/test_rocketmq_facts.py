@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import zipfile
+from types import SimpleNamespace
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 
+from harness.faults.pool_jam import THREADS
+from harness.load.readings import READINGS
 from harness.model import rocketmq
 from harness.releases.class_file import class_of, method_of, texts
 from harness.releases.jars import ensure_jars, is_5x, known_releases
@@ -27,6 +31,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
     f"{BROKER}.processor.SendMessageProcessor": (rocketmq.PC_SYNCHRONIZED,),
     f"{BROKER}.latency.BrokerFastFailure": (rocketmq.PCBUSY_CLEAN_QUEUE, rocketmq.TIMEOUT_CLEAN_QUEUE),
     f"{CLIENT}.producer.SendStatus": rocketmq.STORED_UNSURE,
+    f"{BROKER}.BrokerController": tuple(THREADS.values()),
 }
 """The class that each fact was read from, and the texts that say it."""
 
@@ -52,6 +57,14 @@ def test_a_fact_is_what_its_class_says_in_every_release(release: str, class_name
 def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
     assert rocketmq.SEND_WAIT_MS in method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
     assert rocketmq.PAGE_CACHE_BUSY_MS in method_of(release, f"{STORE}.config.MessageStoreConfig", "<init>").numbers
+
+
+@pytest.mark.parametrize(("release", "shared"), [("4.6.0", 0), ("4.9.7", 0), ("5.3.3", 3), ("5.5.0", 5)])
+def test_executors_that_processors_share_are_read_from_their_registrations(release: str, shared: int) -> None:
+    cluster = cast(Any, SimpleNamespace(spec=SimpleNamespace(release=release)))
+    read = READINGS["shared_executors"](cluster, cast(Any, None))
+    assert read.value == shared
+    assert ("pullMessageExecutor" in read.detail) == is_5x(release)
 
 
 @pytest.mark.parametrize("release", known_releases())

@@ -1,7 +1,8 @@
-"""Isolation: how long requests of other kinds waited while the send pool was jammed.
+"""Isolation: how long requests of each kind waited while one of the broker's pools was jammed.
 
 There is one request of each kind at a time, so the longest of a trial is the longest wait in that kind's own pool. Requests
-count that were under way at any moment of the stalled append, or of the hold in a trial without one.
+count that were under way at any moment of the stalled append, which jams the send pool, or of the jam of another pool; in a
+trial without either, of the hold.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, in_events, observations
+from harness.model.faults import PoolJam
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """For each trial with probes and each kind of them."""
-    from_ns, to_ns = F.coalesce("append_entry_ns", "hold_from_ns"), F.coalesce("append_exit_ns", "hold_to_ns")
+    is_jam = F.col("fault") == PoolJam.kind
+    from_ns = F.coalesce("append_entry_ns", F.when(is_jam, F.col("injected_ns")), "hold_from_ns")
+    to_ns = F.coalesce("append_exit_ns", F.when(is_jam, F.col("healed_ns")), "hold_to_ns")
     probes = inputs.records.events.where("type = 'request'").select(
         "trial", "n", "kind", "started_ns", "finished_ns", "code"
     )

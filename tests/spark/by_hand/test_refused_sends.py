@@ -77,6 +77,20 @@ def probed(run: Run, name: str, *, unanswered: bool = False) -> Trial:
     return trial
 
 
+def jammed(run: Run) -> Trial:
+    """A jam of the pulls from 5 to 451 ms: a heartbeat of 3 ms within it and one of 900 ms after it."""
+    cell: dict[str, Any] = {"stall_ms": 450, "rate_hz": 500}
+    lengths: dict[str, Any] = {"asked_ms": 450.0, "achieved_ms": 450.2, "hold_ms": 450.0}
+    trial = run.trial(
+        "pulls_jammed", "send-queue-full", "incident-pull-jammed", params=cell, fault="pool-jam", **lengths
+    )
+    trial.send(1, due_ms=-500, offset=0)
+    for kind, started_ms, took_ms in (("pull", 6, 446), ("heartbeat", 100, 3), ("heartbeat", 600, 900)):
+        window = {"started_ns": at(started_ms), "finished_ns": at(started_ms + took_ms)}
+        trial.event("request", kind=kind, code=0, **window)
+    return trial
+
+
 @pytest.fixture(scope="module")
 def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("busy-broker-of-two", "pool-loss", "send-queue-full")
@@ -110,6 +124,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
 
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
+    jammed(run)
     return analysed(
         run, busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO, measures=MEASURES, judging=False
     )
@@ -189,3 +204,8 @@ def test_only_requests_under_way_during_the_stall_count(seen: Analysis) -> None:
     assert seen.one("probe_median_ms", "pulls", kind="pull") == pytest.approx(21.5)
     assert seen.one("probe_unanswered_count", "pulls", kind="pull") == 0
     assert seen.one("probe_unanswered_count", "one_pull_unanswered", kind="pull") == 1
+
+
+def test_requests_count_that_were_under_way_while_another_pool_was_jammed(seen: Analysis) -> None:
+    assert seen.one("probe_worst_ms", "pulls_jammed", kind="pull") == pytest.approx(446)
+    assert seen.one("probe_worst_ms", "pulls_jammed", kind="heartbeat") == pytest.approx(3)
