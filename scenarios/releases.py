@@ -23,7 +23,7 @@ READ: Mapping[str, Mapping[str, str]] = {
         f"{BROKER}.latency.BrokerFastFailure.start": "its task is a plain one, every 10 ms as before",
         f"{BROKER}.out.BrokerOuterAPI.registerBrokerAll": "its task is a plain one, with the same words",
         f"{BROKER}.processor.AbstractSendMessageProcessor.consumerSendMsgBack": "dead letters are counted elsewhere",
-        f"{BROKER}.processor.AbstractSendMessageProcessor.msgCheck": "the class of TopicValidator's answer has another name",
+        f"{BROKER}.processor.AbstractSendMessageProcessor.msgCheck": "TopicValidator lets a retry topic have a longer name",
         f"{BROKER}.processor.AdminBrokerProcessor.deleteTopic": "the lite topics of a parent go with it",
         f"{CLIENT}.impl.consumer.RebalanceImpl.rebalanceByTopic": "no queue or no member is as good as no answer",
         f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendDefaultImpl": "the message is logged at DEBUG, not WARN",

@@ -1,8 +1,8 @@
 """The broker's own log: its registration with the name servers, by which a broker is in the route or drops out of it.
 
 Wordings of org.apache.rocketmq.broker.out.BrokerOuterAPI: "register broker[0]to name server 127.0.0.1:9876 OK" (4.x;
-5.3.3 has "Registering current broker to name server completed. TargetHost=127.0.0.1:9876"), and
-"registerBroker Exception, 127.0.0.1:9876" (5.3.3: "Failed to register current broker to name server").
+5.x has "Registering current broker to name server completed. TargetHost=127.0.0.1:9876"), and
+"registerBroker Exception, 127.0.0.1:9876" (5.x: "Failed to register current broker to name server").
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A Java client's log: what an ordered consumer says while it has no lock.
 
-Wordings of org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService, the same in 4.6.0, 4.9.7 and 5.3.3:
+Wordings of org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService, the same in 4.x and 5.x:
 "the message queue not locked, so consume later" and "the message queue lock expired, so consume later".
 """
 

@@ -1,8 +1,8 @@
 """The lock manager of a broker: who asked for a queue's lock and what became of it.
 
 Wordings: org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager of 4.6.0 and 4.9.7 ("tryLockBatch, message
-queue locked by other client. Group: ...") and of 5.3.3 ("RebalanceLockManager#tryLockBatch: message queue has been
-locked by other client, group=..."). The file is lock.log with the lab's logging and where 4.x says so; stock 5.3.3
+queue locked by other client. Group: ...") and of 5.x ("RebalanceLockManager#tryLockBatch: message queue has been
+locked by other client, group=..."). The file is lock.log with the lab's logging and where 4.x says so; stock 5.x
 writes the lines elsewhere, so every file is searched.
 """
 

@@ -1,6 +1,6 @@
 """A name server's log: brokers that came and went.
 
-Wordings of org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager of 4.6.0, 4.9.7 and 5.3.3: "new broker registered,
+Wordings of org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager of 4.x and 5.x: "new broker registered,
 127.0.0.1:10911", "The broker channel expired, ...", "unregisterBroker, remove ..." and "the broker's channel destroyed".
 """
 

@@ -1,6 +1,6 @@
 """Which of the known incidents a broker's, a name server's or a client's logs show.
 
-Appends that held the put lock for more than 500 ms are written by 4.6.0, 4.9.7 and 5.3.3 alike, by their store's logger
+Appends that held the put lock for more than 500 ms are written by 4.x and 5.x alike, by their store's logger
 (org.apache.rocketmq.store.CommitLog), and how many appends took how long in each minute (StoreStatsService). Everything
 else is a sign: words that one of the incidents leaves, in the wordings of these releases. Times are taken as the log has
 them, in the zone that it is written in (GMT+8 in stock logging).
@@ -98,7 +98,7 @@ SIGNS: tuple[Sign, ...] = (
         advice="`mqlab audit --namesrv ...` counts topics by type and predicts the limit.",
     ),
 )
-"""In the wordings of 4.6.0, 4.9.7 and 5.3.3, as the incidents' own runs left them."""
+"""In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 
 
 @dataclass(frozen=True, kw_only=True)

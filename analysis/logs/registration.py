@@ -1,7 +1,7 @@
 """Registrations that are too long, in the logs of both sides.
 
 A name server writes "Adjusted frame length exceeds 16777216: 16777295 - discarded" (io.netty's TooLongFrameException, by
-org.apache.rocketmq.remoting.netty.NettyDecoder of 4.6.0, 4.9.7 and 5.3.3). A broker's log has the failure of
+org.apache.rocketmq.remoting.netty.NettyDecoder of 4.x and 5.x). A broker's log has the failure of
 org.apache.rocketmq.broker.out.BrokerOuterAPI, whose next line names the exception's class.
 """
 

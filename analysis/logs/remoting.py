@@ -1,10 +1,10 @@
 """Requests that a pool of a broker or a name server did not take, by its remoting layer.
 
-Wording of org.apache.rocketmq.remoting.netty.NettyRemotingAbstract, the same in 4.6.0, 4.9.7 and 5.3.3:
+Wording of org.apache.rocketmq.remoting.netty.NettyRemotingAbstract, the same in 4.x and 5.x:
 "127.0.0.1:52418, too many requests and system thread pool busy, RejectedExecutionException
 org.apache.rocketmq.broker.latency.BrokerFixedThreadPoolExecutor@6f1c29b7[Running, pool size = 1, active threads = 1,
 queued tasks = 10000, completed tasks = 81234] request code: 310". The pool's class is
-org.apache.rocketmq.common.thread.FutureTaskExtThreadPoolExecutor in 5.3.3. The file is remoting.log with the lab's logging
+org.apache.rocketmq.common.thread.FutureTaskExtThreadPoolExecutor in 5.x. The file is remoting.log with the lab's logging
 and with the releases' own; a configuration may move it, so every file of a node is searched.
 
 The line is a sample: a refusal writes it only in the one millisecond of each 10 s whose wall time is divisible by 10 s. The

@@ -1,7 +1,7 @@
 """The store's log: appends that held the put lock for more than 500 ms.
 
-``[NOTIFYME]putMessage in lock cost time(ms)=N`` is written by org.apache.rocketmq.store.CommitLog of 4.6.0, 4.9.7 and
-5.3.3 after the lock is released, with ``putMessages`` for a batch. ``[PAGECACHERT]`` of StoreStatsService, each minute,
+``[NOTIFYME]putMessage in lock cost time(ms)=N`` is written by org.apache.rocketmq.store.CommitLog of 4.x and
+5.x after the lock is released, with ``putMessages`` for a batch. ``[PAGECACHERT]`` of StoreStatsService, each minute,
 counts appends by duration.
 """
 

@@ -1,6 +1,6 @@
 """The broker's queue ages, each second: "[WATERMARK] Send Queue Size: 3 SlowTimeMills: 41".
 
-Written by org.apache.rocketmq.broker.BrokerController.printWaterMark of 4.6.0, 4.9.7 and 5.3.3.
+Written by org.apache.rocketmq.broker.BrokerController.printWaterMark of 4.x and 5.x.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
 
 
 def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """4.x leaves the pool off with SYNC_FLUSH (``MessageStoreConfig.isTransientStorePoolEnable``), 5.3.3 does not."""
+    """4.x leaves the pool off with SYNC_FLUSH (``MessageStoreConfig.isTransientStorePoolEnable``), 5.x does not."""
     conf = broker.conf
     is_off = conf.get("flushDiskType") == "SYNC_FLUSH" and not broker.is_5x
     if conf.get("transientStorePoolEnable") == "true" and not is_off:

@@ -42,7 +42,7 @@ def plan_remedy(reading: Reading) -> Remedy:
     """The retry topics of offline groups, without those whose deletion would lose messages.
 
     These are topics that hold messages which are still to be retried, and on 4.x all that were ever used: deletion destroys
-    the queue and leaves the group's offset (``AdminBrokerProcessor.deleteTopic``; 5.3.3 clears it), so that a group that
+    the queue and leaves the group's offset (``AdminBrokerProcessor.deleteTopic``; 5.x clears it), so that a group that
     comes back passes over as many retries as it had consumed before.
     A message whose retry is not due yet lies in the delay queues and belongs to a group that cannot be told from
     outside; while a broker has any, nothing of it is deleted.

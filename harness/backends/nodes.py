@@ -29,7 +29,7 @@ CLUSTER_NAME = "mqlab"
 NAMESRV_MAIN = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_MAIN = "org.apache.rocketmq.broker.BrokerStartup"
 NO_TLS = "-Dtls.server.mode=disabled"
-"""By default each node makes a key and a certificate when it starts, which takes 4.9.7 and 5.3.3 two seconds; nobody
+"""By default each node makes a key and a certificate when it starts, which takes 4.9.7 and 5.x two seconds; nobody
 here uses them."""
 NAMESRV_JVM = (NO_TLS, "-Xms64m", "-Xmx128m", "-XX:+UseSerialGC", "-Xss512k", "-XX:TieredStopAtLevel=1")
 BROKER_JVM = (

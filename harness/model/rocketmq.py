@@ -1,6 +1,6 @@
 """RocketMQ's own facts that more than one module needs: defaults, topic prefixes, keywords of refusals, codes.
 
-Each names the class that it was read from. Where a docstring says nothing else, it holds for 4.6.0, 4.9.7 and 5.3.3.
+Each names the class that it was read from. Where a docstring says nothing else, it holds for each release that is known.
 """
 
 # --- the send queue and the page cache ----------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ SYSTEM_TOPICS = frozenset(
     {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
     | {"SCHEDULE_TOPIC_XXXX", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
 )
-"""Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.3.3; the last one is a proxy's."""
+"""Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.x; the last one is a proxy's."""
 SYSTEM_GROUP_PREFIXES = (
     "CID_RMQ_SYS_",
     "CID_ONSAPI_",

@@ -2,7 +2,7 @@
 
 A broker registers with one request whose body is JSON with every topic's configuration, the topic's name twice in it
 (``org.apache.rocketmq.common.protocol.body.RegisterBrokerBody`` and ``TopicConfig`` in 4.6.0 and 4.9.7;
-``org.apache.rocketmq.remoting.protocol.body.RegisterBrokerBody`` in 5.3.3, whose ``TopicConfig`` has ``attributes`` as
+``org.apache.rocketmq.remoting.protocol.body.RegisterBrokerBody`` in 5.x, whose ``TopicConfig`` has ``attributes`` as
 well). ``org.apache.rocketmq.remoting.netty.NettyDecoder`` refuses a frame, its own length field included, that is longer
 than ``com.rocketmq.remoting.frameMaxLength``.
 """

@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import itertools
+import re
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from xml.etree import ElementTree
 
 import pytest
 
+from harness.errors import ReleaseError
 from harness.faults.pool_jam import THREADS
 from harness.load.readings import READINGS
 from harness.model import rocketmq
-from harness.releases.class_file import class_of, method_of, texts
+from harness.paths import PACKAGES
+from harness.releases.class_file import class_of, method_of, methods, texts
 from harness.releases.jars import ensure_jars, is_5x, known_releases
 
+NAMESRV = "org.apache.rocketmq.namesrv"
 COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
 REMOTING, STORE = "org.apache.rocketmq.remoting", "org.apache.rocketmq.store"
 
@@ -35,6 +41,34 @@ TEXTS: dict[str, tuple[str, ...]] = {
 }
 """The class that each fact was read from, and the texts that say it."""
 
+LOGGED: dict[str, tuple[str, ...]] = {
+    f"{STORE}.CommitLog": (" in lock cost time(ms)=",),
+    f"{STORE}.StoreStatsService": ("[PAGECACHERT]",),
+    f"{STORE}.AllocateMappedFileService": ("TransientStorePool is not enough", "create mmap timeout"),
+    f"{STORE}.TransientStorePool": ("TransientStorePool only remain",),
+    f"{BROKER}.BrokerController": ("[WATERMARK] ", " Queue Size: {} SlowTimeMills: {}"),
+    f"{REMOTING}.netty.NettyDecoder": ("decode exception, ",),
+    f"{REMOTING}.netty.NettyRemotingAbstract": (rocketmq.POOL_BUSY, "RejectedExecutionException ", " request code: "),
+    f"{NAMESRV}.routeinfo.RouteInfoManager": (
+        "new broker registered", "broker channel expired", "unregisterBroker, remove from brokerLiveTable",
+        "the broker's channel destroyed",
+    ),
+    f"{CLIENT}.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest": (
+        "the message queue not locked, so consume later", "the message queue lock expired, so consume later",
+    ),
+}  # fmt: skip
+"""Words that the parsers of logs ask for, by the class that writes them, in each release."""
+
+LOGGED_5X: dict[str, tuple[str, ...]] = {
+    f"{BROKER}.client.rebalance.RebalanceLockManager": (
+        "locked by other client", "try to lock a expired message queue", "has not been locked yet", "unlockBatch: unlock mq",
+    ),
+    f"{BROKER}.out.BrokerOuterAPI": (
+        "Registering current broker to name server completed", "Failed to register current broker to name server",
+    ),
+}  # fmt: skip
+"""Those that 4.x has other words for."""
+
 CODES = tuple(
     name
     for name, value in vars(rocketmq).items()
@@ -51,6 +85,36 @@ def _texts(release: str, class_name: str) -> list[str]:
 def test_a_fact_is_what_its_class_says_in_every_release(release: str, class_name: str) -> None:
     said = _texts(release, class_name)
     assert [fact for fact in TEXTS[class_name] if not any(fact in text for text in said)] == []
+
+
+@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("class_name", [*LOGGED, *LOGGED_5X])
+def test_a_parser_asks_for_words_that_the_class_writes(release: str, class_name: str) -> None:
+    words = LOGGED.get(class_name, ()) + (LOGGED_5X.get(class_name, ()) if is_5x(release) else ())
+    said = _texts(release, class_name)
+    for number in itertools.count(1):
+        try:
+            said += _texts(release, f"{class_name}${number}")
+        except ReleaseError:
+            break
+    assert [word for word in words if not any(word in text for text in said)] == []
+
+
+@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("file", sorted((PACKAGES / "harness" / "faults").glob("*/*.btm")), ids=lambda file: file.stem)
+def test_a_byteman_rule_meets_a_method_of_every_release(release: str, file: Path) -> None:
+    text = file.read_text("utf-8")
+    rules = re.findall(r"^RULE ([^,\n]+).*\nCLASS (\S+)\nMETHOD (\S+)$", text, re.MULTILINE)
+    assert len(rules) == text.count("\nRULE ")
+    met = {what for what, class_name, method in rules if method in _methods(release, class_name)}
+    assert met == {what for what, _, _ in rules}
+
+
+def _methods(release: str, class_name: str) -> set[str]:
+    try:
+        return {method.name for method in methods(class_of(release, class_name))}
+    except ReleaseError:
+        return set()
 
 
 @pytest.mark.parametrize("release", known_releases())

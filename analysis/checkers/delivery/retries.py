@@ -2,7 +2,7 @@
 
 A message is known by its sequence number, which its body carries through every retry. The delay of retry k is that of
 level k + 2 (``delayLevel = 3 + reconsumeTimes`` of org.apache.rocketmq.broker.processor.SendMessageProcessor in 4.x,
-AbstractSendMessageProcessor in 5.3.3), counted from one consumption to the next.
+AbstractSendMessageProcessor in 5.x), counted from one consumption to the next.
 """
 
 from __future__ import annotations
