@@ -40,7 +40,7 @@ def _writes(content: bytes, into: list[int]) -> Callable[[LockedJar, Path], Path
 
 
 def test_the_releases_and_the_tools_are_locked() -> None:
-    assert known_releases() == ("4.6.0", "4.9.7", "5.3.3", "5.5.0")
+    assert {"4.6.0", "4.9.7", "5.3.3", "5.5.0"} <= set(known_releases())
     for name in (*known_releases(), jars.TOOLS, jars.PROXY):
         assert all(len(jar.sha256) == 64 for jar in read_lock(name))
     brokers = [jar for jar in read_lock("4.9.7") if jar.artifact == "rocketmq-broker"]
