@@ -260,7 +260,8 @@ SCENARIO = Scenario(
             releases=RELEASES_5X,
         ),
     ),
-    phases=Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=30.0, drain_s_max=15.0),
+    # After the hold 30 s for the name servers, and 36 s for the clients.
+    phases=Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=66.0, drain_s_max=15.0),
     claims=(TOPICS_01, TOPICS_02, TOPICS_03, TOPICS_07, TOPICS_13, TOPICS_14, TOPICS_15),
     budget=TrialBudget(trials=2, deployments=2, extra_trials=1),
     quick_budget=TrialBudget(trials=2, deployments=2, extra_trials=1),

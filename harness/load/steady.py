@@ -1,5 +1,6 @@
-"""Normal sends and a group of two consumers that go on while something happens to the cluster's routes."""
+"""Normal sends and groups of two consumers that go on while something happens to the cluster's routes."""
 
+import itertools
 import random
 import time
 
@@ -20,30 +21,34 @@ BEHIND_S_MAX = 1.0
 
 
 class SteadySession(OneProcessSession):
-    """Producers, and two consumers of the same group."""
+    """Producers, and two consumers of each group."""
 
     def __init__(self, trial: TrialContext, load: SteadyClients) -> None:
         super().__init__(trial)
         self._load = load
-        self._group = trial.record.groups[0]
+        self._groups = trial.record.groups
         self.numbers = (load.queues, load.queues)
         self._watch: RouteWatch | None = None
 
     def up(self) -> None:
-        """Create the topic, start the clients one after another, and wait until every queue is consumed."""
+        """Create the topic, start the clients one after another, and wait until ordered ones have their queues' locks."""
         trial, load = self._trial, self._load
         wait_until("the topic", self._create_topic, timeout_s=TOPIC_S_MAX, cancel=trial.cancel)
         self._start_process()
         self._start_producers()
-        for name, servers in (("first", load.first_servers), ("second", load.second_servers)):
+        for group, (name, servers) in itertools.product(
+            self._groups, (("first", load.first_servers), ("second", load.second_servers))
+        ):
             spec = ConsumerSpec(
-                instance=name,
-                group=self._group,
+                instance=f"{group}-{name}",
+                group=group,
                 topic=self._topic,
-                ordered=False,
+                ordered=load.ordered,
                 settings={"pollNameServerInterval": load.poll_route_ms},
             )
             self._start_member(self._client, spec, self._addresses(servers))
+        if load.ordered:
+            self._wait_settled([self._client], share=self._queues // 2)
         self._watch = RouteWatch(trial.cluster, trial.events, self._topic)
         wait_until("every broker on every name server", self._watch.agree, timeout_s=ROUTE_S_MAX, poll_s=POLL_S)
 
@@ -58,6 +63,11 @@ class SteadySession(OneProcessSession):
         self.numbers = (write_queues, read_queues)
         create_topic(self._trial.cluster, self._topic, read_queues=read_queues, write_queues=write_queues)
 
+    @property
+    def _queues(self) -> int:
+        """On all brokers together, as many as the topic is made with."""
+        return self._load.queues * len(masters(self._trial.cluster))
+
     def _addresses(self, servers: tuple[int, ...]) -> str:
         all_of_them = [node.address for node in self._trial.cluster.nodes if node.kind == "namesrv"]
         return ";".join(all_of_them[index] for index in servers) if servers else ";".join(all_of_them)
@@ -71,7 +81,6 @@ class SteadySession(OneProcessSession):
         draw = random.Random(self._trial.record.seed)
         part_s = load.poll_route_ms / 1000 / load.producers
         starts = [(index + draw.random()) * part_s for index in range(load.producers)]
-        queues = load.queues * len(masters(self._trial.cluster))
         began = time.monotonic()
         for index, at_s in enumerate(starts):
             if load.producers > 1:
@@ -84,7 +93,7 @@ class SteadySession(OneProcessSession):
                 pollNameServerInterval=load.poll_route_ms,
                 retryTimesWhenSendFailed=load.retries,
             )
-            client.wait_for_route(name, self._topic, queues)
+            client.wait_for_route(name, self._topic, self._queues)
             sends = SendSettings(
                 topic=self._topic,
                 mode="sync",
@@ -117,7 +126,7 @@ class SteadySession(OneProcessSession):
         return [f"producer-{index}" for index in range(self._load.producers)]
 
     def recover(self) -> None:
-        """Until all name servers agree again, within the phase's time, and a little longer for the clients."""
+        """Until all name servers agree again, and a period of the clients' route timer longer, within the phase's time."""
         assert self._watch is not None
         if self._trial.arm.fault.lasts:
             return
@@ -125,21 +134,21 @@ class SteadySession(OneProcessSession):
         while time.monotonic() < deadline and not self._watch.agree():
             self._trial.stay(POLL_S)
         if self._watch.agree():
-            self._trial.stay(1.2 * self._load.poll_route_ms / 1000)
+            self._trial.stay(min(1.2 * self._load.poll_route_ms / 1000, deadline - time.monotonic()))
 
     def drain(self) -> None:
         """Stop sending; wait until the group has committed every message, by the brokers' own counts."""
         self._drain(
             self._client,
             self._schedules(),
-            lambda: unconsumed(self._trial.cluster, self._topic, self._load.queues, [self._group]),
+            lambda: unconsumed(self._trial.cluster, self._topic, self._load.queues, self._groups),
         )
 
     def collect(self) -> None:
         """Read the queues' ends, and close what is open."""
         if self._watch is not None:
             self._watch.stop()
-        record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, [self._group])
+        record_queue_ends(self._trial.cluster, self._trial.events, self._topic, self._load.queues, self._groups)
         self._client.close_history()
 
     def down(self) -> None:

@@ -115,10 +115,10 @@ class OpenLoopSends(LoadValue):
 
 @dataclass(frozen=True, kw_only=True)
 class SteadyClients(LoadValue):
-    """Normal synchronous sends and two consumers of one group, all the while.
+    """Normal synchronous sends and groups of two consumers each, all the while.
 
-    ``first_servers`` are the name servers, by index, that the producers and the first consumer are bound to, those of
-    the second consumer are ``second_servers``; empty stands for all. Several producers share the rate; each has a route
+    ``first_servers`` are the name servers, by index, that the producers and each group's first consumer are bound to, those of
+    the second consumers are ``second_servers``; empty stands for all. Several producers share the rate; each has a route
     timer of its own, whose phase is drawn within its own part of the timer's period.
     """
 
@@ -132,6 +132,8 @@ class SteadyClients(LoadValue):
     first_servers: tuple[int, ...] = ()
     second_servers: tuple[int, ...] = ()
     groups: int = 1
+    ordered: bool = False
+    """Whether the consumers take each queue in order, under its lock."""
     poll_route_ms: int = 30_000
     """``pollNameServerInterval`` of the clients."""
 
