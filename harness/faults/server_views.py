@@ -3,13 +3,17 @@
 import contextlib
 import threading
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
+
+import psutil
 
 from harness.backends.abilities import NODES
 from harness.backends.cluster import Cluster, Node, ask, ask_name_server, masters
 from harness.backends.nodes import CLUSTER_NAME
 from harness.errors import ClientError
 from harness.model.faults import ForgottenTopic, MoreQueues, RestartNameServer, UnheardBroker
+from harness.protocol.connection import split_address
 from harness.trial import HasQueueNumbers, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 from harness.wait import NotYet, patience, wait_until
 
@@ -54,44 +58,91 @@ def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
 
 
 def forget_topic(fault: ForgottenTopic, trial: TrialContext, load: LoadSession) -> Injected:
-    """The request that mqadmin deleteTopic ends with, to one name server only."""
-    server = last_server(trial.cluster)
+    """The request that mqadmin deleteTopic ends with, to one name server only; healed by a registration of a changed table.
+
+    Meanwhile connections between the name servers are looked for, where their processes can be seen.
+    """
+    server, topic = last_server(trial.cluster), able(load, HasQueueNumbers)
+    ports = _ports_of_servers(trial.cluster)
+    found: set[Connection] = set()
+    looks = 0
+
+    def look() -> None:
+        nonlocal looks
+        with contextlib.suppress(psutil.Error):
+            found.update(connections_between(ports))
+            looks += 1
+
     with ask_name_server(server) as connection:
         connection.delete_route(trial.record.topic)
-    return Injected(target=server.name)
+    stop = _each_second(look)
+
+    def end() -> Healed:
+        stop()
+        if ports and looks:
+            detail = f"{looks} looks"
+            trial.events.probe("server_connections_count", len(found), of="all name servers", detail=detail)
+        topic.resize(*topic.numbers)
+        return Healed()
+
+    return Injected(target=server.name, end=end)
 
 
-def tell_topic(fault: ForgottenTopic, trial: TrialContext, load: LoadSession) -> Healed:
-    """See whether the others have told it meanwhile; then let the brokers register a changed table, which does."""
-    server = last_server(trial.cluster)
-    with ask_name_server(server) as connection:
-        told = connection.route(trial.record.topic) is not None
-    trial.events.probe("told_by_others", told, of=server.name)
-    topic = able(load, HasQueueNumbers)
-    topic.resize(*topic.numbers)
-    return Healed()
+Connection = tuple[int, int]
+"""The ports of a connection's two ends, that of who opened it first."""
+
+
+def _ports_of_servers(cluster: Cluster) -> dict[int, int]:
+    """The port on which each name server listens, by its process; empty where one has none on this host."""
+    servers = [node for node in cluster.nodes if node.kind == "namesrv"]
+    ports = {pid: split_address(node.address)[1] for node in servers if (pid := cluster.pid(node.name)) is not None}
+    return ports if len(ports) == len(servers) else {}
+
+
+def connections_between(ports: Mapping[int, int]) -> set[Connection]:
+    """Connections that one of these processes has to the port of another. Raises psutil.Error when they cannot be seen."""
+    return {
+        (one.laddr.port, one.raddr.port)
+        for pid, own in ports.items()
+        for one in psutil.Process(pid).net_connections(kind="tcp")
+        if one.raddr and one.raddr.port != own and one.raddr.port in ports.values()
+    }
+
+
+def _each_second(act: Callable[[], None]) -> Callable[[], None]:
+    """Do it once a second, until what is returned is called."""
+    stop = threading.Event()
+
+    def go_on() -> None:
+        while not stop.is_set():
+            act()
+            stop.wait(TELL_S)
+
+    def end() -> None:
+        stop.set()
+        thread.join(timeout=10.0)
+
+    thread = threading.Thread(target=go_on, daemon=True)
+    thread.start()
+    return end
 
 
 def unhear(fault: UnheardBroker, trial: TrialContext, load: LoadSession) -> Injected:
     """Unregister the second broker from the last name server once a second, until it is healed."""
     broker, server = masters(trial.cluster)[1], last_server(trial.cluster)
-    stop, told = threading.Event(), 0
+    told = 0
 
     def tell() -> None:
         nonlocal told
-        while not stop.is_set():
-            # A name server that is busy is told a second later.
-            with contextlib.suppress(ClientError), ask_name_server(server) as connection:
-                connection.unregister_broker(CLUSTER_NAME, broker.broker_name, broker.broker_id, broker.address)
-                told += 1
-            stop.wait(TELL_S)
+        # A name server that is busy is told a second later.
+        with contextlib.suppress(ClientError), ask_name_server(server) as connection:
+            connection.unregister_broker(CLUSTER_NAME, broker.broker_name, broker.broker_id, broker.address)
+            told += 1
 
-    thread = threading.Thread(target=tell, daemon=True)
-    thread.start()
+    stop = _each_second(tell)
 
     def end() -> Healed:
-        stop.set()
-        thread.join(timeout=10.0)
+        stop()
         return Healed(achieved=f"told {told} times", exercised=told > 0)
 
     target = f"{broker.name} on {server.name}"
@@ -108,7 +159,7 @@ def more_queues(fault: MoreQueues, trial: TrialContext, load: LoadSession) -> In
 
 INJECTIONS: Injections = {
     RestartNameServer: Injection(name="signal", inject=restart_server, needs=NODES),
-    ForgottenTopic: Injection(name="request", inject=forget_topic, heal=tell_topic),
+    ForgottenTopic: Injection(name="request", inject=forget_topic),
     UnheardBroker: Injection(name="request", inject=unhear),
     MoreQueues: Injection(name="request", inject=more_queues),
 }

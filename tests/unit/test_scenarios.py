@@ -12,10 +12,12 @@ from harness.model.claims import Claim, Statistic
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
-from scenarios.ordered_lock_claims import STANDSTILLS_TO_COME
+from scenarios import name_server_divergence, ordered_lock_claims
 from scenarios.releases import RELEASES
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
+TO_COME = {"ORDER-19": ordered_lock_claims.STANDSTILLS_TO_COME, "NAMES-04": name_server_divergence.TO_COME}
+"""Arms that no load or fault can make yet: their claims are undecided until then."""
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
 
 
@@ -36,7 +38,7 @@ def test_a_rule_speaks_of_arms_and_cells_that_are_run(scenario: Scenario, claim:
     names = {arm.name for arm in scenario.arms}
     for part in claim.parts:
         for quantity in part.quantities():
-            if claim.id == "ORDER-19" and quantity.arm in STANDSTILLS_TO_COME:
+            if quantity.arm in TO_COME.get(claim.id, ()):
                 assert quantity.arm not in names
                 continue
             cells = scenario.arm(quantity.arm).cells

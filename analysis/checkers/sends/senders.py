@@ -1,4 +1,5 @@
-"""Senders while a route changes: what fails meanwhile, and when each producer first uses a queue that is new."""
+"""Clients while a route changes: what fails meanwhile, when each producer first uses a queue that is new, and what groups of
+consumers get late, twice, and last."""
 
 from __future__ import annotations
 
@@ -17,15 +18,16 @@ LATE_S = 30.0
 
 
 def observe(inputs: Inputs) -> DataFrame:
-    """By trial the failed sends and what consumers saw; by producer the time until it uses a new queue."""
+    """By trial the failed sends; by producer the time until it uses a new queue; by group what its consumers saw."""
     of_routes = inputs.trials.where(F.col("incident").isin(*INCIDENTS))
-    windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "end_ns")
+    windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "drained")
     sends = inputs.records.sends.join(windows, "trial")
-    return together(_failed(sends), _noticed(sends), _consumed(inputs.records.consumptions.join(windows, "trial")))
+    messages = _messages(inputs.records.consumptions.join(windows, "trial"))
+    return together(_failed(sends), _noticed(sends), _consumed(messages), _through(messages, _equal_views(inputs)))
 
 
 def _failed(sends: DataFrame) -> DataFrame:
-    held = sends.where(F.col("intended_ns").between(F.col("fault_ns"), F.col("hold_to_ns")))
+    held = sends.where(F.col("started_ns").between(F.col("fault_ns"), F.col("hold_to_ns")))
     failed = F.col("outcome") != "ok"
     each = held.groupBy("trial", "deployment", "fault_line").agg(
         F.count_if(failed).alias("failed"),
@@ -58,29 +60,62 @@ def _noticed(sends: DataFrame) -> DataFrame:
     )
 
 
-def _consumed(consumptions: DataFrame) -> DataFrame:
-    """Messages sent in the hold that were consumed more than once, or so late that nobody had their queue."""
+def _messages(consumptions: DataFrame) -> DataFrame:
+    """A row for each group and message sent in the hold that it consumed."""
     sent_in = F.col("intended_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))
-    by_message = (
+    return (
         consumptions.where(sent_in)
-        .groupBy("trial", "deployment", "seq")
+        .groupBy("trial", "deployment", "group", "fault_ns", "drained", "seq")
         .agg(
             F.count("*").alias("times"),
+            F.min("started_ns").alias("first_ns"),
+            F.min_by(place(), "started_ns").alias("first_at"),
             F.min((F.col("started_ns") - F.col("intended_ns")) / SECOND_NS).alias("delay_s"),
             F.max_by(place(), "started_ns").alias("at"),
         )
     )
+
+
+def _consumed(messages: DataFrame) -> DataFrame:
+    """Messages that were consumed more than once, or so late that nobody had their queue."""
     twice, late = F.col("times") > 1, F.col("delay_s") > LATE_S
-    each = by_message.groupBy("trial", "deployment").agg(
+    each = messages.groupBy("trial", "deployment", "group").agg(
         F.count_if(twice).alias("twice"),
         F.count_if(late).alias("late"),
         F.count("*").alias("messages"),
         F.coalesce(F.min_by("at", F.when(twice, F.col("seq"))), F.min("at")).alias("twice_at"),
         F.coalesce(F.min_by("at", F.when(late, F.col("seq"))), F.min("at")).alias("late_at"),
     )
-    said = "{value} of {messages} messages that were sent meanwhile"
+    said = "{group}: {value} of {messages} messages that were sent meanwhile"
     return observations(
         each,
         Value("duplicate_messages", "twice", said, at="twice_at"),
         Value("late_messages", "late", said, at="late_at"),
     )
+
+
+def _through(messages: DataFrame, equal: DataFrame) -> DataFrame:
+    """From the moment at which all name servers said the same again to the last first consumption of what was sent before."""
+    last = messages.groupBy("trial", "deployment", "group", "fault_ns", "drained").agg(
+        F.max("first_ns").alias("through_ns"), F.max_by("first_at", "first_ns").alias("at")
+    )
+    waited_s = F.greatest(F.lit(0), F.col("through_ns") - F.col("equal_ns")) / SECOND_NS
+    said = "{group}: the last message that was sent before the name servers agreed"
+    return observations(
+        last.join(equal, "trial").where("equal_ns > fault_ns"),
+        Value("through_s", waited_s, said, at="at", censored=~F.coalesce("drained", F.lit(False))),
+    )
+
+
+def _equal_views(inputs: Inputs) -> DataFrame:
+    """When the views of the trials changed for the last time, where all name servers say the same then."""
+    last = (
+        inputs.records.events.where("type = 'route'")
+        .groupBy("trial", "node")
+        .agg(
+            F.max("at_ns").alias("at_ns"),
+            F.max_by(F.concat_ws(" ", "registered", "routed"), "at_ns").alias("view"),
+        )
+    )
+    both = last.groupBy("trial").agg(F.max("at_ns").alias("equal_ns"), F.count_distinct("view").alias("views"))
+    return both.where("views = 1").select("trial", "equal_ns")

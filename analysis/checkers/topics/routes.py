@@ -24,15 +24,11 @@ def observe(inputs: Inputs) -> DataFrame:
         .where("broker != ''")
         .distinct()
     )
-    each = (
-        views.join(brokers, "trial")
-        .withColumn("silent", F.col("registered") == SILENT)
-        .withColumn("absent", ~F.col("silent") & ~F.array_contains(F.split("registered", ","), F.col("broker")))
-    )
+    lists = F.array_contains(F.split("registered", ","), F.col("broker"))
+    each = views.join(brokers, "trial").withColumn("absent", (F.col("registered") != SILENT) & ~lists)
     absent_from = F.when(F.col("absent"), F.col("from_ns"))
     found = each.groupBy("trial", "deployment", "node", "broker", "fault_ns", "hold_to_ns").agg(
         F.sum(F.when(F.col("absent"), F.col("lasted_ns")).otherwise(0)).alias("absent_ns"),
-        F.sum(F.when(F.col("silent"), F.col("lasted_ns")).otherwise(0)).alias("silent_ns"),
         F.min(absent_from).alias("gone_ns"),
         F.coalesce(F.min_by("n", absent_from), F.max("n")).alias("line"),
     )
@@ -48,14 +44,28 @@ def observe(inputs: Inputs) -> DataFrame:
         found,
         Value("route_absent_s", F.col("absent_ns") / SECOND_NS, said, at=at, params=params),
         Value("route_stays_s", stayed_s, said, at=at, params=params, censored=gone_ns.isNull()),
-        Value("server_silent_s", F.col("silent_ns") / SECOND_NS, said, at=at, params=params),
     )
-    return together(brokers_seen, _differing(views))
+    return together(brokers_seen, _silent(views), _differing(views))
+
+
+def servers() -> Column:
+    """Whether the name server ``node`` is what the fault was done to."""
+    return F.when(F.col("node") == F.col("fault_target"), F.lit("target")).otherwise(F.lit("others"))
+
+
+def _silent(views: DataFrame) -> DataFrame:
+    silent = F.col("registered") == SILENT
+    found = views.groupBy("trial", "deployment", "node", "fault_target").agg(
+        F.sum(F.when(silent, F.col("lasted_ns")).otherwise(0)).alias("silent_ns"),
+        F.coalesce(F.min(F.when(silent, F.col("n"))), F.max("n")).alias("line"),
+    )
+    silent_s, at = F.col("silent_ns") / SECOND_NS, in_events("line")
+    return observations(found, Value("server_silent_s", silent_s, "{node}", at=at, params={"servers": servers()}))
 
 
 def _views(inputs: Inputs) -> DataFrame:
     """Views with the time that each lasted between the fault and the trial's end. The first is from before the fault."""
-    windows = inputs.trials.select("trial", "deployment", "fault_ns", "hold_to_ns", "end_ns")
+    windows = inputs.trials.select("trial", "deployment", "fault_target", "fault_ns", "hold_to_ns", "end_ns")
     by_server = Window.partitionBy("trial", "node").orderBy("at_ns")
     told = inputs.records.events.where("type = 'route'").select("trial", "node", "at_ns", "registered", "routed", "n")
     until = F.coalesce(F.lead("at_ns").over(by_server), F.col("end_ns"))
@@ -68,19 +78,30 @@ def _views(inputs: Inputs) -> DataFrame:
 
 
 def _differing(views: DataFrame) -> DataFrame:
-    """How long two name servers both answered and disagreed about the trial's topic or its brokers."""
+    """How long two name servers both answered and disagreed about the trial's topic or its brokers, in the hold and after it."""
     one, other = views.alias("one"), views.alias("other")
     both = one.join(other, F.expr("one.trial = other.trial AND one.node < other.node"))
-    shared = F.expr("greatest(0L, least(one.until_ns, other.until_ns) - greatest(one.from_ns, other.from_ns))")
     differs = F.expr(
         f"one.registered != '{SILENT}' AND other.registered != '{SILENT}' "
         "AND (one.registered != other.registered OR one.routed != other.routed)"
     )
+    held, after = _shared("one.fault_ns", "one.hold_to_ns"), _shared("one.hold_to_ns", "one.end_ns")
     found = both.groupBy("one.trial", "one.deployment", "one.node", F.col("other.node").alias("other")).agg(
-        F.sum(F.when(differs, shared).otherwise(0)).alias("differ_ns"),
-        F.coalesce(F.max(F.when(differs & (shared > 0), F.col("one.n"))), F.max("one.n")).alias("line"),
+        F.sum(F.when(differs, held).otherwise(0)).alias("held_ns"),
+        F.sum(F.when(differs, after).otherwise(0)).alias("after_ns"),
+        F.coalesce(F.max(F.when(differs & (held + after > 0), F.col("one.n"))), F.max("one.n")).alias("line"),
     )
-    differ_s, params = F.col("differ_ns") / SECOND_NS, {"server": "node", "other": "other"}
-    return observations(
-        found, Value("views_differ_s", differ_s, "{node} and {other}", at=in_events("line"), params=params)
-    )
+
+    def differ_s(when: str, lasted: str) -> Value:
+        params = {"server": F.col("node"), "other": F.col("other"), "when": F.lit(when)}
+        return Value(
+            "views_differ_s", F.col(lasted) / SECOND_NS, "{node} and {other}", at=in_events("line"), params=params
+        )
+
+    return observations(found, differ_s("held", "held_ns"), differ_s("after", "after_ns"))
+
+
+def _shared(from_ns: str, to_ns: str) -> Column:
+    """For how long two views held at the same time, in a window."""
+    last, first = f"least(one.until_ns, other.until_ns, {to_ns})", f"greatest(one.from_ns, other.from_ns, {from_ns})"
+    return F.expr(f"greatest(0L, {last} - {first})")

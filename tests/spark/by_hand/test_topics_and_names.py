@@ -16,6 +16,7 @@ SILENT = "no answer"
 LEVELS = "1s 2s 1s 2s 3s"
 """Retries 1, 2 and 3 come after 1, 2 and 3 s."""
 MEASURES = (
+    "back_untold",
     "consumption_count",
     "dead_letter_share",
     "duplicate_messages",
@@ -33,6 +34,8 @@ MEASURES = (
     "route_stays_s",
     "server_silent_s",
     "size_lines",
+    "through_s",
+    "unregistered_s",
     "views_differ_s",
 )
 
@@ -49,12 +52,13 @@ def _consumed(
     due_ms: float = 0.0,
     fails: bool = False,
     retry: int = 0,
+    group: str | None = None,
 ) -> None:
     trial.record(
         "consumer",
         "consume",
         instance="consumer",
-        group=trial.group,
+        group=group or trial.group,
         topic=f"%RETRY%{trial.group}" if retry else trial.topic,
         broker="broker-a",
         queue=0,
@@ -95,6 +99,36 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     _consumed(parted, 1, 600, due_ms=500)
     _consumed(parted, 1, 700, due_ms=500)
     _consumed(parted, 2, 40_000, due_ms=7_000)
+
+    apart = run.trial(
+        "apart", "name-server-divergence", "incident-unheard-broker", groups=["apart-g0"], fault="unheard-broker"
+    )
+    for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
+        _view(apart, server, -5_000, ALL)
+    _view(apart, "namesrv-3", 50_000, FIRST)
+    _consumed(apart, 1, 55_000, due_ms=500)
+    _consumed(apart, 1, 52_000, due_ms=500, group="apart-g1")
+    _consumed(apart, 1, 53_000, due_ms=500, group="apart-g1")
+
+    registered = "INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9876 OK"
+    in_turn = run.trial(
+        "in_turn", "name-server-divergence", "incident-server-paused", fault="pause-node", groups=["in_turn-g0"]
+    )
+    run.log(
+        in_turn.deployment,
+        "broker.log",
+        *(f"{log_time(at_ms)} {registered}" for at_ms in (-70_000, -40_000, -10_000, 44_000)),
+        f"{log_time(20_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9876",
+    )
+    for name, back_ms, registered_ms in (("told", 20_400, 20_000), ("untold", 20_400, 15_000), ("gone", None, 15_000)):
+        lost = run.trial(
+            name, "name-server-divergence", "incident-forgotten-topic", fault="forgotten-topic", groups=[f"{name}-g0"]
+        )
+        _view(lost, "namesrv-1", -5_000, ALL)
+        _view(lost, "namesrv-1", 300, ALL, routed="")
+        if back_ms is not None:
+            _view(lost, "namesrv-1", back_ms, ALL)
+        run.log(lost.deployment, "broker.log", f"{log_time(registered_ms)} {registered}")
 
     agreed = run.trial("agreed", "name-server-divergence", "baseline", groups=["agreed-g0"])
     for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
@@ -151,14 +185,43 @@ def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought
 
 
 def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(analysis: Analysis) -> None:
-    assert analysis.values("server_silent_s", "parted", server="namesrv-3") == [4.0, 4.0]
-    assert set(analysis.values("server_silent_s", "parted", server="namesrv-2")) == {0.0}
+    assert analysis.values("server_silent_s", "parted", servers="others") == [0.0, 0.0, 4.0]
 
 
 def test_views_differ_while_both_answer_and_do_not_say_the_same(analysis: Analysis) -> None:
-    assert analysis.values("views_differ_s", "parted", other="namesrv-3") == [15.0, 15.0]
-    assert analysis.values("views_differ_s", "parted", other="namesrv-2") == [0.0]
+    assert analysis.values("views_differ_s", "parted", other="namesrv-3", when="held") == [15.0, 15.0]
+    assert analysis.values("views_differ_s", "parted", other="namesrv-2", when="held") == [0.0]
     assert set(analysis.values("views_differ_s", "agreed")) == {0.0}
+
+
+def test_what_differs_after_the_hold_is_told_apart(analysis: Analysis) -> None:
+    assert set(analysis.values("views_differ_s", "parted", when="after")) == {0.0}
+    assert analysis.values("views_differ_s", "apart", other="namesrv-3", when="held") == [10.0, 10.0]
+    assert analysis.values("views_differ_s", "apart", other="namesrv-3", when="after") == [2.0, 2.0]
+
+
+def test_a_broker_is_without_a_registration_from_one_to_the_next_or_to_the_end_of_the_hold(analysis: Analysis) -> None:
+    assert analysis.one("unregistered_s", "in_turn", servers="others", when="before") == pytest.approx(30.0)
+    assert analysis.one("unregistered_s", "in_turn", servers="others", when="held") == pytest.approx(54.0)
+    assert analysis.one("unregistered_s", "told", when="held") == pytest.approx(40.0)
+
+
+def test_a_topic_is_back_untold_when_no_broker_registered_at_that_moment(analysis: Analysis) -> None:
+    assert [analysis.one("back_untold", name) for name in ("told", "untold", "gone")] == [0, 1, 0]
+    assert analysis.values("back_untold", "parted") == []
+
+
+def test_a_group_is_through_when_it_had_the_last_message_that_was_sent_before_the_views_were_equal(
+    analysis: Analysis,
+) -> None:
+    assert analysis.one("through_s", "parted") == pytest.approx(11.0)
+    # The views of the one are never equal again, those of the other always were.
+    assert analysis.values("through_s", "apart") == analysis.values("through_s", "agreed") == []
+
+
+def test_late_and_twice_consumed_messages_are_each_groups_own(analysis: Analysis) -> None:
+    assert analysis.values("late_messages", "apart") == [1, 1]
+    assert analysis.values("duplicate_messages", "apart") == [0, 1]
 
 
 def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Analysis) -> None:
