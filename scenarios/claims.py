@@ -29,23 +29,11 @@ def median(quantity: Quantity, relation: Relation, bound: float, unit: str, why:
     return mean(_by(quantity, Statistic.MEDIAN), relation, bound, unit, why, units_min)
 
 
-def share(
-    quantity: Quantity, low: float | None, high: float | None, bound: float, unit: str, why: str, units_min: int = 5
-) -> Part:
-    """The share of units all of whose values lie from ``low`` to ``high`` is at least the bound."""
-    return mean(_by(quantity, Statistic.SHARE, within=(low, high)), ">=", bound, unit, why, units_min)
-
-
 def ratio(
     above: Quantity, below: Quantity, relation: Relation, bound: float, unit: str, why: str, units_min: int = 5
 ) -> Part:
     """The ratio of two means lies at or beyond the bound."""
     return mean(_by(above, Statistic.RATIO_OF_MEANS, against=below), relation, bound, unit, why, units_min)
-
-
-def slope(quantity: Quantity, on: str, bound: float, unit: str, why: str, units_min: int = 5) -> Part:
-    """The slope on a parameter is at least the bound."""
-    return mean(_by(quantity, Statistic.SLOPE, slope_on=on), ">=", bound, unit, why, units_min)
 
 
 def claim(
