@@ -126,7 +126,7 @@ SCENARIO = Scenario(
             cells=(SHORTER,),
         ),
     ),
-    phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
+    phases=Phases(steady_s=0.3, hold_s_min=0.2, hold_s_max=0.2, recover_s=0.1),
     claims=(BUSY_15,),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=3, deployments=1),

@@ -18,9 +18,6 @@ STORE = "org.apache.rocketmq.store"
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
 
-TO_MEND = {f"{claim}: {STORE}.MappedFile.appendMessagesInner" for claim in ("BUSY-04", "BUSY-22")}
-"""5.x has it in another class."""
-
 
 @pytest.mark.parametrize(
     ("name", "before", "after", "concerned"),
@@ -83,15 +80,13 @@ def test_a_member_that_a_release_lacks_is_said() -> None:
 def test_what_an_expectation_cites_is_there_in_its_release(scenario: Scenario, claim: Claim) -> None:
     for release, expected in claim.expected.items():
         for name in names_in(expected.source):
-            if f"{claim.id}: {name}" not in TO_MEND:
-                check_is_there(name, release)
+            check_is_there(name, release)
 
 
 @pytest.mark.parametrize("after", READ)
 def test_an_expectation_for_two_releases_cites_code_that_is_the_same_or_was_read(after: str) -> None:
     before = known_releases()[known_releases().index(after) - 1]
-    mended = [line for line in unread(before, after) if line.partition(":")[0] not in {"BUSY-04", "BUSY-22"}]
-    assert mended == []
+    assert list(unread(before, after)) == []
 
 
 @pytest.mark.parametrize("after", READ)
