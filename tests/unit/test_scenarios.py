@@ -92,6 +92,7 @@ def test_the_sentence_of_truth_names_parts_that_exist(scenario: Scenario, claim:
 
 def test_the_hash_of_a_rule_changes_with_its_bound() -> None:
     _, claim = CLAIMS[0]
+    assert isinstance(claim, rules.Claim)
     stricter = dataclasses.replace(claim.parts[0], bound=claim.parts[0].bound + 1)
     assert dataclasses.replace(claim, parts=(stricter, *claim.parts[1:])).rule_hash() != claim.rule_hash()
     assert dataclasses.replace(claim, says="in other words").rule_hash() == claim.rule_hash()
