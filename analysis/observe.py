@@ -48,7 +48,7 @@ class Observed:
     failed: Mapping[str, str]
     rows: Mapping[str, Sequence[Row]]
     of_all_trials: tuple[Observation, ...] = ()
-    """Those of the trials that do not count, too: claims by kinds ask whether one of them would change the verdict."""
+    """Those of the trials that do not count, too: rules ask whether one of them would change the verdict."""
 
 
 def observe(

@@ -107,10 +107,9 @@ def analyze_in(
         evidence = Evidence.of(
             run=run,
             validity=judged,
-            observations=observed.observations,
+            observations=observed.of_all_trials,
             failed=observed.failed,
             tries=tries_of_run(observed.of_all_trials, run.trials, judged, known),
-            every=observed.of_all_trials,
         )
         found = with_excerpts(findings(known, evidence), run.path)
         series = writing.result()

@@ -7,11 +7,10 @@ minutes allow.
 
 from __future__ import annotations
 
-from harness.model.claims import Expectation
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
-from harness.model.rules import Selection
+from harness.model.rules import Expectation, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, law, of, ratio, refuted, side

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from harness.model.claims import Expectation
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import (
     BrokerAway,
@@ -22,7 +21,7 @@ from harness.model.faults import (
     UnheardBroker,
 )
 from harness.model.loads import SteadyClients
-from harness.model.rules import Part, Selection
+from harness.model.rules import Expectation, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import (
     claim,

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.model.cells import ParameterValue
-from harness.model.claims import Expectation, Relation
 from harness.model.measures import MEASURES
-from harness.model.rules import Claim, Fold, Kind, Part, Role, Selection
+from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection
 from harness.model.verdicts import VerdictKind
 from scenarios.releases import RELEASES
 

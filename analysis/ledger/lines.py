@@ -103,7 +103,7 @@ class LedgerLine:
     """One claim in one release on one backend, with its faults made by one injection.
 
     ``basis`` is ``record`` where the verdict was made from all recorded trials, ``run`` where it is what the newest run found
-    of a claim that has no rule by kinds yet, ``summary`` where it is the verdict that an earlier rule gave.
+    of a claim that no incident has any more, ``summary`` where it is the verdict that an earlier rule gave.
     ``counterexamples`` are those of the record's events that nobody withdrew, in words.
     """
 
@@ -234,7 +234,7 @@ def _line(finding: Finding, data: ReportData) -> LedgerLine:
 
 
 def parts_of(parts: Iterable[PartResult]) -> tuple[LedgerPart, ...]:
-    """As the ledger has them; what only a claim by kinds counts is left out of the others."""
+    """As the ledger has them; what earlier rules did not count is left out of theirs."""
     found = [_like(LedgerPart, part) for part in parts]
     return tuple(
         one

@@ -16,8 +16,7 @@ from analysis.verdicts.claims import verdict_of
 from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.tries import Tries
-from harness.model import rules
-from harness.model.claims import Claim
+from harness.model.rules import Claim, Kind, Part, Role
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
 
@@ -47,7 +46,7 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
 
     All trials of one experiment are pooled, whichever run they come from. Those of a run that began before the claim's rule
     was as it is today, and those of another experiment, are not in the odds; a counterexample among them refutes all the same.
-    A claim that has no rule by kinds yet has the verdict that was given by an earlier rule, as it was given, and says so.
+    A claim that no incident has any more keeps the verdict that it was given, and says so.
     """
     told: dict[tuple[str, Cell], list[Summary]] = defaultdict(list)
     for one in record.summaries:
@@ -64,14 +63,12 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
             lines[finding.claim, cell] = _found(finding, earlier, of_scenario.get(finding.claim, (None,))[0], record)
     for (claim_id, cell), line in lines.items():
         claim, scenario = of_scenario.get(claim_id, (None, None))
-        if isinstance(claim, rules.Claim) and scenario is not None:
+        if claim is not None and scenario is not None:
             lines[claim_id, cell] = _judged(line, claim, scenario, record, experiment_of)
     return ordered(lines.values())
 
 
-def _summarised(
-    given: Sequence[Summary], claim: Claim | rules.Claim | None, events: Sequence[RecordedEvent]
-) -> LedgerLine:
+def _summarised(given: Sequence[Summary], claim: Claim | None, events: Sequence[RecordedEvent]) -> LedgerLine:
     # What has no sentence was kept as figures alone, beside the ledger.
     *earlier, last = sorted(given, key=lambda one: (bool(one.summary), one.recorded, one.created))
     same = {one.name: getattr(last, one.name) for one in dataclasses.fields(LedgerLine) if hasattr(last, one.name)}
@@ -88,10 +85,8 @@ def _summarised(
     )
 
 
-def _found(
-    finding: LedgerLine, before: LedgerLine | None, claim: Claim | rules.Claim | None, record: Record
-) -> LedgerLine:
-    """A run's own finding: what a claim without a rule by kinds has; the one before it becomes an earlier one."""
+def _found(finding: LedgerLine, before: LedgerLine | None, claim: Claim | None, record: Record) -> LedgerLine:
+    """A run's own finding; the one before it becomes an earlier one."""
     return dataclasses.replace(
         finding,
         says=claim.says if claim else finding.says,
@@ -112,7 +107,7 @@ def _with_present(line: LedgerLine | None) -> tuple[Earlier, ...]:
 
 
 def _judged(
-    line: LedgerLine, claim: rules.Claim, scenario: Scenario, record: Record, experiment_of: ExperimentOf
+    line: LedgerLine, claim: Claim, scenario: Scenario, record: Record, experiment_of: ExperimentOf
 ) -> LedgerLine:
     """By the rule of today, from all recorded trials of the line's cell."""
     arms = {quantity.arm for quantity in claim.quantities()}
@@ -166,9 +161,9 @@ def _judged(
     )
 
 
-def _against(claim: rules.Claim, line: LedgerLine, before: Sequence[Tries], events: Sequence[RecordedEvent]) -> str:
+def _against(claim: Claim, line: LedgerLine, before: Sequence[Tries], events: Sequence[RecordedEvent]) -> str:
     """A verified counterexample of what was recorded before the rule was as it is, in words; empty where there is none."""
-    never = [part for part in claim.parts if part.kind is rules.Kind.UNIVERSAL and part.role is rules.Role.CLAIM]
+    never = [part for part in claim.parts if part.kind is Kind.UNIVERSAL and part.role is Role.CLAIM]
     if not never:
         return ""
     kept = [one.says for one in events if one.verified and (one.claim, one.release) == (line.claim, line.release)]
@@ -177,7 +172,7 @@ def _against(claim: rules.Claim, line: LedgerLine, before: Sequence[Tries], even
     return "; ".join(kept)
 
 
-def _with_pairs(part: rules.Part, rows: Sequence[Tries]) -> list[Tries]:
+def _with_pairs(part: Part, rows: Sequence[Tries]) -> list[Tries]:
     """A comparison needs both of its arms from one run."""
     arms = {quantity.arm for quantity in part.quantities()}
     had: dict[str, set[str]] = defaultdict(set)
@@ -186,7 +181,7 @@ def _with_pairs(part: rules.Part, rows: Sequence[Tries]) -> list[Tries]:
     return [row for row in rows if arms <= had[row.trial.partition("/")[0]]]
 
 
-def _figures(claim: rules.Claim, rows: Iterable[Tries]) -> tuple[Figure, ...]:
+def _figures(claim: Claim, rows: Iterable[Tries]) -> tuple[Figure, ...]:
     """Of the judged measures, over all deployments that count."""
     cells: dict[tuple[str, str, str], list[Tries]] = defaultdict(list)
     wanted = {(quantity.measure, quantity.arm) for quantity in claim.quantities()}

@@ -1,4 +1,4 @@
-"""A claim by kinds, from its parts: a control that failed, a part that is refuted, a part that is undecided decide in turn."""
+"""A claim, from its parts: a control that failed, a part that is refuted, a part that is undecided decide in turn."""
 
 from __future__ import annotations
 

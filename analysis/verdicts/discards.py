@@ -1,4 +1,4 @@
-"""Why a trial does not count for claims by kinds: only for what something other than the system under test has seen.
+"""Why a trial does not count for claims: only for what something other than the system under test has seen.
 
 Whatever broker, name server or client does after the fault began is a result: a broker that stops itself, an append that
 outlasts the freeze, a node that does not come back. How noisy the host may be is asked part by part (``kinds``).
@@ -26,7 +26,7 @@ from harness.model.verdicts import Discard
 def with_discards(
     validity: Sequence[TrialValidity], facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]
 ) -> list[TrialValidity]:
-    """The same with why each trial does not count for claims by kinds."""
+    """The same with why each trial does not count for claims."""
     by_name = {scenario.name: scenario for scenario in scenarios}
     return [
         dataclasses.replace(judged, discarded=why_discarded(item, by_name[item.trial.incident]))

@@ -1,4 +1,4 @@
-"""What a verdict is made from: observations of the trials that count, and why the others do not."""
+"""What a verdict is made from: the run's observations, and why some of its trials do not count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from harness.model.cells import Parameters, canonical
 from harness.model.findings import Finding
 from harness.model.measures import MEASURES
 from harness.model.verdicts import Discard, Reason, VerdictKind
-from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
 EVIDENCE_LINES_MAX = 8
@@ -29,9 +28,9 @@ class Exclusion:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialValidity:
-    """A trial counts when nothing excludes it. ``notes`` say what could not be judged in a trial that counts.
+    """A trial is shown as one that counts when nothing excludes it. ``notes`` say what could not be judged in it.
 
-    ``discarded`` is why it does not count for claims by kinds, which ask for the host's noise part by part.
+    ``discarded`` is why it does not count for claims, which ask for the host's noise part by part.
     """
 
     trial: str
@@ -42,7 +41,7 @@ class TrialValidity:
 
     @property
     def valid(self) -> bool:
-        """Whether the trial counts."""
+        """Whether nothing excludes it."""
         return not self.exclusions
 
 
@@ -50,8 +49,8 @@ class TrialValidity:
 class Evidence:
     """What verdicts rest on: the run, which of its trials count, what was observed, and which measures failed.
 
-    ``failed`` maps a measure to the error of the checker that should have given it. ``tries`` and ``every``
-    are the tries and observations of all trials, for claims by kinds.
+    ``observations`` and ``tries`` are those of all trials. ``failed`` maps a measure to the error of the checker that should
+    have given it.
     """
 
     run: RunDirectory
@@ -59,7 +58,6 @@ class Evidence:
     observations: Mapping[tuple[str, str, str, str, str], Sequence[Observation]]
     failed: Mapping[str, str] = field(default_factory=dict)
     tries: Sequence[Tries] = ()
-    every: Mapping[tuple[str, str, str, str, str], Sequence[Observation]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -70,7 +68,6 @@ class Evidence:
         observations: Iterable[Observation],
         failed: Mapping[str, str] | None = None,
         tries: Sequence[Tries] = (),
-        every: Iterable[Observation] = (),
     ) -> Evidence:
         """Index the observations by incident, release, injection, arm and measure."""
         return cls(
@@ -79,13 +76,7 @@ class Evidence:
             observations=_indexed(observations),
             failed=dict(failed or {}),
             tries=tries,
-            every=_indexed(every),
         )
-
-    def counts(self, trial: TrialRecord) -> bool:
-        """Whether the trial counts; one that nothing is known of does not."""
-        known = self.validity.get(trial.trial)
-        return known is not None and known.valid
 
     def injections(self, incident: str, release: str) -> tuple[str, ...]:
         """The injections of an incident's trials, in their order; one empty one where there are none."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from analysis.verdicts import stats
-from analysis.verdicts.claim_evidence import ClaimEvidence, sample_of
+from analysis.verdicts.claim_evidence import ClaimEvidence
 from analysis.verdicts.evidence import EVIDENCE_LINES_MAX, unit_of
 from analysis.verdicts.observations import Observation, Source
-from harness.model import rules
 from harness.model.cells import canonical, matches
-from harness.model.claims import Part
 from harness.model.findings import MeasureSummary
 from harness.model.scenario import Arm
 from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
@@ -18,8 +16,7 @@ from harness.rundir.manifest import RESUMED, DeploymentRecord, TrialRecord
 
 def sources(on: ClaimEvidence, decisive: str) -> list[Source]:
     """Lines to cite: of each part the values in the middle and at both ends, the decisive part's first."""
-    parts: Sequence[Part | rules.Part] = on.claim.parts
-    ordered = sorted(parts, key=lambda part: part.name != decisive)
+    ordered = sorted(on.claim.parts, key=lambda part: part.name != decisive)
     picked: list[list[Source]] = []
     for part in ordered:
         for quantity in part.quantities():
@@ -65,30 +62,24 @@ def _cells(
             key = tuple(sorted((name, canonical(value)) for name, value in item.params.items()))
             cells.setdefault(key, []).append(item)
     ordered = sorted(cells.items(), key=lambda cell: [(name, str(type(v)), v) for name, v in cell[0]])
-    return [_summary(on, measure, arm.name, observed) for _, observed in ordered]
+    return [_summary(measure, arm.name, observed) for _, observed in ordered]
 
 
-def _summary(on: ClaimEvidence, measure: str, arm: str, observed: Sequence[Observation]) -> MeasureSummary:
-    sample = sample_of(observed)
-    found = stats.quantiles(sample)
-    middle = stats.median(sample, seed=on.evidence.run.manifest.seed)
-    # A claim by kinds has its ranges part by part.
-    by_bootstrap = not isinstance(on.claim, rules.Claim)
+def _summary(measure: str, arm: str, observed: Sequence[Observation]) -> MeasureSummary:
+    found = stats.quantiles([item.value for item in observed], [item.censored for item in observed])
     return MeasureSummary(
         name=measure,
         arm=arm,
         params=dict(observed[0].params),
         unit=unit_of(measure),
-        independent=sample.units,
-        n=sample.size,
-        censored=int(sample.censored.sum()),
+        independent=len({(item.block, item.unit) for item in observed}),
+        n=len(observed),
+        censored=sum(item.censored for item in observed),
         p50=found.p50,
         p90=found.p90,
         p99=found.p99,
         min=found.min,
         max=found.max,
-        low=middle.low if by_bootstrap else None,
-        high=middle.high if by_bootstrap else None,
     )
 
 
@@ -102,7 +93,8 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
     for trial in trials:
         known = on.evidence.validity.get(trial.trial)
         if known is not None and not trial.superseded_by:
-            said.extend(f"{trial.trial} does not count: {exclusion.words}" for exclusion in known.exclusions)
+            why = [exclusion.words for exclusion in known.exclusions] or [str(known.discarded)]
+            said.extend(f"{trial.trial} does not count: {words}" for words in why if known.discarded)
             said.extend(f"{trial.trial}: {note}" for note in known.notes)
     said.extend(
         f"{measure} was not judged: {on.evidence.failed[measure]}"

@@ -21,12 +21,12 @@ NO_EXPECTATION = "no expectation"
 
 VERDICT_MEANINGS = {
     VerdictKind.CONFIRMED: (
-        "Every part of the claim's decision rule holds with its whole 95 % interval, in this release, on this machine "
-        "and under these settings."
+        "Every part of the claim's decision rule holds, in as many deployments or tries as its kind takes, in this release, "
+        "on this machine and under these settings."
     ),
     VerdictKind.REFUTED: (
-        "At least one part's whole 95 % interval lies on the wrong side of its bound. The bound and the reading were "
-        "committed before the run; a different reading may come to a different verdict."
+        "At least one part does not hold: by a verified counterexample, or in as many deployments as its kind takes. The bound "
+        "and the reading were committed before the run; a different reading may come to a different verdict."
     ),
     VerdictKind.UNDECIDED: "The run cannot tell. This is never counted as a pass; the reason says what was missing.",
 }
@@ -34,8 +34,6 @@ VERDICT_MEANINGS = {
 REASON_MEANINGS = {
     Reason.NOT_EXERCISED: "The fault did not take effect, or what the claim is about never happened in this run.",
     Reason.TOO_NOISY: "The machine was too uneven for the trials to count, even after repetition.",
-    Reason.TOO_FEW_TRIALS: "Fewer independent units than the rule asks for.",
-    Reason.STRADDLES: "The 95 % interval has the bound inside it: more trials may decide it.",
     Reason.MISSING_EVIDENCE: "Valid trials, but no observation of what the rule measures.",
     Reason.CHECKER_FAILED: "The analysis itself failed on this measure: a defect of the lab, not of RocketMQ.",
     Reason.NOT_MEASURABLE: "The statement has no measurable consequence here.",

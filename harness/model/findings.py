@@ -18,7 +18,10 @@ class EvidenceLine:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSummary:
-    """The distribution of one measure in one cell. ``independent`` counts units, ``n`` values."""
+    """The distribution of one measure in one cell. ``independent`` counts units, ``n`` values.
+
+    ``low`` and ``high`` bounded its median by the earlier rules; ranges are the parts' now.
+    """
 
     name: str
     arm: str
@@ -32,8 +35,8 @@ class MeasureSummary:
     p99: float | None
     min: float | None
     max: float | None
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +55,7 @@ class PartResult:
     why: str
     units: int
     kind: str = ""
-    """The letter of a claim by kinds, empty for one that the bootstrap judges; so are the fields below."""
+    """Its letter; empty, as the fields below are, where an earlier rule judged."""
     role: str = ""
     scope: str = ""
     right: int = 0

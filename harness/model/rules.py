@@ -1,6 +1,6 @@
-"""Claims by kinds: what each part of a claim counts, what it takes to decide it, and what its numbers were chosen by.
+"""Claims with their readings and their expectations by release, and the rules that decide them.
 
-These stand beside ``harness.model.claims`` until every incident has moved.
+A rule is of kinds: what each part counts, what it takes to decide it, and what its numbers were chosen by.
 """
 
 import dataclasses
@@ -9,10 +9,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from harness.model.cells import Parameters, ParameterValue, matches
-from harness.model.claims import Expectation, Relation
 from harness.model.measures import MEASURES
+from harness.model.verdicts import VerdictKind
+
+Relation = Literal["<=", ">="]
 
 
 class Kind(StrEnum):
@@ -138,6 +141,15 @@ class Part:
         # What must not happen at all has its bound where it is expected; then what else would be seen is asked.
         distance = abs(self.if_true - self.bound) or abs(self.if_false - self.bound)
         return distance / 4 / a_ms if a_ms else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """What a release's own code leads one to expect, and where it says so."""
+
+    verdict: VerdictKind
+    because: str
+    source: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from harness.model import rules
 from harness.model.cells import Parameters
-from harness.model.claims import Claim
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault
 from harness.model.loads import LoadValue
+from harness.model.rules import Claim
 from harness.model.timed_faults import TimedFault
 
 
@@ -102,7 +101,7 @@ class Scenario:
     topology: Topology
     arms: tuple[Arm, ...]
     phases: Phases
-    claims: tuple[Claim | rules.Claim, ...]
+    claims: tuple[Claim, ...]
     budget: TrialBudget
     quick_budget: TrialBudget
     quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
@@ -110,7 +109,7 @@ class Scenario:
     exclusive: bool
     """True when the trials measure milliseconds and must have the machine to themselves."""
     hiccup_ms_max: float
-    """A trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
+    """Where no claim asks: a trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
     extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
@@ -135,15 +134,13 @@ class Scenario:
 
     def hiccup_limit_ms(self, arm: Arm, params: Parameters) -> float:
         """The hiccup above which a trial of the cell is repeated: the least that one of its parts allows."""
-        limits = [
+        limits = (
             part.hiccup_ms_max(params)
             for claim in self.claims
-            if isinstance(claim, rules.Claim)
             for part in claim.parts
             if any(quantity.is_of(arm.name, params) for quantity in part.quantities())
-        ]
-        by_hand = any(isinstance(claim, Claim) for claim in self.claims) or not limits
-        return min([*limits, self.hiccup_ms_max] if by_hand else limits)
+        )
+        return min(limits, default=self.hiccup_ms_max)
 
     def judged_arms(self) -> frozenset[str]:
         """Names of the arms that a claim is judged by."""

@@ -16,8 +16,6 @@ class Reason(StrEnum):
 
     NOT_EXERCISED = "not exercised"
     TOO_NOISY = "too noisy"
-    TOO_FEW_TRIALS = "too few trials"
-    STRADDLES = "interval straddles the bound"
     MISSING_EVIDENCE = "missing evidence"
     CHECKER_FAILED = "checker failed"
     NOT_MEASURABLE = "not measurable"

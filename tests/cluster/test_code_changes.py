@@ -4,7 +4,7 @@ import pytest
 
 import scenarios
 from harness.errors import ReleaseError
-from harness.model.claims import Claim
+from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.releases.class_file import class_of, methods
 from harness.releases.compare import check_is_there, compare, names_in, parts_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.model.claims import Claim, Expectation, Part, Quantity, Relation, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, KillOwners, NoFault, ShutDownOwners
 from harness.model.loads import OpenLoopSends, OrderedGroups
+from harness.model.rules import Claim, Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import VerdictKind
+from scenarios.rules import claim, confirmed, exists, fact, happens, of, side
 from tests.lib.trials import LOCK_THREAD, MS, OWNER, PRODUCER, SUCCESSOR, Record, S, Trial, at, wall_us
 
 GROUPS = ("g0", "g1")
@@ -179,26 +179,9 @@ def _hiccups(trial: Trial, from_ms: float, *, seconds: int) -> None:
 # --- the incidents ----------------------------------------------------------------------------------------------------
 
 
-def _claim(
-    claim_id: str,
-    measure: str,
-    *,
-    statistic: Statistic = Statistic.MEAN,
-    relation: Relation = ">=",
-    bound: float,
-    where: Mapping[str, tuple[str]] | None = None,
-) -> Claim:
-    part = Part(
-        name="it",
-        quantity=Quantity(measure=measure, arm="incident", statistic=statistic, where=where or {}),
-        relation=relation,
-        bound=bound,
-        unit="s",
-        why="for the test",
-        units_min=2,
-    )
-    expected = {"4.6.0": Expectation(verdict=VerdictKind.CONFIRMED, because="the test", source="the test")}
-    return Claim(id=claim_id, article="A0", says="s", reading="r", parts=(part,), expected=expected, summary="{it} s")
+def _claim(claim_id: str, part: Part) -> Claim:
+    expected = confirmed("the test", "the test", ("4.6.0",))
+    return claim(claim_id, "A0", "s", reading="r", parts={"it": part}, expected=expected, summary="It is so {it}.")
 
 
 def _scenario(name: str, arms: tuple[Arm, ...], claims: tuple[Claim, ...]) -> Scenario:
@@ -229,9 +212,9 @@ SCENARIOS = (
             Arm(name="fix-shutdown", what="", fault=ShutDownOwners(), load=_ORDERED),
         ),
         (
-            _claim("HAND-01", "handover_s", statistic=Statistic.MEDIAN, bound=2.0),
-            _claim("HAND-02", "lost_count", relation="<=", bound=3.0),
-            _claim("HAND-03", "lock_lines_waiting", bound=0.5, where={"file": ("lock.log",)}),
+            _claim("HAND-01", exists(of("handover_s", "incident"), side(3, 1, "for the test", bound=2))),
+            _claim("HAND-02", fact(of("lost_count", "incident"), side(0, 10, "for the test"), deployments_min=1)),
+            _claim("HAND-03", happens(of("lock_lines_waiting", "incident", file="lock.log"), 2, "for the test")),
         ),
     ),
     _scenario(
@@ -241,6 +224,11 @@ SCENARIOS = (
             Arm(name="incident", what="", fault=AppendStall(), load=_SENDS),
             Arm(name="fix-wait", what="", fault=AppendStall(), load=_SENDS),
         ),
-        (_claim("STALL-01", "rejected_count", bound=5.0, where={"keyword": ("any",)}),),
+        (
+            _claim(
+                "STALL-01",
+                exists(of("rejected_count", "incident", keyword="any"), side(30, 0, "for the test", bound=5)),
+            ),
+        ),
     ),
 )

@@ -23,7 +23,7 @@ from tests.lib.trials import Trial, at
 
 @pytest.fixture(scope="module")
 def mixed(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    """Trials of which only the first one counts."""
+    """Trials of which not all count."""
     noisy = handover("noisy")
     noisy.superseded_by = "noisy.a2"
     hiccup = handover("hiccup")
@@ -80,9 +80,11 @@ def test_noise_before_the_fault_and_slewing_do_not_matter(mixed: Analysis, trial
 
 def test_only_trials_that_count_are_in_findings_and_their_evidence(mixed: Analysis) -> None:
     found = mixed.finding("HAND-01")
-    assert found.trials == 3
-    assert found.parts[0].units == 6
-    assert {line.file.split("/")[1] for line in found.evidence} <= {"good", "early-hiccup", "slewed"}
+    # How noisy the host may be is asked by the rule, and a trial that fails after its fault has begun is a result.
+    counting = {"good", "hiccup", "early-hiccup", "slewed", "unfinished"}
+    assert found.trials == len(counting)
+    assert found.parts[0].tries == 2 * len(counting)
+    assert {line.file.split("/")[1] for line in found.evidence} <= counting
     assert "1 trials were repeated because of noise and do not count" in found.validity
 
 
@@ -124,8 +126,7 @@ def test_an_empty_history_is_undecided_and_cites_nothing(
     found = analysed(new_run(trials=[empty]))
     for finding in found.judged:
         assert (finding.verdict, finding.evidence, finding.trials) == ("undecided", (), 0)
-    assert found.finding("HAND-01").reason == "missing evidence"
-    assert found.finding("STALL-01").reason == "not exercised"
+        assert finding.reason == "not exercised"
 
 
 def test_a_run_without_any_trial_is_undecided(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> None:

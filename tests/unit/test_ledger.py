@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,10 @@ from analysis.ledger.record import read_record
 from analysis.ledger.write import LEDGER, RECORD, made_files, write_ledger
 from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
+from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from mqlab.recording import experiment_now
-from scenarios.claims import claim
 from tests.lib.ledger import EVENT, record_of, summary
 from tests.lib.samples import sample, write_document
 
@@ -102,43 +101,27 @@ def test_counterexamples_that_later_runs_had_replaced_are_in_the_record(
 
 # --- recompute --------------------------------------------------------------------------------------------------------
 
-BY_OLD_RULES = (
-    dataclasses.replace(
-        scenarios.find("ordered-lock-handover"),
-        claims=(
-            claim(
-                "ORDER-06",
-                "A3",
-                "A graceful shutdown unlocks every queue at once, which is the first fix.",
-                reading="",
-                expected={},
-                parts={},
-                summary="",
-            ),
-        ),
-    ),
-)
-"""A claim that is not judged by kinds is told by its summaries."""
+GONE: tuple[Scenario, ...] = ()
+"""A claim that no incident has any more is told by its summaries."""
 
 
 def test_the_newest_summary_is_told_and_the_earlier_ones_stay(tmp_path: Path) -> None:
     old = summary("old", CONFIRMED, recorded="2026-11-20", because="measured again")
     new = summary("new", REFUTED, recorded="2026-11-21")
     beside = summary("beside", CONFIRMED, recorded="2026-11-22", summary="")
-    (line,) = recompute(record_of(tmp_path / "record", new, old, beside), BY_OLD_RULES, experiment_now)
+    (line,) = recompute(record_of(tmp_path / "record", new, old, beside), GONE, experiment_now)
     assert (line.verdict, line.summary, line.runs, line.basis) == (REFUTED, "As new has it.", ("new",), FROM_SUMMARY)
     assert [(one.run, one.verdict, one.because) for one in line.earlier] == [
         ("beside", CONFIRMED, ""), ("old", CONFIRMED, "measured again"),
     ]  # fmt: skip
-    assert line.says == "A graceful shutdown unlocks every queue at once, which is the first fix."
 
 
 def test_a_counterexample_stays_until_it_is_withdrawn(tmp_path: Path) -> None:
     folder = tmp_path / "record"
-    (line,) = recompute(record_of(folder, summary("old", CONFIRMED), events=(EVENT,)), BY_OLD_RULES, experiment_now)
+    (line,) = recompute(record_of(folder, summary("old", CONFIRMED), events=(EVENT,)), GONE, experiment_now)
     assert line.counterexamples == ("verified: a queue waited for 63.4 s",)
     append(folder, Entry(kind="withdrawn", about="late", at="x", because="the harness made it", commit="c"))
-    (line,) = recompute(read_record(folder), BY_OLD_RULES, experiment_now)
+    (line,) = recompute(read_record(folder), GONE, experiment_now)
     assert line.counterexamples == ()
 
 
@@ -158,15 +141,15 @@ def test_a_ledger_that_cannot_be_read_is_refused(tmp_path: Path, text: str) -> N
 def test_making_the_ledger_says_which_verdicts_changed(tmp_path: Path) -> None:
     folder = tmp_path / "scenarios"
     first = record_of(folder / RECORD, summary("old", CONFIRMED))
-    assert write_ledger(folder, first, BY_OLD_RULES, experiment_now)[:2] == [
+    assert write_ledger(folder, first, GONE, experiment_now)[:2] == [
         "1 findings, 1 of them with another verdict",
         "ORDER-06 5.3.3 local client call is now confirmed",
     ]
     (folder / RECORD / "more.jsonl").write_text(lines_text([summary("new", REFUTED, recorded="2026-11-21")]), "utf-8")
     append(folder / RECORD, Entry(kind="summaries", about="more", at="x"), ["more.jsonl"])
-    said = write_ledger(folder, read_record(folder / RECORD), BY_OLD_RULES, experiment_now)
+    said = write_ledger(folder, read_record(folder / RECORD), GONE, experiment_now)
     assert said[1] == "ORDER-06 5.3.3 local client call is now refuted, was confirmed"
-    assert write_ledger(folder, read_record(folder / RECORD), BY_OLD_RULES, experiment_now) == [
+    assert write_ledger(folder, read_record(folder / RECORD), GONE, experiment_now) == [
         "1 findings, 0 of them with another verdict"
     ]
 
@@ -302,7 +285,7 @@ def test_the_ledger_for_people_has_families_counterexamples_changes_and_runs(tmp
         tmp_path / "record", Entry(kind="registered", about="running", at="2026-11-23T00:00:00+00:00", commit="f" * 40)
     )
     record = read_record(tmp_path / "record")
-    text = ledger_index(recompute(record, BY_OLD_RULES, experiment_now), record)
+    text = ledger_index(recompute(record, GONE, experiment_now), record)
     assert "1 of 1 verdicts are summaries" in text
     assert "## ORDER\n\nordered consumption" in text
     assert "| ORDER-06 | 5.3.3 | a queue waited for 63.4 s | 1 of 42 | verified |" in text
@@ -326,11 +309,11 @@ def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Pat
     readme = tmp_path / "README.md"
     readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n", encoding="utf-8")
     record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
-    assert str(readme) in write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
+    assert str(readme) in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
     first = readme.read_text(encoding="utf-8")
-    table = families_table(recompute(record, BY_OLD_RULES, experiment_now), "scenarios/LEDGER.md")
+    table = families_table(recompute(record, GONE, experiment_now), "scenarios/LEDGER.md")
     assert first == f"# Title\n\n{BEGIN}\n{table}\n{END}\n\nafter\n"
-    assert str(readme) not in write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
+    assert str(readme) not in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
 
 
 @pytest.mark.parametrize(
@@ -341,6 +324,6 @@ def test_a_readme_without_its_markers_in_order_is_refused_and_all_is_left_alone(
     readme.write_text(text, encoding="utf-8")
     record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
     with pytest.raises(LedgerError, match="must have the line"):
-        write_ledger(tmp_path / "scenarios", record, BY_OLD_RULES, experiment_now)
+        write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
     assert readme.read_text(encoding="utf-8") == text
     assert not (tmp_path / "scenarios" / LEDGER).exists()

@@ -132,8 +132,8 @@ def test_a_claim_without_an_expectation_says_so_in_the_matrix_and_at_the_claim(
     [
         "not exercised",
         "too noisy",
-        "too few trials",
-        "interval straddles the bound",
+        "too few tries",
+        "close to the bound",
         "missing evidence",
         "checker failed",
         "not measurable",

@@ -1,26 +1,26 @@
+"""From a run's observations to a finding: which trials and values decide it, and what goes with the verdict."""
+
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from analysis.verdicts import stats
 from analysis.verdicts.evidence import Evidence, Exclusion, TrialValidity, unit_of, without_evidence
 from analysis.verdicts.judge import finding, findings
 from analysis.verdicts.observations import Observation, Source
-from analysis.verdicts.part import compare
+from analysis.verdicts.of_run import tries_of_run
 from harness.model.cells import Parameters, ParameterValue, matches, same_value
-from harness.model.claims import Claim, Expectation, Part, Quantity, Statistic
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.findings import Finding
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import LOCK_LIFE
+from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import Discard, Reason, VerdictKind
 from harness.rundir.manifest import RESUMED, DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -31,30 +31,21 @@ def _part(
     *,
     name: str = "waiting",
     measure: str = "handover_s",
-    arm: str = "incident",
-    statistic: Statistic = Statistic.MEDIAN,
-    relation: str = ">=",
     bound: float = 30.0,
     where: Mapping[str, tuple[ParameterValue, ...]] | None = None,
-    against: Quantity | None = None,
-    slope_on: str = "",
-    unit: str = "s",
 ) -> Part:
+    """It is so in every deployment; one is enough here."""
     return Part(
         name=name,
-        quantity=Quantity(
-            measure=measure,
-            arm=arm,
-            statistic=statistic,
-            where=where or {},
-            against=against,
-            slope_on=slope_on,
-            within=(1.0, None),
-        ),
-        relation=relation,  # type: ignore[arg-type]
+        kind=Kind.FACT,
+        fold=Fold.EACH,
+        of=Selection(measure=measure, arm="incident", where=where or {}),
+        relation=">=",
         bound=bound,
-        unit=unit,
-        why="for the test",
+        if_true=bound + 20,
+        if_false=1.0,
+        because="for the test",
+        deployments_min=1,
     )
 
 
@@ -63,7 +54,7 @@ def _claim(*parts: Part, summary: str = "") -> Claim:
         id="TEST-01",
         article="A0",
         says="it waits",
-        reading="the median",
+        reading="each",
         parts=parts,
         expected={"4.6.0": Expectation(verdict=CONFIRMED, because="it says so", source="Some.java")},
         summary=summary,
@@ -175,44 +166,35 @@ def _judge(
     observed: Sequence[Observation],
     trials: Sequence[TrialRecord],
     *,
-    exclusions: Mapping[str, tuple[Exclusion, ...]] | None = None,
+    discarded: Mapping[str, Discard] | None = None,
     failed: Mapping[str, str] | None = None,
     release: str = "4.6.0",
 ) -> Finding:
+    why = discarded or {}
+    exclusion = Exclusion(reason=Reason.TOO_NOISY, words="the machine stalled")
     validity = [
-        TrialValidity(trial=trial.trial, exclusions=(exclusions or {}).get(trial.trial, ())) for trial in trials
+        TrialValidity(trial=trial.trial, exclusions=(exclusion,) * (trial.trial in why), discarded=why.get(trial.trial))
+        for trial in trials
     ]
-    evidence = Evidence.of(run=_run(trials), validity=validity, observations=observed, failed=failed)
-    return finding(claim, _scenario(claim), release, evidence)
+    return finding(claim, _scenario(claim), release, _evidence(claim, _run(trials), validity, observed, failed))
+
+
+def _evidence(
+    claim: Claim,
+    run: RunDirectory,
+    validity: Sequence[TrialValidity],
+    observed: Sequence[Observation],
+    failed: Mapping[str, str] | None = None,
+) -> Evidence:
+    tries = tries_of_run(observed, run.trials, validity, [_scenario(claim)])
+    return Evidence.of(run=run, validity=validity, observations=observed, failed=failed, tries=tries)
 
 
 def _values(trial: TrialRecord, values: Sequence[float], **more: object) -> list[Observation]:
     return [_seen(trial, value, unit=f"u{index}", **more) for index, value in enumerate(values)]  # type: ignore[arg-type]
 
 
-# --- one part ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "relation", "verdict"),
-    [
-        (31, 40, ">=", CONFIRMED),
-        (30, 40, ">=", CONFIRMED),
-        (29, 40, ">=", UNDECIDED),
-        (10, 29, ">=", REFUTED),
-        (10, 30, "<=", CONFIRMED),
-        (10, 31, "<=", UNDECIDED),
-        (31, 40, "<=", REFUTED),
-        (31, math.inf, ">=", CONFIRMED),
-        (31, math.inf, "<=", REFUTED),
-        (math.nan, math.nan, "<=", UNDECIDED),
-    ],
-)
-def test_a_part_is_decided_only_by_its_whole_interval(
-    low: float, high: float, relation: str, verdict: VerdictKind
-) -> None:
-    estimate = stats.Estimate(estimate=low, low=low, high=high, units=9)
-    assert compare(estimate, _part(relation=relation)) is verdict
+# --- the verdict ------------------------------------------------------------------------------------------------------
 
 
 def test_values_beyond_the_bound_confirm_and_values_short_of_it_refute() -> None:
@@ -223,24 +205,11 @@ def test_values_beyond_the_bound_confirm_and_values_short_of_it_refute() -> None
     assert (found.verdict, found.reason) == (REFUTED, "")
 
 
-def test_an_interval_across_the_bound_is_undecided() -> None:
-    trial = _trial("t1")
-    found = _judge(_claim(_part()), _values(trial, [10, 20, 29, 31, 40, 50]), [trial])
-    assert (found.verdict, found.reason) == (UNDECIDED, Reason.STRADDLES)
-
-
-def test_fewer_units_than_the_rule_asks_for_are_too_few_however_many_values_they_have() -> None:
-    trial = _trial("t1")
-    observed = [_seen(trial, 50.0, unit=f"u{index % 4}") for index in range(100)]
-    found = _judge(_claim(_part()), observed, [trial])
-    assert (found.verdict, found.reason, found.parts[0].units) == (UNDECIDED, Reason.TOO_FEW_TRIALS, 4)
-
-
 def test_a_claim_is_as_good_as_its_worst_part() -> None:
     trial = _trial("t1")
     observed = _values(trial, [50] * 6)
     good, bad = _part(name="good"), _part(name="bad", bound=90)
-    open_part = _part(name="open", measure="nothing_s")
+    open_part = _part(name="open", measure="overlap_ms")
     assert _judge(_claim(good, bad, open_part), observed, [trial]).verdict is REFUTED
     found = _judge(_claim(good, open_part), observed, [trial])
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
@@ -268,18 +237,23 @@ def test_a_cell_that_was_not_run_is_not_exercised_though_its_arm_was() -> None:
 
 def test_trials_that_noise_made_not_count_are_too_noisy() -> None:
     trial = _trial("t1")
-    noisy = {"t1": (Exclusion(reason=Reason.TOO_NOISY, words="the machine stalled"),)}
-    found = _judge(_claim(_part()), [], [trial], exclusions=noisy)
-    assert (found.verdict, found.reason) == (UNDECIDED, Reason.TOO_NOISY)
+    found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], discarded={"t1": Discard.NOISE})
+    assert (found.verdict, found.reason, found.trials) == (UNDECIDED, Reason.TOO_NOISY, 0)
     assert "t1 does not count: the machine stalled" in found.validity
+    assert found.evidence == ()
 
 
 def test_a_fault_that_did_not_bite_is_not_exercised_rather_than_noisy() -> None:
     trial = _trial("t1")
-    exclusions = {
-        "t1": (Exclusion(reason=Reason.TOO_NOISY, words="n"), Exclusion(reason=Reason.NOT_EXERCISED, words="e"))
-    }
-    assert _judge(_claim(_part()), [], [trial], exclusions=exclusions).reason == Reason.NOT_EXERCISED
+    found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], discarded={"t1": Discard.INJECTOR})
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.NOT_EXERCISED)
+
+
+def test_a_trial_of_which_nothing_is_known_does_not_count() -> None:
+    trial = _trial("t1")
+    claim, observed = _claim(_part()), _values(trial, [50] * 6)
+    found = finding(claim, _scenario(claim), "4.6.0", _evidence(claim, _run([trial]), [], observed))
+    assert (found.trials, found.evidence) == (0, ())
 
 
 def test_a_trial_that_counts_and_shows_nothing_is_missing_evidence() -> None:
@@ -337,62 +311,14 @@ def test_only_values_of_the_named_parameter_of_the_measure_count() -> None:
     assert [summary.params for summary in found.measures] == [{"keyword": "any"}]
 
 
-def test_a_ratio_is_taken_against_the_other_arm() -> None:
-    fixed, broken = _trial("t1", arm="fix-it"), _trial("t2", arm="incident")
-    observed = _values(fixed, [1.0, 1.1, 0.9] * 3) + _values(broken, [10.0, 11, 9] * 3)
-    against = Quantity(measure="handover_s", arm="incident", statistic=Statistic.MEAN)
-    part = _part(arm="fix-it", statistic=Statistic.RATIO_OF_MEANS, relation="<=", bound=0.2, against=against)
-    found = _judge(_claim(part), observed, [fixed, broken])
-    assert found.verdict is CONFIRMED
-    assert found.parts[0].estimate == pytest.approx(0.1)
-    alone = _judge(_claim(part), _values(fixed, [1.0] * 6), [fixed])
-    assert (alone.verdict, alone.reason) == (UNDECIDED, Reason.NOT_EXERCISED)
-
-
-def test_a_slope_is_taken_on_a_parameter_or_on_another_measure_of_the_same_trial() -> None:
-    trials = [_trial(f"t{index}", params={"rate_hz": 100 * (1 + index % 3)}) for index in range(9)]
-    observed = [_seen(trial, float(trial.params["rate_hz"]) * 0.5, unit=trial.trial) for trial in trials]
-    beside = [
-        _seen(trial, float(trial.params["rate_hz"]) * 2, unit=trial.trial, measure="queue_depth") for trial in trials
-    ]
-    on_rate = _part(statistic=Statistic.SLOPE, slope_on="rate_hz", bound=0.4)
-    on_depth = _part(statistic=Statistic.SLOPE, slope_on="queue_depth", bound=0.2)
-    assert _judge(_claim(on_rate), observed, trials).parts[0].estimate == pytest.approx(0.5)
-    assert _judge(_claim(on_depth), observed + beside, trials).parts[0].estimate == pytest.approx(0.25)
-    nothing = _judge(_claim(on_depth), observed, trials)
-    assert (nothing.verdict, nothing.reason) == (UNDECIDED, Reason.MISSING_EVIDENCE)
-
-
 # --- what goes with it ------------------------------------------------------------------------------------------------
 
 
-def test_the_truth_is_the_claims_sentence_with_the_parts_numbers() -> None:
+def test_the_sentence_is_the_claims_with_what_its_parts_found() -> None:
     trial = _trial("t1")
-    claim = _claim(_part(name="a queue"), summary="{a queue} s, says {nobody}")
-    assert _judge(claim, _values(trial, [54.7] * 6), [trial]).summary == "54.7 (54.7–54.7) s, says {nobody}"  # noqa: RUF001
-
-
-def test_a_share_is_told_as_a_percentage() -> None:
-    trial = _trial("t1")
-    claim = _claim(_part(name="queues", statistic=Statistic.SHARE, bound=0.3, unit="share"), summary="{queues} of them")
-    assert _judge(claim, _values(trial, [5.0] * 6), [trial]).summary.startswith("100")
-
-
-def test_without_a_sentence_of_its_own_the_decisive_part_makes_one() -> None:
-    trial = _trial("t1")
-    claim = _claim(_part(name="good"), _part(name="bad", bound=90))
-    summary = _judge(claim, _values(trial, [50.0] * 6), [trial]).summary
-    assert summary.startswith("bad: 50")
-    assert summary.endswith("the rule asks for >= 90.")
-    assert _judge(claim, [], [trial]).summary.startswith("Undecided (missing evidence): good was not measured")
-
-
-def test_an_undecided_sentence_says_so_first() -> None:
-    trial = _trial("t1")
-    claim = _claim(_part(name="it"), summary="It took {it} s.")
-    assert _judge(claim, _values(trial, [50.0] * 2), [trial]).summary.startswith(
-        "Undecided (too few trials): It took 50"
-    )
+    claim = _claim(_part(name="a queue"), summary="A queue waited {a queue}.")
+    assert _judge(claim, _values(trial, [54.7] * 6), [trial]).summary == "A queue waited in 1 of 1 deployment."
+    assert _judge(claim, [], [trial]).summary.startswith("Undecided (missing evidence")
 
 
 def test_evidence_shows_the_middle_and_both_ends_of_the_decisive_part_first() -> None:
@@ -421,11 +347,8 @@ def test_a_release_without_an_expectation_is_judged_all_the_same() -> None:
 def test_a_rule_that_changed_after_the_run_is_told() -> None:
     trial = _trial("t1")
     claim = _claim(_part())
-    evidence = Evidence.of(
-        run=_run([trial], rules={"TEST-01": "another"}),
-        validity=[TrialValidity(trial="t1")],
-        observations=_values(trial, [50] * 6),
-    )
+    run = _run([trial], rules={"TEST-01": "another"})
+    evidence = _evidence(claim, run, [TrialValidity(trial="t1")], _values(trial, [50] * 6))
     found = findings([_scenario(claim)], evidence)
     assert len(found) == 1
     assert any("not the one that was committed" in words for words in found[0].validity)
@@ -481,9 +404,7 @@ def test_a_finding_says_what_the_user_set_and_that_other_code_went_on_with_the_r
         ),
     )
     claim = _claim(_part())
-    evidence = Evidence.of(
-        run=run, validity=[TrialValidity(trial="t1", exclusions=())], observations=[_seen(trials[0], 3.0, unit="u")]
-    )
+    evidence = _evidence(claim, run, [TrialValidity(trial="t1")], [_seen(trials[0], 3.0, unit="u")])
     said = finding(claim, _scenario(claim), "4.6.0", evidence).validity
     assert note in said
     assert "a note" not in said

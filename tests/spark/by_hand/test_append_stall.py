@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from analysis.checkers.sends import appends
 from analysis.pipeline import analyze
 from analysis.spark import SparkPlace
-from harness.model.claims import Expectation
 from harness.model.findings import Finding
+from harness.model.rules import Expectation
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from scenarios.append_stall import BUSY_10, SCENARIO

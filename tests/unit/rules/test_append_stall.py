@@ -85,7 +85,7 @@ class Broker:
 
 
 def _verdict(claim: str, broker: Broker) -> tuple[VerdictKind, str]:
-    _, verdict, reason, _, _ = judge(CLAIMS[claim], broker.rows())  # type: ignore[arg-type]
+    _, verdict, reason, _, _ = judge(CLAIMS[claim], broker.rows())
     return verdict, reason
 
 
@@ -118,8 +118,8 @@ def test_a_broker_that_does_as_its_code_says_gives_what_is_expected(claim: str) 
     ],
 )
 def test_each_part_can_be_refuted(claim: str, part: str, changed: Mapping[str, float | tuple[float, float]]) -> None:
-    found = {one.name: one for one in judge(CLAIMS[claim], Broker(**changed).rows())[0]}  # type: ignore[arg-type]
-    confirmed = {one.name: one for one in judge(CLAIMS[claim], Broker().rows())[0]}  # type: ignore[arg-type]
+    found = {one.name: one for one in judge(CLAIMS[claim], Broker(**changed).rows())[0]}
+    confirmed = {one.name: one for one in judge(CLAIMS[claim], Broker().rows())[0]}
     # 24 stalls without an event are not yet the 72 that refute "it happens".
     wanted = REFUTED if found[part].kind != "E" else VerdictKind.UNDECIDED
     assert (found[part].verdict, confirmed[part].verdict) == (wanted, CONFIRMED)
@@ -142,5 +142,5 @@ def test_a_stall_that_reached_a_second_makes_undecided() -> None:
 
 
 def test_the_sentence_names_each_length() -> None:
-    said = judge(CLAIMS["BUSY-12"], Broker().rows())[4]  # type: ignore[arg-type]
+    said = judge(CLAIMS["BUSY-12"], Broker().rows())[4]
     assert "It holds at a stall of 250 ms, a stall of 450 ms, a stall of 700 ms." in said

@@ -7,13 +7,13 @@ import pytest
 from analysis.verdicts.claims import judge
 from analysis.verdicts.kinds import judge_part
 from analysis.verdicts.tries import Tries
-from harness.model.rules import Claim, Kind, Part
+from harness.model.rules import Kind, Part
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.dead_letter import SCENARIO
 from tests.lib.tries import rows_of
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
-CLAIMS = {claim.id: claim for claim in SCENARIO.claims if isinstance(claim, Claim)}
+CLAIMS = {claim.id: claim for claim in SCENARIO.claims}
 PARTS = [(name, part) for name, claim in CLAIMS.items() for part in claim.parts]
 FALSE_OF = {"retry_late_s": 20.0, "consumption_count": 16.0, "other_delay_s": 2.0}
 """What a try shows when the claim is false, where that is not the rule's own number."""

@@ -28,7 +28,7 @@ SCENARIOS = (
     broker_leaves_keys_move.SCENARIO,
     ordered_migration.SCENARIO,
 )
-CLAIMS = {claim.id: claim for scenario in SCENARIOS for claim in scenario.claims if isinstance(claim, Claim)}
+CLAIMS = {claim.id: claim for scenario in SCENARIOS for claim in scenario.claims}
 
 SHOWN: dict[tuple[str, str], tuple[Value, Value]] = {
     ("ORDER-01", "hand-over"): (51.2, 1.4),

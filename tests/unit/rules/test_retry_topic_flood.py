@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from analysis.verdicts.kinds import judge_part
-from harness.model.rules import Claim, Part
+from harness.model.rules import Part
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.retry_topic_flood import SCENARIO
 from tests.lib.tries import rows_of
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
-CLAIMS = {claim.id: claim for claim in SCENARIO.claims if isinstance(claim, Claim)}
+CLAIMS = {claim.id: claim for claim in SCENARIO.claims}
 PARTS = [(name, part) for name, claim in CLAIMS.items() for part in claim.parts]
 
 
