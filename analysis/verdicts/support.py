@@ -115,7 +115,7 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
 
 def _settings_words(deployment: DeploymentRecord) -> str:
     conf, properties = deployment.conf, deployment.properties
-    scaled = [f"{key}={conf[key]}" for key in sorted(conf) if key.startswith("mappedFileSize")]
+    scaled = [f"{key}={conf[key]}" for key in sorted(conf)]
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
     words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
     of_the_scenario = {f"broker.{key}" for key in conf} | {f"broker-jvm.{key}" for key in properties}
