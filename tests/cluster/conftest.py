@@ -12,7 +12,7 @@ from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
 from harness.releases.java import Java
-from tests.lib.clusters import java, leases
+from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
 
 TEST_S_MAX = 900.0
 
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
 
 
-@pytest.fixture(scope="session", params=["4.6.0", "5.3.3"])
+@pytest.fixture(scope="session", params=OLDEST_AND_NEWEST)
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
 ) -> Iterator[LocalCluster]:

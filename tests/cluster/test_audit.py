@@ -21,11 +21,12 @@ from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
+from tests.lib.clusters import OLDEST_AND_NEWEST
 
 AHEAD = TopicsAhead(frame_bytes=100_000, share=0.9, name_bytes=54)
 
 
-@pytest.fixture(scope="module", params=["4.6.0", "5.3.3"])
+@pytest.fixture(scope="module", params=OLDEST_AND_NEWEST)
 def flooded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
 ) -> Iterator[LocalCluster]:

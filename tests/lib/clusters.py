@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from harness.leases.leases import Leases
+from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
+
+OLDEST_AND_NEWEST = (known_releases()[0], known_releases()[-1])
 
 
 @pytest.fixture(scope="session")
