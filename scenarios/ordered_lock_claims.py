@@ -1,6 +1,7 @@
 """What article A3 says of the locks of ordered queues, as claims that ``ordered-lock-handover`` decides.
 
-First the delay and its two fixes, then whose the locks are and what becomes of order, then what an operator can see.
+First the delay and its two fixes, then whose the locks are and what becomes of order. What an operator can see meanwhile is in
+``ordered_lock_signs``.
 """
 
 from __future__ import annotations
@@ -12,19 +13,14 @@ from scenarios.rules import (
     control,
     each,
     fact,
-    happens,
     law,
-    measured_share,
     median,
     never,
     of,
     refuted,
-    scopes,
-    share,
     side,
 )
 
-LOGBACK_5X = "rmq.broker.logback.xml in the jar rocketmq-broker of each 5.x"
 LOCKS = "org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager"
 CLIENT = "org.apache.rocketmq.client.impl.consumer"
 
@@ -33,9 +29,6 @@ LIFE_OF_15_S = side(
 )
 HELD = "a lock that another client holds is refused by the broker that keeps it"
 ONE_OVERTAKES = "a single message that comes after one of a higher offset"
-PARKED = side(
-    1, 0.5, "a thread waits for work; half of the queues stand still, and a thread stuck in each is half of them"
-)
 
 # The bound of the lock's age is the article's 60 s less a thirtieth, since both requests take their time to the broker.
 ORDER_01 = claim(
@@ -80,21 +73,6 @@ ORDER_03 = claim(
             because="a setting that does nothing leaves 20 s"),
     },
     summary="Renewals came 20 s apart by default, to within {by default}, and 5 s apart with 5000, to within {with 5000}.",
-)  # fmt: skip
-
-ORDER_04 = claim(
-    "ORDER-04", "A3", "The broker's lock.log says meanwhile that another client has the queue locked, with both ids and the queue.",
-    reading="With the release's own logging each queue that waited has such a line in lock.log between kill and take-over.",
-    expected=confirmed("a refused lock request is logged by RocketmqRebalanceLock, which logback_broker.xml sends to lock.log",
-        f"{LOCKS}.tryLockBatch", RELEASES_4X)
-    | refuted("the configuration inside the jar sends the lock's logger to filter.log",
-        LOGBACK_5X, RELEASES_5X),
-    parts={
-        "all queues in lock.log": each(of("lock_lines_waiting", "incident-as-documented", file="lock.log"), side(2, 0,
-            "asked every 20 s a wait of 40 to 60 s has two lines and more; lines that go elsewhere leave none"), deployments_min=3),
-        "with our logging": control(happens(of("lock_lines_waiting", "incident", file="lock.log"), 2, "ours are sent to lock.log")),
-    },
-    summary="Owners with a waiting queue that the stock lock.log does not name: {all queues in lock.log}.",
 )  # fmt: skip
 
 ORDER_05 = claim(
@@ -154,65 +132,6 @@ ORDER_09 = claim(
     "it} then, {disorder after a kill} after a kill.",
 )  # fmt: skip
 
-ORDER_11 = claim(
-    "ORDER-11", "A3", "Store errors are written to storeerr.log, lock errors to lock.log.",
-    reading="With the release's own logging each broker has a storeerr.log, and the lock manager's lines are in lock.log.",
-    expected=refuted("the store's error logger writes to storeerror.log",
-        f"logback_broker.xml of the 4.x distribution; {LOGBACK_5X}"),
-    parts={
-        "a storeerr.log": fact(of("log_file_exists", "incident-as-documented", file="storeerr.log"), side(1, 0, "the file is "
-            "made when the broker starts, or never")),
-        "lines in lock.log": fact(of("lock_lines_in_file", "incident-as-documented", file="lock.log"), side(9, 0, "each of nine "
-            "owners' first locks has a line")),
-    },
-    summary="Each broker had a storeerr.log: {a storeerr.log} (the store's errors go to storeerror.log). Each had the lock "
-    "manager's lines in lock.log: {lines in lock.log}.",
-)  # fmt: skip
-
-# "About 54 s" is the delay itself, which ORDER-01 has. That threads wait is a control here: ORDER-15 claims it.
-ORDER_14 = claim(
-    "ORDER-14", "A3", "The lock lines go on for as long as the delay lasts, about 54 s, and agree with the time that the consuming "
-    "threads are parked.",
-    reading="From the first to the last line, in any file, that another client has a queue locked nearly all of its wait passes.",
-    expected=refuted("a line is written when the successor asks, every 20 s: the first up to 20 s after the kill, the last 20 s "
-        "before the take-over", f"{CLIENT}.RebalanceService.run", RELEASES_4X)
-    | confirmed("an unbalanced client asks again every second", f"{CLIENT}.RebalanceService.run", RELEASES_5X),
-    parts={
-        "wait between the lines": measured_share(of("wait_logged_share", "incident"), side(0.97, 0.5, "asked every second all but "
-            "one or two of 50 s; asked every 20 s, 30 of 60 s pass before the first and after the last line")),
-        "threads parked": control(measured_share(of("parked_share", "incident"), PARKED)),
-    },
-    summary="Share of the wait between the first and the last line: {wait between the lines}; of threads parked: {threads parked}.",
-)  # fmt: skip
-
-# A hiccup below 4 s makes at most six of 1.5 messages a second late. No ratio to the baseline: nothing is late there.
-ORDER_15 = claim(
-    "ORDER-15", "A3", "Meanwhile consuming threads are parked with nothing to do, there is no long GC, and a backlog grows.",
-    reading="The successors' threads are parked, no stop of their JVM is long enough to matter, and most of a minute comes late.",
-    expected=confirmed("a queue whose lock is refused is not put into the table of those that are pulled from",
-        f"{CLIENT}.RebalanceImpl.updateProcessQueueTableInRebalance"),
-    parts={
-        "threads parked": measured_share(of("parked_share", "incident"), PARKED),
-        "longest stop": median(of("stopped_ms_max", "incident"), side(100, 50_000, "collecting a small heap takes tens of ms on "
-            "shared cores; stops that explained the delay would last as long as it")),
-        "messages late": median(of("delayed_over_1s_count", "incident-late-replacement"), side(75, 1.5, "1.5 a second for 40 to "
-            "60 s; a queue that moves at once has what comes in a second"), slack_ms=4000, noun="owners"),
-    },
-    summary="Share of threads parked: {threads parked}; longest stop: {longest stop}; messages of a queue late: {messages late}.",
-)  # fmt: skip
-
-ORDER_16 = claim(
-    "ORDER-16", "A3", "The first lock of a queue and the take-over of an expired one are logged too, the latter with both clients.",
-    reading="The lock manager writes a line for the first lock of each queue, and one for each take-over with both client ids.",
-    expected=confirmed("tryLockBatch logs a lock that it makes at INFO, and one that it takes over at WARN with both client ids",
-        f"{LOCKS}.tryLockBatch"),
-    parts={
-        "first lock": each(of("first_lock_lines", "incident"), side(1, 0, "a line for each queue, or none")),
-        "take-over": each(of("takeover_lines", "incident"), side(1, 0, "a line for each queue, or none")),
-    },
-    summary="Owners with a queue that lacks the line: of its first lock {first lock}, of its take-over {take-over}.",
-)  # fmt: skip
-
 ORDER_17 = claim(
     "ORDER-17", "A3", "Locks are kept by group and queue: other groups on the same queue do not wait.",
     reading="A lock request for a queue that an owner holds is refused to its group and granted to another one.",
@@ -242,35 +161,4 @@ ORDER_18 = claim(
     "renewed lock was granted to a stranger: {renewed}.",
 )  # fmt: skip
 
-# The classifier was written on the first three: undecided until the arms of the others exist.
-STANDSTILLS = ("incident", "incident-slow-shutdown", "incident-stalled-owner")
-STANDSTILLS_TO_COME = ("incident-full-collection", "incident-throttled-disk", "incident-listeners-on-one-lock")
-ORDER_19 = claim(
-    "ORDER-19", "A3", "Stuck consumption elsewhere comes from GC, safepoints, slow processing, locks or I/O.",
-    reading="What is seen from outside tells a lock that is held from a slow listener, a process that stops, a full collection, a "
-    "listener on a throttled disk and two listeners on one lock.",
-    expected=confirmed("one thread works on a queue at a time; a missing lock is asked for and refused, other causes ask for "
-        "nothing", f"{CLIENT}.ConsumeMessageOrderlyService.ConsumeRequest.run"),
-    parts=scopes("cause:", (*STANDSTILLS, *STANDSTILLS_TO_COME), lambda arm: share(of("diagnosed_right", arm), (1, 1), side(1, 0.25,
-        "each queue is told right; of four answers one is right by chance", bound=0.8))),
-    summary="Told right: {cause: incident} with a lock held, {cause: incident-slow-shutdown} with a slow listener, {cause: "
-    "incident-stalled-owner} with a process that stood still.",
-)  # fmt: skip
-
-CLAIMS = (
-    ORDER_01,
-    ORDER_02,
-    ORDER_03,
-    ORDER_04,
-    ORDER_05,
-    ORDER_06,
-    ORDER_07,
-    ORDER_09,
-    ORDER_11,
-    ORDER_14,
-    ORDER_15,
-    ORDER_16,
-    ORDER_17,
-    ORDER_18,
-    ORDER_19,
-)
+CLAIMS = (ORDER_01, ORDER_02, ORDER_03, ORDER_05, ORDER_06, ORDER_07, ORDER_09, ORDER_17, ORDER_18)

@@ -24,7 +24,8 @@ from harness.model.faults import (
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.ordered_lock_claims import CLAIMS, LOCKS
+from scenarios import ordered_lock_claims, ordered_lock_signs
+from scenarios.ordered_lock_claims import LOCKS
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, each, median, never, of, side
 
@@ -186,7 +187,7 @@ SCENARIO = Scenario(
         ),
     ),
     phases=PHASES,
-    claims=(*CLAIMS, ORDER_20),
+    claims=(*ordered_lock_claims.CLAIMS, *ordered_lock_signs.CLAIMS, ORDER_20),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1, load=QUICK_LOAD),
     quick_cells={

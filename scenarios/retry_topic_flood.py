@@ -1,12 +1,13 @@
 """Ever more consumer groups: their retry topics make a broker's registration too long for the name servers.
 
-A broker tells name servers all of its topics in one request. The flood is written ahead into the first broker's (and its
-slave's) configuration up to just below the limit; the line is crossed by live heartbeats of new groups, at a number of
-topics that is predicted before. Most arms have a frame of 256 KiB instead of 16 MiB, on name servers and brokers alike;
-one arm has the article's own size.
+A broker tells name servers all of its topics in one request. The flood is written ahead into the first broker's (and its slave's)
+configuration up to just below the limit; the line is crossed by live heartbeats of new groups, at a number of topics that is
+predicted before. Most arms have a frame of 256 KiB instead of 16 MiB on all nodes; one has the article's own size.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import CrossFrameLimit, NoFault
@@ -26,8 +27,6 @@ LONG_NAME_BYTES = 127
 """Of the groups that come live at full size, where each topic takes a second: 220 fill what 360 usual ones would. It is the
 longest topic that clients of 4.9.7 and 5.x may have (Validators.TOPIC_MAX_LENGTH). The last groups have usual names, since
 by how much the line is crossed decides whether the slave can still copy its master's table."""
-
-
 LOAD = SteadyClients()
 WITHOUT_SLAVES = Topology(name="three-servers-two-masters", name_servers=3, masters=2)
 """Of small frames, where nothing is asked about a slave."""
@@ -43,15 +42,12 @@ def _small(share: float, **conf: str) -> BrokerSettings:
     )
 
 
-FULL = BrokerSettings(
-    jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"),
-    name_server_jvm=("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4"),
-    topics_ahead=TopicsAhead(frame_bytes=FRAME_BYTES_MAX, share=0.9946, name_bytes=ARTICLE_NAME_BYTES),
-)
+NEARLY_FULL: dict[str, Any] = {"load": LOAD, "broker": _small(0.97)}
+FULL_AHEAD = TopicsAhead(frame_bytes=FRAME_BYTES_MAX, share=0.9946, name_bytes=ARTICLE_NAME_BYTES)
+SERVER_JVM = ("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4")
+FULL = BrokerSettings(jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"), name_server_jvm=SERVER_JVM, topics_ahead=FULL_AHEAD)
 """Filled to a little more than 0.5 % below the limit; a heap that holds the table a few times over, and both compilers, since
 each name server reads 16 MiB of JSON for every topic that comes."""
-
-
 AT_LIMIT = of("topics_at_limit", "incident-full-size")
 REGISTER = "org.apache.rocketmq.broker.out.BrokerOuterAPI.registerBrokerAll"
 SYNC = "org.apache.rocketmq.broker.slave.SlaveSynchronize.syncTopicConfig"
@@ -80,18 +76,13 @@ SAID_TO_BE_OK = refuted(
 
 MASTER = {"broker": "broker-a", "role": "master"}
 OUT = side(
-    55, 0, "out for the hold of a minute; one that registers every 30 s and is only late is back sooner", bound=20
+    55, 0, "out for the hold of a minute; one that registers each 30 s and is only late is back sooner", bound=20
 )
-FRAME = side(
-    FRAME_BYTES_MAX + 79,
-    FRAME_BYTES_MAX,
-    "a frame is refused when it is longer than the limit",
-    bound=FRAME_BYTES_MAX + 1,
-)
+LONGER = FRAME_BYTES_MAX + 79
+FRAME = side(LONGER, FRAME_BYTES_MAX, "a frame is refused when it is longer than the limit", FRAME_BYTES_MAX + 1)
 AT_LEAST_ONE = side(3, 0, "one a registration in the hold, which come every 30 s", bound=1)
 FULL_SIZE = {"deployments_min": 1}
 """Bytes decide there and no chance, and one such cluster takes both cores for minutes: the small frames are its twins."""
-
 
 TOPICS_01 = claim(
     "TOPICS-01", "A4", "71,111 topics, nearly all of them retry topics, made the registration exceed the name server's frame of "
@@ -203,8 +194,7 @@ SCENARIO = Scenario(
             name="baseline",
             what="a nearly full registration (97 %), and nothing new",
             fault=NoFault(),
-            load=LOAD,
-            broker=_small(0.97),
+            **NEARLY_FULL,
             topology=WITHOUT_SLAVES,
             trials=1,
         ),
@@ -212,8 +202,7 @@ SCENARIO = Scenario(
             name="incident",
             what="new groups cross a frame limit of 256 KiB, with short, usual and long names",
             fault=CrossFrameLimit(frame_bytes=SMALL_BYTES),
-            load=LOAD,
-            broker=_small(0.97),
+            **NEARLY_FULL,
             cells=({"name_bytes": 31}, {"name_bytes": ARTICLE_NAME_BYTES}, {"name_bytes": 95}),
             topology=WITHOUT_SLAVES,
             trials=1,
@@ -231,15 +220,13 @@ SCENARIO = Scenario(
             name="fix-raise-limit",
             what="the limit is raised on one name server after the other; then the flood goes on",
             fault=CrossFrameLimit(frame_bytes=SMALL_BYTES, fix="raise-limit", raised_bytes=RAISED_BYTES),
-            load=LOAD,
-            broker=_small(0.97),
+            **NEARLY_FULL,
         ),
         Arm(
             name="fix-delete-offline",
             what="retry topics of offline groups are deleted by the audit's remedy",
             fault=CrossFrameLimit(frame_bytes=SMALL_BYTES, fix="delete-offline"),
-            load=LOAD,
-            broker=_small(0.97),
+            **NEARLY_FULL,
         ),
         Arm(
             name="better-compressed",

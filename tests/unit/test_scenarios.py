@@ -12,11 +12,11 @@ from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
-from scenarios import name_server_divergence, ordered_lock_claims
+from scenarios import name_server_divergence, ordered_lock_signs
 from scenarios.releases import RELEASES
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
-TO_COME = {"ORDER-19": ordered_lock_claims.STANDSTILLS_TO_COME, "NAMES-04": name_server_divergence.TO_COME}
+TO_COME = {"ORDER-19": ordered_lock_signs.STANDSTILLS_TO_COME, "NAMES-04": name_server_divergence.TO_COME}
 """Arms that no load or fault can make yet: their claims are undecided until then."""
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
 
@@ -74,6 +74,12 @@ def test_a_claim_is_read_in_fourteen_lines() -> None:
         for node in ast.walk(ast.parse(text)) if "scenarios.rules" in text else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "claim":
                 assert (node.end_lineno or 0) - node.lineno < 14, f"{path.name}:{node.lineno}"
+
+
+def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
+    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in (PACKAGES / "scenarios").glob("*.py")}
+    assert max(lines.values()) <= 260, lines
+    assert sum(lines.values()) <= 4_500
 
 
 @EVERY_CLAIM

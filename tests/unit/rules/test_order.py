@@ -13,9 +13,9 @@ from harness.model.rules import Claim, Kind, Part
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios import (
     broker_leaves_keys_move,
-    ordered_lock_claims,
     ordered_lock_handover,
     ordered_lock_ratio,
+    ordered_lock_signs,
     ordered_migration,
 )
 from tests.lib.tries import Value, tries_of
@@ -62,7 +62,7 @@ SHOWN: dict[tuple[str, str], tuple[Value, Value]] = {
     ("ORDER-18", "first round"): (1.02, 20.1),
     ("ORDER-18", "broadcasting"): (0, 6),
     ("ORDER-18", "renewed"): (0, 1),
-    **{("ORDER-19", part.name): ((1, 1, 1), (1, 0, 0)) for part in ordered_lock_claims.ORDER_19.parts},
+    **{("ORDER-19", part.name): ((1, 1, 1), (1, 0, 0)) for part in ordered_lock_signs.ORDER_19.parts},
     ("ORDER-08", "three times"): (0, 1),
     ("ORDER-08", "twice"): (1, 0),
     ("ORDER-10", "computed queue"): (1, 0),
@@ -171,9 +171,9 @@ def test_a_lock_that_its_own_broker_granted_shows_nothing_of_other_brokers() -> 
 
 def test_causes_of_a_standstill_are_undecided_as_long_as_some_are_not_made() -> None:
     claim = CLAIMS["ORDER-19"]
-    known = [part for part in claim.parts if part.of.arm in ordered_lock_claims.STANDSTILLS]
+    known = [part for part in claim.parts if part.of.arm in ordered_lock_signs.STANDSTILLS]
     assert {part.of.arm for part in claim.parts} - {part.of.arm for part in known} == set(
-        ordered_lock_claims.STANDSTILLS_TO_COME
+        ordered_lock_signs.STANDSTILLS_TO_COME
     )
     told = [row for part in known for row in rows(part, 1)]
     assert judge(claim, told)[1:3] == (UNDECIDED, Reason.NOT_EXERCISED)
