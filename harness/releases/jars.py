@@ -34,6 +34,7 @@ PROXY = "proxy"
 """Name of the lock of the jars that RocketMQ's proxy for gRPC clients needs beyond those of its release."""
 
 PROXY_RELEASE = "5.3.3"
+"""Whose proxy is locked. It sends as a client does, to brokers of 5.5.0 as well."""
 
 DOWNLOAD_TRIES_MAX = 4
 
