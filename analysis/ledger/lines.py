@@ -261,7 +261,7 @@ def _evidence(line: EvidenceLine) -> LedgerEvidence:
 
 
 def plain(value: object) -> object:
-    """JSON's own kinds. Numbers have six significant digits, since more are noise in a diff."""
+    """JSON's own kinds. A whole number is exact; others have six significant digits, since more are noise in a diff."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -269,6 +269,6 @@ def plain(value: object) -> object:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        rounded = float(f"{value:.6g}")
+        rounded = value if value.is_integer() else float(f"{value:.6g}")
         return int(rounded) if rounded.is_integer() else rounded
     return str(value) if isinstance(value, VerdictKind) else value

@@ -200,7 +200,7 @@ def read_lines(path: Path) -> RecordedRun:
 
 
 def _told(value: object) -> object:
-    """JSON's own kinds, each number with six digits, without what is as it is by default."""
+    """JSON's own kinds, fractions with six digits, without what is as it is by default."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = [(one, getattr(value, one.name)) for one in dataclasses.fields(value)]
         return {one.name: _told(told) for one, told in fields if not _is_default(one, told)}

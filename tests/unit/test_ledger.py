@@ -18,6 +18,7 @@ from analysis.ledger.lines import (
     lines_of,
     lines_text,
     load_lines,
+    plain,
 )
 from analysis.ledger.markdown import BEGIN, END, families_table, ledger_document, ledger_index, ledger_table
 from analysis.ledger.recompute import recompute
@@ -236,6 +237,11 @@ def test_a_line_without_an_expectation_says_so(tmp_path: Path, document: dict[st
     assert '"expected": null' in lines_text([line])
     (tmp_path / LEDGER).write_text(lines_text([line]), encoding="utf-8")
     assert load_lines(tmp_path / LEDGER)[0].expected is None
+
+
+def test_a_whole_number_is_recorded_exactly_and_a_fraction_with_six_digits() -> None:
+    """A frame of 16,777,230 bytes is longer than the limit; of six digits it would be shorter."""
+    assert plain([2147483647.0, 16_777_230.0, 1234.56789, 3.0]) == [2147483647, 16_777_230, 1234.57, 3]
 
 
 def test_the_table_of_everything_has_every_releases_sentence(tmp_path: Path, document: dict[str, Any]) -> None:
