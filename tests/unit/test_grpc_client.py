@@ -17,7 +17,7 @@ from harness.model.rocketmq import STORED_UNSURE
 from harness.paths import PACKAGES
 
 PROXY = """
-import json, sys
+import json, sys, time
 from concurrent import futures
 from concurrent.futures import Future
 from pathlib import Path
@@ -34,8 +34,13 @@ CODES = {
     b"slave": d.Code.SLAVE_PERSISTENCE_TIMEOUT, b"none": d.Code.HA_NOT_AVAILABLE,
 }
 
+asked = []
+
 class Proxy(service_pb2_grpc.MessagingServiceServicer):
     def QueryRoute(self, request, context):
+        asked.append(request.topic.name)
+        if len(asked) == 1:
+            time.sleep(4)  # a proxy that has just started: longer than the client's patience
         broker = d.Broker(name="broker-a", endpoints=request.endpoints)
         queue = d.MessageQueue(topic=request.topic, id=3, permission=d.Permission.READ_WRITE, broker=broker,
                                accept_message_types=[d.MessageType.NORMAL])
