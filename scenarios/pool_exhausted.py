@@ -102,7 +102,7 @@ POOL_09 = claim(
 
 POOL_10 = claim(
     "POOL-10", "A2", "With the pool off the number of free buffers reads as the largest integer, so that condition never rejects.",
-    reading="Without the pool the broker reports 2147483647 free buffers and rejects none.",
+    reading="Without the pool the broker reports 2147483647 free buffers, to the last digit, and rejects none.",
     expected=confirmed("availableBufferNums (in 5.x remainTransientStoreBufferNumbs) gives Integer.MAX_VALUE while the pool is off",
                        "org.apache.rocketmq.store.TransientStorePool.availableBufferNums, "
                        f"{STORE}.remainTransientStoreBufferNumbs"),
