@@ -17,6 +17,7 @@ from harness.clients.python.clients import CLIENTS
 from harness.clients.python.load import Load, Records
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.worker import PythonWorker
+from harness.errors import ClientError
 from harness.model.rocketmq import STORED_UNSURE
 from harness.rundir.lines import read_records
 from harness.rundir.records import HISTORY, problem_of
@@ -227,3 +228,23 @@ def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run, monkeypat
     given_up = [record for record in worker.records if record["outcome"] == "unknown"]
     assert [record["remark"] for record in given_up] == ["the client did not return"]
     assert sorted(cast(int, record["seq"]) for record in worker.records) == list(range(OPERATIONS))
+
+
+def test_a_client_says_which_mode_it_has_not() -> None:
+    class Least(Client):
+        can = CLIENTS["grpc"].can
+
+        def __init__(self, opening: Opening) -> None:
+            pass
+
+        def send(self, message: Message) -> Answer:
+            raise AssertionError
+
+        def shutdown(self) -> None:
+            pass
+
+    client = Least(None)  # type: ignore[arg-type]
+    with pytest.raises(ClientError, match="has no one-way sends"):
+        client.send_oneway(None)  # type: ignore[arg-type]
+    with pytest.raises(ClientError, match="has no batches"):
+        client.send_batch([])

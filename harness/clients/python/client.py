@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from harness.clients.commands import SendSettings
+from harness.errors import ClientError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,33 +61,34 @@ class Capabilities:
     library_of: str = ""
 
 
-class Client:
+class Client(ABC):
     """One producer, used by one thread: making it starts it.
 
-    It is asked only for modes of its ``can``. Whatever a send raises is recorded as an unknown outcome.
+    It is asked only for modes of its ``can``: those that it has not raise ClientError. Whatever a send raises is recorded as an
+    unknown outcome.
     """
 
     can: ClassVar[Capabilities]
 
-    def __init__(self, opening: Opening) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def __init__(self, opening: Opening) -> None: ...
 
+    @abstractmethod
     def send(self, message: Message) -> Answer:
         """Send, and wait for the answer."""
-        raise NotImplementedError
 
     def send_async(self, message: Message, answered: Answered) -> None:
         """Send; ``answered`` is called later, in a thread of the client's."""
-        raise NotImplementedError
+        raise ClientError(f"{self.can.name} has no asynchronous sends")
 
     def send_oneway(self, message: Message) -> None:
         """Send without an answer."""
-        raise NotImplementedError
+        raise ClientError(f"{self.can.name} has no one-way sends")
 
     def send_batch(self, messages: list[Message]) -> Answer:
         """Send all of them in one request."""
-        raise NotImplementedError
+        raise ClientError(f"{self.can.name} has no batches")
 
+    @abstractmethod
     def shutdown(self) -> None:
         """Leave the cluster. It may hang: the process leaves anyway."""
-        raise NotImplementedError
