@@ -53,7 +53,7 @@ from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.load_options import load_options_of
 from mqlab.options import read_settings
-from scenarios.own_load import SCENARIO
+from scenarios.own_load import OWN_LOAD
 
 RECORD_BYTES = 700
 """Records of one message: its send and its consumption."""
@@ -247,12 +247,12 @@ def _plan(options: argparse.Namespace, own: OwnLoad, release: str, topology: Top
     seconds = own.options.duration_s
     phases = Phases(steady_s=0.0, hold_s_min=0.0, hold_s_max=seconds, recover_s=0.0)
     arm = dataclasses.replace(
-        SCENARIO.arm("incident" if options.fault else "baseline"),
+        OWN_LOAD.arm("incident" if options.fault else "baseline"),
         load=own,
         timed=options.fault,
         every_s=options.fault_every or 0.0,
     )
-    scenario = dataclasses.replace(SCENARIO, topology=topology, arms=(arm,), phases=phases)
+    scenario = dataclasses.replace(OWN_LOAD, topology=topology, arms=(arm,), phases=phases)
     settings = arm.broker
     for timed in options.fault:
         settings = _settings_for(settings, timed)

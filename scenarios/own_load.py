@@ -1,6 +1,6 @@
 """A load of the user's own, which claims nothing that an article says: what every load is judged by stands in the analysis.
 
-``mqlab load`` fills in topology, load, faults and phases. It is no incident, and not among ``scenarios.ALL``.
+``mqlab load`` fills in topology, load, faults and phases. It is no incident: this file states none as its ``SCENARIO``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.model.faults import NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 
-SCENARIO = Scenario(
+OWN_LOAD = Scenario(
     name="load",
     title="A load of one's own",
     article="",

@@ -13,6 +13,7 @@ from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
 from scenarios import name_server_divergence, ordered_lock_signs
+from scenarios.own_load import OWN_LOAD
 from scenarios.releases import RELEASES
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
@@ -26,6 +27,13 @@ def test_every_scenario_has_a_control_an_incident_and_a_fix(scenario: Scenario) 
     roles = [arm.role for arm in scenario.arms]
     assert {"baseline", "incident", "fix"} <= set(roles)
     assert len({arm.name for arm in scenario.arms}) == len(scenario.arms)
+
+
+def test_an_incident_is_found_by_the_name_of_its_file() -> None:
+    files = sorted((PACKAGES / "scenarios").glob("*.py"), key=lambda path: path.stem)
+    stating = [path.stem for path in files if "\nSCENARIO" in path.read_text("utf-8")]
+    assert [one.name.replace("-", "_") for one in scenarios.ALL] == stating
+    assert OWN_LOAD not in scenarios.ALL
 
 
 def test_a_claim_belongs_to_one_incident() -> None:
