@@ -92,6 +92,7 @@ class SteadySession(OneProcessSession):
                 self._addresses(load.first_servers),
                 pollNameServerInterval=load.poll_route_ms,
                 retryTimesWhenSendFailed=load.retries,
+                sendLatencyFaultEnable=load.avoidance,
             )
             client.wait_for_route(name, self._topic, self._queues)
             sends = SendSettings(

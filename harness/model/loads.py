@@ -136,6 +136,8 @@ class SteadyClients(LoadValue):
     """Whether the consumers take each queue in order, under its lock."""
     poll_route_ms: int = 30_000
     """``pollNameServerInterval`` of the clients."""
+    avoidance: bool = False
+    """``sendLatencyFaultEnable`` of the producers."""
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Of all producers together."""

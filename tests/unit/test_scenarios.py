@@ -12,12 +12,12 @@ from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
-from scenarios import name_server_divergence, ordered_lock_signs
+from scenarios import ordered_lock_signs
 from scenarios.own_load import OWN_LOAD
 from scenarios.releases import RELEASES
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
-TO_COME = {"ORDER-19": ordered_lock_signs.STANDSTILLS_TO_COME, "NAMES-04": name_server_divergence.TO_COME}
+TO_COME = {"ORDER-19": ordered_lock_signs.STANDSTILLS_TO_COME}
 """Arms that no load or fault can make yet: their claims are undecided until then."""
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
 
