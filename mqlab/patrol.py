@@ -13,6 +13,7 @@ from analysis.logs.patrol import LOGGED_FROM_MS, Patrol, SlowAppend, read_logs
 from harness.errors import EXIT_OK
 from mqlab.kinds import FILE_OR_FOLDER, whole
 from mqlab.options import Adder
+from scenarios.signs import SIGNS
 
 EXIT_FOUND = 1
 SHOWN = 10
@@ -53,7 +54,7 @@ def add_command(add: Adder) -> None:
 
 def patrol(options: argparse.Namespace, console: Console) -> int:
     """Read, and print what was found."""
-    found = read_logs(options.logs, threshold_ms=options.threshold)
+    found = read_logs(options.logs, threshold_ms=options.threshold, signs=SIGNS)
     if options.json:
         print(json.dumps(asdict(found), indent=1))
     else:
@@ -75,6 +76,12 @@ def report(found: Patrol) -> list[str]:
     lines += _bars("all appends, by duration", {name: count for name, count in found.durations.items() if count})
     for one in found.incidents:
         lines += ["", f"nearest incident: {one.incident}", f"  {one.because}.", f"  {one.advice}"]
+    if (gone := found.unreachable) is not None:
+        during = f", {gone.first_at} to {gone.last_at}" if gone.first_at else ""
+        lines += [
+            "",
+            f"a broker or name server could not be reached: {gone.lines} lines{during}, first {gone.file}:{gone.line}",
+        ]
     if found.incidents:
         names = " ".join(dict.fromkeys(one.incident for one in found.incidents))
         lines += ["", f"see what happens in them, and which fixes work: mqlab verify {names}"]

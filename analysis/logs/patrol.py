@@ -2,7 +2,7 @@
 
 Appends that held the put lock for more than 500 ms are written by 4.x and 5.x alike, by their store's logger
 (org.apache.rocketmq.store.CommitLog), and how many appends took how long in each minute (StoreStatsService). Everything
-else is a sign: words that one of the incidents leaves, in the wordings of these releases. Times are taken as the log has
+else is a sign that the caller asks for: events of :mod:`harness.model.log_events`. Times are taken as the log has
 them, in the zone that it is written in (GMT+8 in stock logging).
 """
 
@@ -11,22 +11,16 @@ from __future__ import annotations
 import gzip
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
 from harness.errors import ConfigurationError
-from harness.model.rocketmq import (
-    OVERLOAD,
-    PAGE_CACHE_BUSY_MS,
-    PC_SYNCHRONIZED,
-    PCBUSY_CLEAN_QUEUE,
-    POOL_BUSY,
-    REJECTREQUEST,
-    SEND_WAIT_MS,
-    TIMEOUT_CLEAN_QUEUE,
-)
+from harness.model.log_events import Logged, Sign, words_of
+from harness.model.rocketmq import PAGE_CACHE_BUSY_MS, SEND_WAIT_MS
 
 LOGGED_FROM_MS = 500
 """RocketMQ logs an append from this time in the lock on."""
@@ -34,71 +28,11 @@ LOGGED_FROM_MS = 500
 _SLOW = re.compile(rb"putMessages? in lock cost time\(ms\)=(\d+)")
 _MINUTE = b"[PAGECACHERT]"
 _BUCKET = re.compile(rb"\[([^\]]+)\]:(\d+)")
-_TIME = re.compile(rb"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d)(:\d\d(?:[.,]\d{3})?)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sign:
-    """Words that an incident leaves in a log; ``because`` and ``advice`` are for the reader."""
-
-    incident: str
-    words: re.Pattern[bytes]
-    because: str
-    advice: str
-
-
-def _keywords(*words: str) -> re.Pattern[bytes]:
-    return re.compile(rb"\[(?:%s)\]" % "|".join(words).encode())
-
-
-SIGNS: tuple[Sign, ...] = (
-    Sign(
-        incident="append-stall",
-        words=_keywords(TIMEOUT_CLEAN_QUEUE),
-        because="sends waited for longer than waitTimeMillsInSendQueue ([TIMEOUT_CLEAN_QUEUE]); it takes no append of a second",
-        advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of them.",
-    ),
-    Sign(
-        incident="append-lock-over-1s",
-        words=_keywords(PCBUSY_CLEAN_QUEUE, PC_SYNCHRONIZED, REJECTREQUEST),
-        because="sends were refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST]): an append held "
-        "the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool was empty",
-        advice="Look at what the disk did at those times.",
-    ),
-    Sign(
-        incident="send-queue-full",
-        words=re.compile(_keywords(OVERLOAD).pattern + b"|" + POOL_BUSY.encode()),
-        because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
-        advice="More arrived than the send threads took: look at what they waited for.",
-    ),
-    Sign(
-        incident="pool-exhausted",
-        words=re.compile(rb"TransientStorePool (?:only remain|is not enough)"),
-        because="the transient store pool ran short; without a free buffer every send is refused ([REJECTREQUEST])",
-        advice="A larger transientStorePoolSize; one or two buffers are never enough.",
-    ),
-    Sign(
-        incident="page-cache-stress",
-        words=re.compile(rb"create mmap timeout"),
-        because="commit-log files were not made within 5 s, while an append waited for them",
-        advice="The file system stands still at times: look at the disk and at who else writes to it.",
-    ),
-    Sign(
-        incident="ordered-lock-handover",
-        words=re.compile(rb"tryLock\w*[,:] .*locked by other client"),
-        because="ordered consumers asked for queues that another client had locked. A few such lines at a rebalance are ordinary; "
-        "the same queue for tens of seconds has lost a consumer that was killed",
-        advice="Shut consumers down before they are stopped; see its fix and better arms for shorter locks.",
-    ),
-    Sign(
-        incident="retry-topic-flood",
-        words=re.compile(rb"Adjusted frame length exceeds"),
-        because="a request was longer than the receiver's frame limit (com.rocketmq.remoting.frameMaxLength); to a name server it "
-        "is a registration with too many topics, whose broker drops out",
-        advice="`mqlab audit --namesrv ...` counts topics by type and predicts the limit.",
-    ),
-)
-"""In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
+_TIME = re.compile(rb"^(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d{3})?")
+_AGED = (Logged.REFUSED_FOR_AGE,)
+NO_TIME = "no time"
+AROUND_A_GAP_S = 60.0
+"""A broker that has just started, or is being ended, refuses some sends for their age with no append that is slow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,17 +77,28 @@ class Patrol:
     by_minute: Mapping[str, int]
     durations: Mapping[str, int]
     signs: tuple[Sighting, ...]
+    unreachable: Sighting | None = None
+    """Brokers or name servers that could not be reached, or whose connection broke."""
     incidents: tuple[Likeness, ...] = field(default=())
 
 
-def read_logs(paths: Sequence[Path], *, threshold_ms: int) -> Patrol:
-    """Read every log. Raises ConfigurationError when one cannot be read, or a folder has none."""
+def read_logs(paths: Sequence[Path], *, threshold_ms: int, signs: Sequence[Sign] = ()) -> Patrol:
+    """Read every log, for slow appends and these signs.
+
+    Raises:
+        ConfigurationError: one cannot be read, or a folder has none.
+    """
     appends: list[SlowAppend] = []
     durations: Counter[str] = Counter()
-    signs: dict[str, Sighting] = {}
+    words = [(sign.incident, _any_of(sign.events)) for sign in signs if sign.alone]
+    aged, gone = _any_of(_AGED), _any_of((Logged.UNREACHABLE,))
+    seen: dict[str, Sighting] = {}
+    unreachable: Sighting | None = None
     files = [file for path in paths for file in _files(path)]
     lines = 0
     for file in files:
+        refused: dict[str, Sighting] = {}
+        gaps: set[str] = set()
         try:
             with _opened(file) as stream:
                 at = ""
@@ -164,26 +109,63 @@ def read_logs(paths: Sequence[Path], *, threshold_ms: int) -> Patrol:
                     if (slow := _slow_append(line, file, number)) is not None and slow.ms > threshold_ms:
                         appends.append(slow)
                     durations.update(_durations(line))
-                    for sign in SIGNS:
-                        if sign.words.search(line):
-                            signs[sign.incident] = _seen_again(
-                                signs.get(sign.incident), sign.incident, at, file, number
-                            )
+                    if gone.search(line):
+                        gaps.add(at)
+                        unreachable = _seen_again(unreachable, "", at, file, number)
+                    for incident, pattern in words:
+                        if pattern.search(line):
+                            # Whether a send's age means a stall is known when the whole file is.
+                            of = refused if pattern is aged else seen
+                            key = at if pattern is aged else incident
+                            of[key] = _seen_again(of.get(key), incident, at, file, number)
         except (OSError, EOFError) as error:
             raise ConfigurationError(
                 f"{file} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error
+        for at, one in refused.items():
+            if not _near(at, gaps):
+                seen[one.incident] = _joined(seen.get(one.incident), one)
     appends.sort(key=lambda append: (append.at, append.file, append.line))
     return Patrol(
         threshold_ms=threshold_ms,
         files=tuple(map(str, files)),
         lines=lines,
         appends=tuple(appends),
-        by_minute=dict(sorted(Counter(append.at[:16] for append in appends).items())),
+        by_minute=dict(sorted(Counter(_minute(append.at) for append in appends).items())),
         durations=dict(durations),
-        signs=tuple(signs.values()),
-        incidents=tuple(_likenesses(appends, signs)),
+        signs=tuple(seen.values()),
+        unreachable=unreachable,
+        incidents=tuple(_likenesses(appends, signs, seen)),
     )
+
+
+@cache
+def _any_of(events: Sequence[Logged]) -> re.Pattern[bytes]:
+    return re.compile("|".join(map(re.escape, words_of(events))).encode())
+
+
+def _near(at: str, gaps: Collection[str]) -> bool:
+    """Whether this time lies around one at which the broker could not be reached; times that no line has are near."""
+    when = _seconds(at)
+    if when is None:
+        return bool(gaps)
+    return any(other is None or abs(when - other) <= AROUND_A_GAP_S for other in map(_seconds, gaps))
+
+
+@lru_cache(maxsize=100_000)
+def _seconds(at: str) -> float | None:
+    if not at:
+        return None
+    # A time without a date is one of some day: all of them are of the same here.
+    dated = at if at[4] == "-" else f"1970-01-01 {at}"
+    try:
+        return datetime.fromisoformat(dated.replace(",", ".")).timestamp()
+    except ValueError:
+        return None
+
+
+def _minute(at: str) -> str:
+    return at.rpartition(":")[0] or NO_TIME
 
 
 def _files(path: Path) -> list[Path]:
@@ -207,6 +189,13 @@ def _seen_again(known: Sighting | None, incident: str, at: str, file: Path, numb
     return replace(known, lines=known.lines + 1, first_at=min(times), last_at=max(times))
 
 
+def _joined(known: Sighting | None, other: Sighting) -> Sighting:
+    if known is None:
+        return other
+    times = [time for time in (known.first_at, known.last_at, other.first_at, other.last_at) if time] or [""]
+    return replace(known, lines=known.lines + other.lines, first_at=min(times), last_at=max(times))
+
+
 def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
     return gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb")
 
@@ -220,7 +209,7 @@ def _slow_append(line: bytes, file: Path, number: int) -> SlowAppend | None:
 
 def _time_of(line: bytes) -> str:
     time = _TIME.match(line)
-    return (time[1] + time[2]).decode() if time else ""
+    return time[0].decode() if time else ""
 
 
 def _durations(line: bytes) -> dict[str, int]:
@@ -230,7 +219,9 @@ def _durations(line: bytes) -> dict[str, int]:
     return {name.decode(): int(count) for name, count in _BUCKET.findall(after)}
 
 
-def _likenesses(appends: Sequence[SlowAppend], signs: Mapping[str, Sighting]) -> Iterator[Likeness]:
+def _likenesses(
+    appends: Sequence[SlowAppend], signs: Sequence[Sign], found: Mapping[str, Sighting]
+) -> Iterator[Likeness]:
     busy = [append for append in appends if append.ms > PAGE_CACHE_BUSY_MS]
     waited = [append for append in appends if SEND_WAIT_MS < append.ms <= PAGE_CACHE_BUSY_MS]
     if busy:
@@ -249,8 +240,8 @@ def _likenesses(appends: Sequence[SlowAppend], signs: Mapping[str, Sighting]) ->
             "200 ms was refused ([TIMEOUT_CLEAN_QUEUE])",
             advice="At R sends a second that were about R * (length - 205 ms); a longer waitTimeMillsInSendQueue has fewer.",
         )
-    for sign in SIGNS:
-        seen = signs.get(sign.incident)
+    for sign in signs:
+        seen = found.get(sign.incident)
         if seen is not None:
             during = f", {seen.first_at} to {seen.last_at}" if seen.first_at else ""
             yield Likeness(

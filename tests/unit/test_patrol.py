@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 import scenarios
-from analysis.logs.patrol import SIGNS, read_logs
+from analysis.logs import patrol
+from analysis.logs.patrol import Patrol
 from harness.errors import ConfigurationError
 from mqlab.main import main
 from mqlab.patrol import report
+from scenarios.signs import SIGNS
+
+
+def read_logs(paths: list[Path], *, threshold_ms: int) -> Patrol:
+    return patrol.read_logs(paths, threshold_ms=threshold_ms, signs=SIGNS)
+
 
 LAB = (
     "2026-11-21 08:46:{second:02d},424 WARN [SendMessageThread_1] RocketmqStore - [NOTIFYME]putMessage in lock cost "
@@ -116,6 +123,31 @@ def test_what_a_client_gives_back_is_no_sign_of_a_lost_lock(tmp_path: Path) -> N
     log = tmp_path / "lock.log"
     log.write_text("unlockBatch, but mq locked by other client: a, Group: g\n")
     assert read_logs([log], threshold_ms=500).signs == ()
+
+
+def test_a_time_without_a_date_has_its_minute(tmp_path: Path) -> None:
+    log = tmp_path / "store.log"
+    log.write_text(LAB.format(second=1, ms=700).removeprefix("2026-11-21 ") + LAB.format(second=2, ms=800)[24:])
+    found = read_logs([log], threshold_ms=500)
+    assert found.by_minute == {"08:46": 1, "no time": 1}
+    assert any(line.startswith("  08:46 ") for line in report(found))
+
+
+AGED = "2026-11-21 08:{minute}:01,424 WARN x - MQBrokerException: CODE: 2  DESC: [TIMEOUT_CLEAN_QUEUE]broker busy\n"
+LOST = "2026-11-21 08:46:31,424 WARN x\norg.apache.rocketmq.remoting.exception.RemotingConnectException: connect to b failed\n"
+
+
+def test_refusals_while_a_broker_was_gone_are_no_append_stall(tmp_path: Path) -> None:
+    log = tmp_path / "rocketmq_client.log"
+    log.write_text(AGED.format(minute=46) + LOST + AGED.format(minute=47))
+    found = read_logs([log], threshold_ms=500)
+    assert found.incidents == ()
+    assert found.unreachable is not None
+    assert (found.unreachable.lines, found.unreachable.line) == (1, 3)
+    assert "could not be reached: 1 lines, 2026-11-21 08:46:31,424" in report(found)[-1]
+    log.write_text(AGED.format(minute=46) + LOST + AGED.format(minute=49))
+    (one,) = read_logs([log], threshold_ms=500).signs
+    assert (one.incident, one.lines, one.line) == ("append-stall", 1, 4)
 
 
 def test_nothing_found_is_said_and_strict_tells_a_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

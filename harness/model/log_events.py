@@ -1,0 +1,207 @@
+"""What the releases' logs say of incidents: kinds of events, the words of each, and the class that writes them.
+
+An event is one line, or a line of the stack trace below it. Where ``releases`` is empty, 4.x and 5.x have the same words; a
+test looks all of them up in the jars of each release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.model.rocketmq import (
+    OVERLOAD,
+    PC_SYNCHRONIZED,
+    PCBUSY_CLEAN_QUEUE,
+    POOL_BUSY,
+    REJECTREQUEST,
+    TIMEOUT_CLEAN_QUEUE,
+)
+
+_ROCKETMQ = "org.apache.rocketmq"
+_LOCKS = f"{_ROCKETMQ}.broker.client.rebalance.RebalanceLockManager"
+_OUTER = f"{_ROCKETMQ}.broker.out.BrokerOuterAPI"
+_ROUTES = f"{_ROCKETMQ}.namesrv.routeinfo.RouteInfoManager"
+_REMOTING = f"{_ROCKETMQ}.remoting.netty.NettyRemotingAbstract"
+_TOPICS = f"{_ROCKETMQ}.broker.topic.TopicConfigManager"
+_ORDERLY = f"{_ROCKETMQ}.client.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest"
+_ALLOCATE = f"{_ROCKETMQ}.store.AllocateMappedFileService"
+_NETTY = "io.netty.handler.codec"
+
+_QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<queue>\d+)"
+_ADDRESS = r"(?P<address>\d+\.\d+\.\d+\.\d+:\d+)"
+_NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d+), writeQueueNums=(?P<write>\d+)"
+_REFUSED = r"(?:period in queue: (?P<ms>\d+)ms|)(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
+
+
+class Logged(StrEnum):
+    """Kinds of events."""
+
+    SLOW_APPEND = "slow append"
+    SLOW_PUT = "slow put"
+    POOL_LOW = "store pool is low"
+    POOL_EMPTY = "store pool is empty"
+    FILE_TIMEOUT = "commit-log file not made in time"
+    KILLED = "broker was killed before"
+    REFUSED_FOR_AGE = "sends refused for their age"
+    REFUSED_FOR_CACHE = "sends refused for the page cache"
+    REFUSED_FULL = "sends refused, queue full"
+    POOL_BUSY = "thread pool full"
+    LOCK_TAKEN = "lock taken"
+    LOCK_WAITED = "lock held by another client"
+    LOCK_EXPIRED = "expired lock taken over"
+    UNLOCKED = "unlocked"
+    NOT_LOCKED = "consumer waits for its lock"
+    CLIENT_GONE = "client's connection lost"
+    REGISTERED = "broker registered"
+    NOT_REGISTERED = "registration failed"
+    FRAME_TOO_LONG = "frame too long"
+    UNDECODABLE = "request not decoded"
+    BROKER_CAME = "broker came"
+    BROKER_WENT = "broker went"
+    UNREACHABLE = "no connection"
+    DEAD_LETTERS = "dead-letter topic made"
+    TOPIC_MADE = "topic made"
+    TOPIC_CHANGED = "topic changed"
+    BOOTED = "broker started"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line.
+
+    ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text.
+    """
+
+    event: Logged
+    words: str
+    by: str
+    releases: str = ""
+    fields: str = ""
+    written: str = ""
+
+
+def _4x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
+    return Wording(event=event, words=words, by=by, releases="4.x", fields=fields)
+
+
+def _5x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
+    return Wording(event=event, words=words, by=by, releases="5.x", fields=fields)
+
+
+def _all(event: Logged, words: str, by: str, fields: str = "") -> Wording:
+    return Wording(event=event, words=words, by=by, fields=fields)
+
+
+def _refused(event: Logged, keyword: str, by: str) -> Wording:
+    return _all(event, f"[{keyword}]", by, rf"\[(?P<keyword>{keyword})\].*?{_REFUSED}")
+
+
+_WAITED_4X = r"Group: (?P<group>\S+) O(?:ther|ld)ClientId: (?P<holder>\S+) NewClientId: (?P<client>\S+) .*?" + _QUEUE
+_WAITED_5X = (
+    r"group=(?P<group>[^,\s]+), mq=.*?"
+    + _QUEUE
+    + r"\], \w+ client id=(?P<holder>[^,\s]+), \w+ client id=(?P<client>\S+)"
+)
+
+WORDINGS: tuple[Wording, ...] = (
+    _all(Logged.SLOW_APPEND, " in lock cost time(ms)=", f"{_ROCKETMQ}.store.CommitLog", r"time\(ms\)=(?P<ms>\d+)"),
+    _5x(
+        Logged.SLOW_PUT, "CommitLog#putMessage cost ", f"{_ROCKETMQ}.store.DefaultMessageStore",
+        r"cost (?P<ms>\d+)ms, topic=(?P<topic>[^,\s]+)",
+    ),
+    _all(
+        Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"
+    ),
+    _all(Logged.POOL_EMPTY, "TransientStorePool is not enough", _ALLOCATE),
+    _all(Logged.FILE_TIMEOUT, "create mmap timeout", _ALLOCATE),
+    Wording(
+        event=Logged.KILLED, words="last shutdown abnormally", by=f"{_ROCKETMQ}.store.DefaultMessageStore",
+        written="abnormally",
+    ),
+    _refused(Logged.REFUSED_FOR_AGE, TIMEOUT_CLEAN_QUEUE, f"{_ROCKETMQ}.broker.latency.BrokerFastFailure"),
+    _refused(Logged.REFUSED_FOR_CACHE, PCBUSY_CLEAN_QUEUE, f"{_ROCKETMQ}.broker.latency.BrokerFastFailure"),
+    _refused(Logged.REFUSED_FOR_CACHE, PC_SYNCHRONIZED, f"{_ROCKETMQ}.broker.processor.SendMessageProcessor"),
+    _refused(Logged.REFUSED_FOR_CACHE, REJECTREQUEST, _REMOTING),
+    _refused(Logged.REFUSED_FULL, OVERLOAD, _REMOTING),
+    _all(
+        Logged.POOL_BUSY, POOL_BUSY, _REMOTING,
+        r"(?:\[(?P<state>[A-Z][a-z ]*), pool size.*?queued tasks = (?P<queued>\d+).*?)?request code: (?P<code>-?\d+)",
+    ),
+    _4x(Logged.LOCK_WAITED, "message queue locked by other client", _LOCKS, _WAITED_4X),
+    _5x(Logged.LOCK_WAITED, "message queue has been locked by other client", _LOCKS, _WAITED_5X),
+    _4x(Logged.LOCK_EXPIRED, "lock expired, I got it", _LOCKS, _WAITED_4X),
+    _5x(Logged.LOCK_EXPIRED, "try to lock a expired message queue", _LOCKS, _WAITED_5X),
+    _4x(Logged.LOCK_TAKEN, "not locked, I got it", _LOCKS, r"Group: (?P<group>\S+) NewClientId: (?P<client>\S+) .*?" + _QUEUE),
+    _5x(
+        Logged.LOCK_TAKEN, "has not been locked yet", _LOCKS,
+        r"group=(?P<group>[^,\s]+), clientId=(?P<client>[^,\s]+), .*?" + _QUEUE,
+    ),
+    _4x(Logged.UNLOCKED, "unlockBatch, Group:", _LOCKS, r"Group: (?P<group>\S+) .*?" + _QUEUE + r"\] (?P<client>\S+)"),
+    _5x(
+        Logged.UNLOCKED, "unlockBatch: unlock mq", _LOCKS,
+        r"group=(?P<group>[^,\s]+), clientId=(?P<client>[^,\s]+), .*?" + _QUEUE,
+    ),
+    _all(Logged.NOT_LOCKED, "the message queue not locked, so consume later", _ORDERLY, _QUEUE),
+    _all(
+        Logged.CLIENT_GONE, "NETTY EVENT: remove ", f"{_ROCKETMQ}.broker.client.ConsumerGroupInfo",
+        r"clientId=(?P<client>[^,\]\s]+)",
+    ),
+    _4x(Logged.REGISTERED, "]to name server ", _OUTER, r"name server (?P<address>\S+) OK"),
+    _5x(
+        Logged.REGISTERED, "Registering current broker to name server completed", _OUTER, r"TargetHost=(?P<address>\S+)"
+    ),
+    _4x(Logged.NOT_REGISTERED, "registerBroker Exception, ", _OUTER, r"registerBroker Exception, (?P<address>\S+)"),
+    _5x(Logged.NOT_REGISTERED, "Failed to register current broker to name server", _OUTER, r"TargetHost=(?P<address>\S+)"),
+    _all(
+        Logged.FRAME_TOO_LONG, "Adjusted frame length exceeds ", f"{_NETTY}.LengthFieldBasedFrameDecoder",
+        r"exceeds (?P<limit>\d+)(?:: (?P<bytes>\d+))?",
+    ),
+    _all(Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS),
+    _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, _ADDRESS),
+    _all(Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, _ADDRESS),
+    _all(Logged.BROKER_WENT, "unregisterBroker, remove from brokerLiveTable", _ROUTES, _ADDRESS),
+    _all(Logged.BROKER_WENT, "the broker's channel destroyed", _ROUTES, _ADDRESS),
+    Wording(
+        event=Logged.UNREACHABLE, words="RemotingSendRequestException: send request to ",
+        by=f"{_ROCKETMQ}.remoting.exception.RemotingSendRequestException", written="send request to <",
+        fields=r"send request to </?(?P<address>[^\s>]+)> failed",
+    ),
+    Wording(
+        event=Logged.UNREACHABLE, words="RemotingConnectException: connect to ",
+        by=f"{_ROCKETMQ}.remoting.exception.RemotingConnectException", written="connect to ",
+        fields=r"connect to <?/?(?P<address>[^\s>]+)>? failed",
+    ),
+    Wording(
+        event=Logged.DEAD_LETTERS, words="[topicName=%DLQ%", by=_TOPICS, written="create new topic {}",
+        fields=r"topicName=(?P<topic>%DLQ%(?P<group>[^,\]]+))",
+    ),
+    _all(Logged.TOPIC_MADE, "create new topic ", _TOPICS, _NUMBERS),
+    _all(Logged.TOPIC_MADE, "Create new topic by default topic:", _TOPICS, _NUMBERS),
+    _all(Logged.TOPIC_CHANGED, "update topic config, old:", _TOPICS, r"new:\[.*?" + _NUMBERS),
+    _all(
+        Logged.BOOTED, "boot success. serializeType=", f"{_ROCKETMQ}.broker.BrokerStartup",
+        r"The broker\[(?P<broker>[^,\]]+), (?P<address>[^\]]+)\]",
+    ),
+)  # fmt: skip
+
+
+def words_of(events: Iterable[Logged]) -> tuple[str, ...]:
+    """The words of these events, in all releases."""
+    kinds = frozenset(events)
+    return tuple(wording.words for wording in WORDINGS if wording.event in kinds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sign:
+    """Events that an incident leaves in logs; ``because`` says what they mean, ``advice`` what to do, for the reader.
+
+    ``alone`` is whether one such line is a sign by itself; else it takes what stands around it.
+    """
+
+    incident: str
+    events: tuple[Logged, ...]
+    because: str
+    advice: str
+    alone: bool = True

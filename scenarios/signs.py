@@ -1,0 +1,105 @@
+"""By which events in logs each incident is known, or why by none: what ``mqlab diagnose`` and ``mqlab patrol`` look for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model.log_events import Logged, Sign
+
+SIGNS: tuple[Sign, ...] = (
+    Sign(
+        incident="append-stall",
+        events=(Logged.REFUSED_FOR_AGE,),
+        because="sends waited for longer than waitTimeMillsInSendQueue ([TIMEOUT_CLEAN_QUEUE]); it takes no append of a second",
+        advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of them.",
+    ),
+    Sign(
+        incident="append-lock-over-1s",
+        events=(Logged.REFUSED_FOR_CACHE,),
+        because="sends were refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST]): an append held "
+        "the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool was empty",
+        advice="Look at what the disk did at those times.",
+    ),
+    Sign(
+        incident="send-queue-full",
+        events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
+        because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
+        advice="More arrived than the send threads took: look at what they waited for.",
+    ),
+    Sign(
+        incident="pool-exhausted",
+        events=(Logged.POOL_LOW, Logged.POOL_EMPTY),
+        because="the transient store pool ran short; without a free buffer every send is refused ([REJECTREQUEST])",
+        advice="A larger transientStorePoolSize; one or two buffers are never enough.",
+    ),
+    Sign(
+        incident="pool-loss",
+        events=(Logged.KILLED,),
+        because="a broker came back without having been shut down; with transientStorePoolEnable what lay in its buffers is gone",
+        advice="Compare what producers were told was stored with what is there; without the pool a killed process loses nothing.",
+        alone=False,
+    ),
+    Sign(
+        incident="page-cache-stress",
+        events=(Logged.FILE_TIMEOUT,),
+        because="commit-log files were not made within 5 s, while an append waited for them",
+        advice="The file system stands still at times: look at the disk and at who else writes to it.",
+    ),
+    Sign(
+        incident="ordered-lock-handover",
+        events=(Logged.LOCK_WAITED,),
+        because="ordered consumers asked for queues that another client had locked. A few such lines at a rebalance are ordinary; "
+        "the same queue for tens of seconds has lost a consumer that was killed",
+        advice="Shut consumers down before they are stopped; see its fix and better arms for shorter locks.",
+    ),
+    Sign(
+        incident="retry-topic-flood",
+        events=(Logged.FRAME_TOO_LONG,),
+        because="a request was longer than the receiver's frame limit (com.rocketmq.remoting.frameMaxLength); to a name server it "
+        "is a registration with too many topics, whose broker drops out",
+        advice="`mqlab audit --namesrv ...` counts topics by type and predicts the limit.",
+    ),
+    Sign(
+        incident="dead-letter",
+        events=(Logged.DEAD_LETTERS,),
+        because="a group's first dead letter made its topic (%DLQ%); those after it leave no line",
+        advice="Read the topic %DLQ% of the group, and its consumers' logs for why the messages failed.",
+    ),
+    Sign(
+        incident="queue-number-mismatch",
+        events=(Logged.TOPIC_MADE, Logged.TOPIC_CHANGED),
+        because="a topic has other numbers of write than of read queues: what goes to a queue that nobody reads is not consumed",
+        advice="Make the numbers equal; to shrink a topic take the write queues away first, and the read queues when they are "
+        "empty.",
+        alone=False,
+    ),
+    Sign(
+        incident="name-server-divergence",
+        events=(Logged.NOT_REGISTERED, Logged.REGISTERED, Logged.BROKER_WENT),
+        because="a broker registered with one name server and not with another, so that they list different brokers",
+        advice="Give clients all name servers, and look at the way from the broker to the one that does not hear of it.",
+        alone=False,
+    ),
+    Sign(
+        incident="broker-leaves-keys-move",
+        events=(Logged.BROKER_WENT, Logged.BROKER_CAME),
+        because="a broker left the route and came back: a key of ordered messages has another queue meanwhile",
+        advice="Where order matters, send to a fixed queue or by an order topic, and let sends fail while the broker is away.",
+        alone=False,
+    ),
+)  # fmt: skip
+"""In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
+
+SILENT: Mapping[str, str] = {
+    "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
+    "has the pause.",
+    "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",
+    "ordered-lock-restart": "A broker that starts has no locks and says nothing of it: look at when it started, and at which "
+    "clients took their queues then.",
+    "ordered-migration": "An instance that is moved leaves the lines of ordered-lock-handover.",
+    "busy-broker-of-two": "Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
+    "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
+    "sync-flush-power-loss": "What a power loss took is in no log: compare what producers were told was stored with what is there.",
+    "page-cache-pressure": "Dirty memory leaves the lines of append-stall at most: look at /proc/vmstat and at the disk.",
+}
+"""Incidents that leave no line of their own in the stock logs of any release, and what to look at instead."""
