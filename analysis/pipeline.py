@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,12 +25,13 @@ from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.report.cells import Json
+from analysis.report.locust import locust_tables
 from analysis.spark import SparkPlace, closing_session, for_small_tables
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
 from analysis.verdicts.discards import with_discards
-from analysis.verdicts.document import load_report_data
+from analysis.verdicts.document import Table, load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
@@ -114,7 +115,8 @@ def analyze_in(
         found = with_excerpts(findings(known, evidence), run.path)
         series = writing.result()
     spark.catalog.clearCache()
-    _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts)
+    tables = locust_tables(run, facts)
+    _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts, tables)
     trials_kept = recorded_trials(facts, judged, evidence.tries)
     lines = lines_of(load_report_data(run.path))
     write_lines(run.path / LINES, recorded_run(run.manifest, trials_kept, observed.failed, lines, commit))
@@ -152,6 +154,7 @@ def _write(
     trials: Json,
     series: Json,
     counts: Sequence[FileCount],
+    tables: Mapping[str, Sequence[Table]],
 ) -> None:
     as_json = collect.findings_json(found)
     collect.write_json(folder / "findings.json", as_json)
@@ -168,6 +171,7 @@ def _write(
             "series": series,
             "distributions": collect.distributions_json(observed.observations, scenarios),
             "logs": collect.logs_json(counts),
+            "tables": {incident: [dataclasses.asdict(one) for one in some] for incident, some in tables.items()},
         },
     )
 

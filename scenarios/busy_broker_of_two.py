@@ -1,27 +1,32 @@
 """A1, A2: one of two masters is busy. What does the client do with a refusal, and does growing the cluster help?
 
-Two masters, the first one's append stalled for 1200 ms. Sends with the client's own defaults (up to two retries), by kind
-of send: synchronous (256 threads, more than there are sends in a stall, so that the schedule is kept), asynchronous and
-one-way, with every attempt recorded. Then the same total load, retries off, on one master that stalls, on two that both
-stall, and on another one that stalls as often by itself: a second master helps if refusals become fewer although each
-machine stalls as before. That machines stall less with less load is not tried.
+Two masters, the first one's append stalled for 1200 ms; Locust's users make the rate. Sends with the client's own
+defaults (up to two retries), by kind of send: synchronous (256 threads, more than there are sends in a stall, so that
+the schedule is kept), asynchronous and one-way, with every attempt recorded. Then the same total load, retries off, on
+one master that stalls, on two that both stall, and on another one that stalls as often by itself: a second master helps
+if refusals become fewer although each machine stalls as before. That machines stall less with less load is not tried.
 """
 
 from __future__ import annotations
 
+import dataclasses
+
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, NoFault
-from harness.model.loads import OpenLoopSends
+from harness.model.loads import LocustUsers, OpenLoopSends
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, happens, measured_share, never, of, ratio, refuted, side
 
 STALL_MS, RATE_HZ = 1200, 200
-SYNC = OpenLoopSends(mode="sync", threads=256, retries=2, send_timeout_ms=3000, attempts=True)
-ASYNC = OpenLoopSends(mode="async", retries=2, send_timeout_ms=3000, attempts=True)
-ONE_WAY = OpenLoopSends(mode="oneway", retries=2, send_timeout_ms=3000, attempts=True)
-OTHER_MASTER = OpenLoopSends(topic_on="last", probes=("send",))
+USERS = LocustUsers(users=20)
+SYNC = OpenLoopSends(mode="sync", threads=256, retries=2, send_timeout_ms=3000, attempts=True, locust=USERS)
+ASYNC = OpenLoopSends(mode="async", retries=2, send_timeout_ms=3000, attempts=True, locust=USERS)
+ONE_WAY = OpenLoopSends(mode="oneway", retries=2, send_timeout_ms=3000, attempts=True, locust=USERS)
+NO_RETRIES = OpenLoopSends(locust=USERS)
+FIRST_MASTER = dataclasses.replace(NO_RETRIES, topic_on="first")
+OTHER_MASTER = dataclasses.replace(NO_RETRIES, topic_on="last", probes=("send",))
 """Without sends of its own the first master would have no append to stall."""
 TOTAL_RATE_HZ = 400
 STALL = {"stall_ms": STALL_MS, "rate_hz": RATE_HZ}
@@ -151,14 +156,14 @@ SCENARIO = Scenario(
             name=ONE_MASTER,
             what="Twice that rate on the stalled master alone, retries off.",
             fault=ONE_STALLS,
-            load=OpenLoopSends(topic_on="first"),
+            load=FIRST_MASTER,
             cells=(TOTAL,),
         ),
         Arm(
             name=TWO_MASTERS,
             what="The article's advice: the same total rate on both masters, which both stall.",
             fault=EACH_STALLS,
-            load=OpenLoopSends(),
+            load=NO_RETRIES,
             cells=(TOTAL,),
         ),
         Arm(

@@ -20,7 +20,7 @@ from harness.model.faults import (
     RestartNameServer,
     UnheardBroker,
 )
-from harness.model.loads import SteadyClients
+from harness.model.loads import LocustUsers, SteadyClients
 from harness.model.rules import Expectation, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -51,7 +51,7 @@ BRIEF_S, HOLD_S, CUT_S = 45.0, 60.0, 140.0
 broker that has been silent for 120 s, which it looks for every 10 s (5 s in 5.x)."""
 SILENT_S, BACK_S = 75.0, 35.0
 
-LOAD = SteadyClients(first_servers=(0,), second_servers=(2,))
+LOAD = SteadyClients(first_servers=(0,), second_servers=(2,), locust=LocustUsers())
 GROUPS = dataclasses.replace(LOAD, groups=8)
 """In five deployments forty groups of two consumers, enough for "never"."""
 ORDERED = dataclasses.replace(LOAD, groups=12, ordered=True)

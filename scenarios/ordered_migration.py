@@ -11,13 +11,15 @@ from typing import Literal
 
 from harness.model.cluster import Topology
 from harness.model.faults import KillOwners, NoFault, ShutDownOwners
-from harness.model.loads import OrderedGroups
+from harness.model.loads import LocustUsers, OrderedGroups
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, confirmed, control, each, law, of, side
 
 QUEUES = 24
 RATE_HZ = 567.7
 """5,677 messages in 10 s."""
+USERS = LocustUsers(users=20, shape=tuple((float(second), (second + 1) / 4) for second in range(4)), workers=2)
+"""All of them are there four seconds before the instance is moved."""
 
 
 def _load(successor_joins: Literal["before", "after"]) -> OrderedGroups:
@@ -26,6 +28,7 @@ def _load(successor_joins: Literal["before", "after"]) -> OrderedGroups:
         queues_per_broker=QUEUES // 3,
         rate_per_queue_hz=RATE_HZ / QUEUES,
         successor_joins=successor_joins,
+        locust=USERS,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -132,16 +130,6 @@ def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property
     return Property(
         name=name, verdict=VerdictKind.REFUTED, words=words, count=row["moved"], file=first["file"], line=first["line"]
     )
-
-
-def locust_counts(run: RunDirectory) -> tuple[int | None, int | None]:
-    """Requests and failures by Locust's own account; None for both where it wrote none."""
-    try:
-        told = json.loads((run.path / "trials" / run.trials[0].trial / "locust.json").read_text())
-    except (OSError, ValueError, IndexError):
-        return None, None
-    tests = told["tests"]
-    return sum(test["requests"] for test in tests), sum(test["failures"] for test in tests)
 
 
 def locust_failures(records: Records) -> int:

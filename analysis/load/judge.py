@@ -24,6 +24,7 @@ from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
+from analysis.report.locust import locust_counts
 from analysis.spark import SparkPlace, closing_session
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
@@ -52,7 +53,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     figures = figures_of(records, facts)
-    requests, failures = accounts.locust_counts(run)
+    requests, failures = locust_counts(run.path / "trials" / run.trials[0].trial)
     faults = tuple(faults_of_load(spark, run, records, facts))
     write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))
     missing = accounts.workers_missing(run, facts.trial)

@@ -1,12 +1,14 @@
 """The client process of a Locust worker: it follows the number of users, and tells what has ended.
 
-This module runs inside Locust's patched processes. The client is a child process, which that patching does not touch.
+This module runs inside Locust's patched processes. The client is a process of its own, which that patching does not touch:
+a child of the worker's, or one that a trial has started and lets be steered through a socket.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
@@ -67,8 +70,11 @@ class Driver:
         )
         self._users: set[int] = set()
         self._changed = threading.Event()
-        self._ready = threading.Event()
-        self._client = self._spawn()
+        self._client = self._connect()
+
+    def _connect(self) -> CommandedClient:
+        """The client, which may still be starting."""
+        return self._spawn()
 
     def _spawn(self) -> CommandedClient:
         driver = self._spec.driver
@@ -130,7 +136,9 @@ class Driver:
                 operations=OPERATIONS_MAX,
                 settings=self._sends.to_worker(),
             )
-        self._ready.set()
+        self._follow_users()
+
+    def _follow_users(self) -> None:
         threading.Thread(target=self._steer_forever, daemon=True).start()
 
     def _wait_for_route(self, queues: int) -> None:
@@ -207,6 +215,45 @@ class Driver:
             self._client.close_history()
         finally:
             self._client.end()
+
+
+class DriverOfTrial(Driver):
+    """A driver of schedules that a trial has begun at a rate of 0, in a client that is the trial's."""
+
+    def _connect(self) -> CommandedClient:
+        return CommandedClient(SocketEnd(self._spec.driver.socket), self._name, Path(self._spec.folder))
+
+    def start(self) -> None:
+        """Follow the number of users."""
+        self._follow_users()
+
+    def end(self) -> None:
+        """Nothing of the client is this worker's to close."""
+
+
+class SocketEnd:
+    """The socket of a trial's client, as what ``CommandedClient`` speaks to."""
+
+    pid = 0
+
+    def __init__(self, name: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.connect("\0" + name)
+        self.stdin: IO[bytes] | None = self._socket.makefile("wb")
+        self.stdout: IO[bytes] | None = self._socket.makefile("rb")
+
+    def poll(self) -> int | None:
+        """Whether the process runs is the trial's to know."""
+        return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """It is not this side that ends it."""
+        return 0
+
+
+def driver_of(spec: LocustSpec, index: int) -> Driver:
+    """The driver of one worker."""
+    return DriverOfTrial(spec, index) if spec.driver.socket else Driver(spec, index)
 
 
 def _filled(value: object, folder: str) -> object:

@@ -26,7 +26,7 @@ from locust.runners import MasterRunner, WorkerRunner
 from locust.stats import StatsEntry, StatsError, stats_history
 
 from harness.errors import LabError
-from harness.generator.driver import Driver, Taken
+from harness.generator.driver import Driver, Taken, driver_of
 from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadOptions, LocustSpec
 from harness.generator.shapes import share_at
 from harness.rundir.files import replace_file
@@ -121,7 +121,7 @@ class Sending:
     """The part of a process that sends: its driver, which is drained at the end of each test."""
 
     def __init__(self, environment: Environment, spec: LocustSpec, index: int) -> None:
-        self.driver = Driver(spec, index)
+        self.driver = driver_of(spec, index)
         self.counts = Counts(environment, self.driver, spec.options, str(spec.driver.first_line["client"]))
         self.left = 0
         Sender.driver, Sender.counts = self.driver, self.counts

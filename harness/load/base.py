@@ -8,6 +8,8 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.load.wheel import Wheel
+from harness.model.loads import LocustUsers
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
 
@@ -19,6 +21,8 @@ PROCESS = "clients"
 
 class Session:
     """Base of a load's session: a phase that a load does not define lasts as long as the scenario says."""
+
+    _wheel: Wheel | None = None
 
     def __init__(self, trial: TrialContext) -> None:
         self._trial = trial
@@ -62,16 +66,37 @@ class Session:
         self, client: JavaClient, schedule: str, instance: str, rate_hz: float, sends: SendSettings, operations: int = 0
     ) -> None:
         """Start to send; without a number of operations, until the schedule is stopped."""
-        client.start_schedule(
-            ScheduleSpec(
-                name=schedule,
-                instance=instance,
-                rate_hz=rate_hz,
-                start_ns=mono_ns(),
-                operations=operations or int(LONGEST_S * rate_hz),
-                sends=sends,
-            )
+        self._start_sending(client, [self._spec(schedule, instance, rate_hz, sends, operations)])
+
+    @staticmethod
+    def _spec(
+        schedule: str, instance: str, rate_hz: float, sends: SendSettings, operations: int = 0, start_ns: int = 0
+    ) -> ScheduleSpec:
+        return ScheduleSpec(
+            name=schedule,
+            instance=instance,
+            rate_hz=rate_hz,
+            start_ns=start_ns or mono_ns(),
+            operations=operations or int(LONGEST_S * rate_hz),
+            sends=sends,
         )
+
+    def _start_sending(
+        self, client: JavaClient, specs: Sequence[ScheduleSpec], users: LocustUsers | None = None
+    ) -> None:
+        """Start schedules; with ``users`` at a rate of 0, which Locust raises to theirs."""
+        if users is None:
+            for spec in specs:
+                client.start_schedule(spec)
+        else:
+            self._wheel = Wheel(self._trial, users, client, specs)
+            self._wheel.begin()
+
+    def _end_locust(self) -> None:
+        """If Locust made the rate: end its test, once all that was due has been sent and has ended."""
+        if self._wheel is not None:
+            self._wheel.end()
+            self._wheel = None
 
     def _stay_steady(self, client: JavaClient, schedules: Sequence[str]) -> None:
         """A window of plain load. Raises ClientError when a schedule has stopped by itself."""
@@ -82,6 +107,7 @@ class Session:
 
     def _drain(self, client: JavaClient, schedules: Sequence[str], unconsumed: Callable[[], int]) -> None:
         """Stop sending, and wait until the groups have committed every message, by the brokers' own counts."""
+        self._end_locust()
         for schedule in schedules:
             client.stop_schedule(schedule)
         deadline = time.monotonic() + self._trial.phases.drain_s_max
@@ -115,5 +141,6 @@ class OneProcessSession(Session):
 
     def down(self) -> None:
         """End the process."""
+        self._end_locust()
         if self._started is not None:
             self._started.stop()

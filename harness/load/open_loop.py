@@ -108,16 +108,9 @@ class OpenLoopSession(Session):
         # Twice the planned time bounds the schedule; the drain ends it long before.
         seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 5
         self._client.open_history(self._trial.directory.history_path(INSTANCE))
-        self._client.start_schedule(
-            ScheduleSpec(
-                name=SCHEDULE,
-                instance=self._instance,
-                rate_hz=self._rate_hz,
-                start_ns=mono_ns() + LEAD_NS,
-                operations=int(seconds * self._rate_hz),
-                sends=self._sends(),
-            )
-        )
+        operations, start_ns = int(seconds * self._rate_hz), mono_ns() + LEAD_NS
+        spec = self._spec(SCHEDULE, self._instance, self._rate_hz, self._sends(), operations, start_ns)
+        self._start_sending(self._client, [spec], self._load.locust)
 
     def _sends(self, first: int = 0) -> SendSettings:
         load = self._load
@@ -172,6 +165,7 @@ class OpenLoopSession(Session):
         """Stop the schedule and wait until every send has ended: answered, failed, or timed out."""
         self._read("after")
         self._end_probes()
+        self._end_locust()
         self.stop_sending()
         deadline = time.monotonic() + self._trial.phases.drain_s_max
         state = self._client.schedule_state(SCHEDULE)
@@ -208,4 +202,5 @@ class OpenLoopSession(Session):
 
     def down(self) -> None:
         """The producers stay for the deployment's next trial."""
+        self._end_locust()
         self._end_probes()

@@ -102,7 +102,8 @@ class OrderedSession(Session):
             keys=KEYS_PER_QUEUE * self._queues,
             body_bytes=(self._load.body_bytes,),
         )
-        self._send(self._producer, SCHEDULE, "producer", self._rate_hz, sends)
+        spec = self._spec(SCHEDULE, "producer", self._rate_hz, sends)
+        self._start_sending(self._producer, [spec], self._load.locust)
 
     def _start_consumers(self) -> None:
         """Owners evenly over the spread, successors at drawn moments within it.
@@ -238,6 +239,7 @@ class OrderedSession(Session):
 
     def down(self) -> None:
         """End the processes."""
+        self._end_locust()
         for client in self._clients.values():
             client.stop()
 

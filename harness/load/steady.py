@@ -82,6 +82,7 @@ class SteadySession(OneProcessSession):
         part_s = load.poll_route_ms / 1000 / load.producers
         starts = [(index + draw.random()) * part_s for index in range(load.producers)]
         began = time.monotonic()
+        specs = []
         for index, at_s in enumerate(starts):
             if load.producers > 1:
                 self._trial.stay(began + at_s - time.monotonic())
@@ -103,7 +104,8 @@ class SteadySession(OneProcessSession):
                 first=index,
                 step=load.producers,
             )
-            self._send(client, name, name, load.rate_hz / load.producers, sends)
+            specs.append(self._spec(name, name, load.rate_hz / load.producers, sends))
+        self._start_sending(client, specs, load.locust)
 
     def steady(self) -> None:
         """A window of plain load in which sends keep up with what is due.

@@ -47,6 +47,19 @@ class LoadValue(abc.ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LocustUsers:
+    """Users of Locust's that make the rate of a load together, each an equal share of it.
+
+    ``shape`` is the share of them that there are, as (seconds from Locust's start, share from then on). Of several ``workers``
+    each has a part of the users, and one process more steers; one worker does both.
+    """
+
+    users: int = 10
+    shape: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
+    workers: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class OrderedGroups(LoadValue):
     """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
 
@@ -74,6 +87,8 @@ class OrderedGroups(LoadValue):
     """Members in broadcasting mode, each in a group of its own, beside the others."""
     owner_settings: Mapping[str, int] = field(default_factory=dict)
     body_bytes: int = 128
+    locust: LocustUsers | None = None
+    """Who makes the rate; None leaves it to the client's own schedule."""
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Every queue has its rate."""
@@ -103,6 +118,8 @@ class OpenLoopSends(LoadValue):
     probes: tuple[str, ...] = ()
     """Requests to the first master beside the load, one after another: ``pull``, ``admin``, ``heartbeat``, and, in a topic
     of their own, ``send`` and ``delivery`` (a send until a pull gets what it sent)."""
+    locust: LocustUsers | None = None
+    """Who makes the rate; None leaves it to the client's own schedule."""
 
     def topic_of(self, incident: str) -> str:
         """One for each set of masters that have it."""
@@ -138,6 +155,8 @@ class SteadyClients(LoadValue):
     """``pollNameServerInterval`` of the clients."""
     avoidance: bool = False
     """``sendLatencyFaultEnable`` of the producers."""
+    locust: LocustUsers | None = None
+    """Who makes the rate; None leaves it to the client's own schedule."""
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Of all producers together."""

@@ -1,0 +1,52 @@
+"""What Locust itself counted: of a load by itself, and of each trial of an incident that it steered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from analysis.evidence.trials import TrialFacts
+from analysis.verdicts.document import Table
+from analysis.verdicts.numbers import number
+from harness.rundir.reading import RunDirectory
+
+COUNTS = "locust.json"
+LINKS_MAX = 40
+"""So many of the trials' files have a link; the others lie beside them."""
+
+
+def locust_counts(folder: Path) -> tuple[int | None, int | None]:
+    """Requests and failures by Locust's own account in a trial's folder; None for both where it wrote none."""
+    try:
+        tests = json.loads((folder / COUNTS).read_text())["tests"]
+    except (OSError, ValueError, KeyError):
+        return None, None
+    return sum(test["requests"] for test in tests), sum(test["failures"] for test in tests)
+
+
+def locust_tables(run: RunDirectory, trials: Iterable[TrialFacts]) -> Mapping[str, Sequence[Table]]:
+    """By incident: what Locust counted in each trial that it steered, beside the sends of the trial's histories."""
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    links: dict[str, dict[str, str]] = {}
+    for facts in trials:
+        trial = facts.trial
+        folder = f"trials/{trial.trial}"
+        requests, failures = locust_counts(run.path / folder)
+        if requests is None or failures is None:
+            continue
+        row = (trial.trial, number(requests), number(failures), number(facts.sends))
+        rows.setdefault(trial.incident, []).append(row)
+        links.setdefault(trial.incident, {})[trial.trial] = f"{folder}/{COUNTS}"
+    return {
+        incident: (
+            Table(
+                title="What Locust counted",
+                columns=("trial", "requests", "failures", "sends in the histories"),
+                rows=tuple(found),
+                note="Locust's users made the rate. Its counts are a second account of the same sends.",
+                links=dict(list(links[incident].items())[:LINKS_MAX]),
+            ),
+        )
+        for incident, found in rows.items()
+    }
