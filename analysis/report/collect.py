@@ -67,10 +67,18 @@ def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) 
             "valid": judged.valid,
             "reasons": [*(exclusion.words for exclusion in judged.exclusions), *judged.notes],
             "hiccup_ms_max": item.hiccup_ms_max,
+            "waited_share": _waited_share(item.trial.took),
         }
         for item in facts
         for judged in [known[item.trial.trial]]
     ]
+
+
+def _waited_share(took: Mapping[str, float]) -> float | None:
+    """Of the time that threads of its nodes and clients could run, the share that they waited for a core."""
+    if "wait_s" not in took or not took["wait_s"] + took["cpu_s"]:
+        return None
+    return round(took["wait_s"] / (took["wait_s"] + took["cpu_s"]), 3)
 
 
 def _of(item: object, *names: str) -> dict[str, Any]:

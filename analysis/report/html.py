@@ -66,6 +66,7 @@ class TrialRow:
     valid: int
     deployments: int
     hiccup: str
+    waited: str
     reasons: tuple[str, ...]
 
 
@@ -291,6 +292,7 @@ def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
         groups.items(), key=lambda item: (natural_key(item[0][0]), arm_key(item[0][1]))
     ):
         hiccups = [trial.hiccup_ms_max for trial in trials if trial.valid and trial.hiccup_ms_max is not None]
+        waited = [trial.waited_share for trial in trials if trial.valid and trial.waited_share is not None]
         rows.append(
             TrialRow(
                 release=release,
@@ -299,6 +301,7 @@ def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
                 valid=sum(trial.valid for trial in trials),
                 deployments=len({trial.deployment for trial in trials}),
                 hiccup=quantity(max(hiccups), "ms") if hiccups else "",
+                waited=f"{100 * max(waited):.0f} %" if waited else "",
                 reasons=tuple(reason.removeprefix(f"{arm}: ") for reason in claims.not_counted(trials)),
             )
         )

@@ -50,6 +50,8 @@ class TrialNote:
     valid: bool
     reasons: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
+    waited_share: float | None = None
+    """Of the time that its threads could run, how much they waited for a core; the noise probe, which sleeps, sees none of it."""
     injection: str = ""
 
 

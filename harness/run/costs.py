@@ -37,6 +37,7 @@ class TrialCosts:
             "seconds": time.monotonic() - self._started,
             "boot_s": self._boot_s,
             "cpu_s": self._clients.cpu_s + self._producers.cpu_s + self._nodes.cpu_s / self._at_once,
+            "wait_s": self._clients.wait_s + self._producers.wait_s + self._nodes.wait_s / self._at_once,
             "clients_mb": self._clients.memory_mb + self._producers.memory_mb,
             "nodes_mb": self._nodes.memory_mb,
         }

@@ -93,8 +93,8 @@ class TrialRecord:
     took: Annotated[
         Mapping[str, float],
         "what it took, which later plans learn from: seconds from up to down, boot_s of its deployment, cpu_s of its clients "
-        "and its part of the nodes, and the most private memory of its clients and of all nodes (clients_mb, nodes_mb); "
-        "empty where it failed",
+        "and its part of the nodes, wait_s that their threads waited for a core, and the most private memory of its clients "
+        "and of all nodes (clients_mb, nodes_mb); empty where it failed",
     ] = field(default_factory=dict)
 
 

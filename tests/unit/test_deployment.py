@@ -135,7 +135,7 @@ def test_a_trial_says_what_it_took_and_its_deployment_what_the_user_set(context:
     run_plan.run_plan(context, plan)
     complete = [one for one in context.run.trials().values() if one.status == "complete"]
     assert complete
-    assert all(set(one.took) == {"seconds", "boot_s", "cpu_s", "clients_mb", "nodes_mb"} for one in complete)
+    assert all(set(one.took) == {"seconds", "boot_s", "cpu_s", "wait_s", "clients_mb", "nodes_mb"} for one in complete)
     assert all(not one.took for one in context.run.trials().values() if one.status == "failed")
     records = [context.run.deployment(one.deployment).read() for one in complete]
     assert {one.user.by_prefix()["broker.flushDiskType"] for one in records} == {"SYNC_FLUSH"}
