@@ -10,27 +10,32 @@ SIGNS: tuple[Sign, ...] = (
     Sign(
         incident="append-stall",
         events=(Logged.REFUSED_FOR_AGE,),
-        because="sends waited for longer than waitTimeMillsInSendQueue ([TIMEOUT_CLEAN_QUEUE]); it takes no append of a second",
+        because="sends that wait for longer than waitTimeMillsInSendQueue are refused ([TIMEOUT_CLEAN_QUEUE]); it takes no append "
+        "of a second",
         advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of them.",
+        fixes=("BUSY-12",),
     ),
     Sign(
         incident="append-lock-over-1s",
         events=(Logged.REFUSED_FOR_CACHE,),
-        because="sends were refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST]): an append held "
-        "the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool was empty",
+        because="while an append holds the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool is empty, "
+        "sends are refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST])",
         advice="Look at what the disk did at those times.",
+        fixes=("BUSY-04", "BUSY-02"),
     ),
     Sign(
         incident="send-queue-full",
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
         advice="More arrived than the send threads took: look at what they waited for.",
+        fixes=("BUSY-15",),
     ),
     Sign(
         incident="pool-exhausted",
         events=(Logged.POOL_LOW, Logged.POOL_EMPTY),
         because="the transient store pool ran short; without a free buffer every send is refused ([REJECTREQUEST])",
         advice="A larger transientStorePoolSize; one or two buffers are never enough.",
+        fixes=("POOL-03",),
     ),
     Sign(
         incident="pool-loss",
@@ -38,12 +43,14 @@ SIGNS: tuple[Sign, ...] = (
         because="a broker came back without having been shut down; with transientStorePoolEnable what lay in its buffers is gone",
         advice="Compare what producers were told was stored with what is there; without the pool a killed process loses nothing.",
         alone=False,
+        fixes=("POOL-06",),
     ),
     Sign(
         incident="page-cache-stress",
         events=(Logged.FILE_TIMEOUT,),
         because="commit-log files were not made within 5 s, while an append waited for them",
         advice="The file system stands still at times: look at the disk and at who else writes to it.",
+        fixes=("BUSY-04", "POOL-02"),
     ),
     Sign(
         incident="ordered-lock-handover",
@@ -51,6 +58,7 @@ SIGNS: tuple[Sign, ...] = (
         because="ordered consumers asked for queues that another client had locked. A few such lines at a rebalance are ordinary; "
         "the same queue for tens of seconds has lost a consumer that was killed",
         advice="Shut consumers down before they are stopped; see its fix and better arms for shorter locks.",
+        fixes=("ORDER-06", "ORDER-07"),
     ),
     Sign(
         incident="retry-topic-flood",
@@ -58,6 +66,7 @@ SIGNS: tuple[Sign, ...] = (
         because="a request was longer than the receiver's frame limit (com.rocketmq.remoting.frameMaxLength); to a name server it "
         "is a registration with too many topics, whose broker drops out",
         advice="`mqlab audit --namesrv ...` counts topics by type and predicts the limit.",
+        fixes=("TOPICS-03", "TOPICS-15"),
     ),
     Sign(
         incident="dead-letter",
@@ -72,6 +81,7 @@ SIGNS: tuple[Sign, ...] = (
         advice="Make the numbers equal; to shrink a topic take the write queues away first, and the read queues when they are "
         "empty.",
         alone=False,
+        fixes=("QUEUES-04",),
     ),
     Sign(
         incident="name-server-divergence",
@@ -79,6 +89,7 @@ SIGNS: tuple[Sign, ...] = (
         because="a broker registered with one name server and not with another, so that they list different brokers",
         advice="Give clients all name servers, and look at the way from the broker to the one that does not hear of it.",
         alone=False,
+        fixes=("NAMES-04",),
     ),
     Sign(
         incident="broker-leaves-keys-move",
@@ -86,6 +97,7 @@ SIGNS: tuple[Sign, ...] = (
         because="a broker left the route and came back: a key of ordered messages has another queue meanwhile",
         advice="Where order matters, send to a fixed queue or by an order topic, and let sends fail while the broker is away.",
         alone=False,
+        fixes=("ORDER-13",),
     ),
 )  # fmt: skip
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""

@@ -54,6 +54,7 @@ class Logged(StrEnum):
     UNLOCKED = "unlocked"
     NOT_LOCKED = "consumer waits for its lock"
     CLIENT_GONE = "client's connection lost"
+    SHUT_DOWN = "broker shut down"
     REGISTERED = "broker registered"
     NOT_REGISTERED = "registration failed"
     FRAME_TOO_LONG = "frame too long"
@@ -61,6 +62,7 @@ class Logged(StrEnum):
     BROKER_CAME = "broker came"
     BROKER_WENT = "broker went"
     UNREACHABLE = "no connection"
+    NO_ANSWER = "no answer in time"
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
@@ -148,6 +150,9 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.CLIENT_GONE, "NETTY EVENT: remove ", f"{_ROCKETMQ}.broker.client.ConsumerGroupInfo",
         r"clientId=(?P<client>[^,\]\s]+)",
     ),
+    # Contains the words of a registration that failed, and so comes before it.
+    _all(Logged.SHUT_DOWN, "unregisterBroker Exception, ", _OUTER),
+    _all(Logged.SHUT_DOWN, "unregisterBroker OK, ", _OUTER),
     _4x(Logged.REGISTERED, "]to name server ", _OUTER, r"name server (?P<address>\S+) OK"),
     _5x(
         Logged.REGISTERED, "Registering current broker to name server completed", _OUTER, r"TargetHost=(?P<address>\S+)"
@@ -166,12 +171,17 @@ WORDINGS: tuple[Wording, ...] = (
     Wording(
         event=Logged.UNREACHABLE, words="RemotingSendRequestException: send request to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingSendRequestException", written="send request to <",
-        fields=r"send request to </?(?P<address>[^\s>]+)> failed",
+        fields=r"(?P<error>Remoting\w+): send request to </?(?P<address>[^\s>]+)> failed",
     ),
     Wording(
         event=Logged.UNREACHABLE, words="RemotingConnectException: connect to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingConnectException", written="connect to ",
-        fields=r"connect to <?/?(?P<address>[^\s>]+)>? failed",
+        fields=r"(?P<error>Remoting\w+): connect to <?/?(?P<address>[^\s>]+)>? failed",
+    ),
+    Wording(
+        event=Logged.NO_ANSWER, words="RemotingTimeoutException: wait response on the channel ",
+        by=f"{_ROCKETMQ}.remoting.exception.RemotingTimeoutException", written="wait response on the channel <",
+        fields=r"(?P<error>Remoting\w+): wait response on the channel </?(?P<address>[^\s>]+)>",
     ),
     Wording(
         event=Logged.DEAD_LETTERS, words="[topicName=%DLQ%", by=_TOPICS, written="create new topic {}",
@@ -197,7 +207,8 @@ def words_of(events: Iterable[Logged]) -> tuple[str, ...]:
 class Sign:
     """Events that an incident leaves in logs; ``because`` says what they mean, ``advice`` what to do, for the reader.
 
-    ``alone`` is whether one such line is a sign by itself; else it takes what stands around it.
+    ``alone`` is whether one such line is a sign by itself; else it takes what stands around it. ``fixes`` are the claims
+    whose verdicts say what a cure does.
     """
 
     incident: str
@@ -205,3 +216,4 @@ class Sign:
     because: str
     advice: str
     alone: bool = True
+    fixes: tuple[str, ...] = ()

@@ -128,7 +128,7 @@ def _assert_refused(arguments: list[str]) -> None:
 
 def test_the_parser_gives_every_option_of_every_command() -> None:
     commands = {place.command for place in PLACES}
-    assert {("verify",), ("load",), ("up",), ("audit",), ("tune",), ("patrol",)} <= commands
+    assert {("verify",), ("load",), ("up",), ("audit",), ("tune",), ("patrol",), ("diagnose",)} <= commands
     assert sum(place.command == ("load",) for place in PLACES) > 30
     for place in PLACES:
         if not place.action.required:
@@ -188,6 +188,7 @@ MANY_KINDS = (
     "127.0.0.1",
     "local",
     "b=127.0.0.1:9876",
+    "+08:00",
 )
 
 

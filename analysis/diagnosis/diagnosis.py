@@ -1,0 +1,156 @@
+"""The diagnosis of some logs as one document: what was read, what was found, and what to do about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from analysis.diagnosis.found import Found, gather
+from analysis.diagnosis.reading import ReadFile, log_files, read_files
+from analysis.diagnosis.rules import RULES
+from analysis.ledger.lines import LedgerLine
+from harness.errors import ConfigurationError
+from harness.model.log_events import Sign
+from harness.model.verdicts import VerdictKind
+
+SHAPES_SHOWN = 5
+DECIDED = (VerdictKind.CONFIRMED, VerdictKind.REFUTED)
+LOCAL = "local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileNote:
+    """What was read of one file. ``zone`` is how far its clock face is ahead of UTC, ``known_by`` how that is known."""
+
+    file: str
+    node: str
+    lines: int
+    unknown: int
+    zone: str
+    known_by: str
+    from_s: float | None
+    to_s: float | None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownShape:
+    """Lines of no known layout that differ in numbers only, and the first of them."""
+
+    lines: int
+    file: str
+    line: int
+    sample: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cure:
+    """What the ledger says of a cure, on one release."""
+
+    claim: str
+    release: str
+    verdict: str
+    says: str
+    summary: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosed:
+    """An incident that was found, what its lines mean and what to do; ``cures`` is what was measured of that."""
+
+    found: Found
+    because: str
+    advice: str
+    cures: tuple[Cure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """All of it. ``releases`` are those whose words the logs have, or that the user named; empty where nothing tells."""
+
+    files: tuple[FileNote, ...]
+    lines: int
+    unknown: int
+    shapes: tuple[UnknownShape, ...]
+    releases: tuple[str, ...]
+    incidents: tuple[Diagnosed, ...]
+    silent: Mapping[str, str]
+
+
+def diagnose(
+    paths: Iterable[Path],
+    signs: Sequence[Sign],
+    silent: Mapping[str, str],
+    ledger: Sequence[LedgerLine],
+    *,
+    releases: Sequence[str] = (),
+    offset_s: float | None = None,
+) -> Diagnosis:
+    """Read these logs and say what they show.
+
+    ``silent`` are the incidents that leave no line, with what to look at instead; ``releases`` what the user says is
+    running, ``offset_s`` the zone of logs that say nothing about theirs.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or a folder has no logs.
+    """
+    files = read_files(log_files(paths), offset_s)
+    if not any(one.lines for one in files):
+        raise ConfigurationError("the logs are empty", advice="Give log files, or folders with them.")
+    logs = gather(files)
+    found = [one for rule in RULES for one in rule(logs)]
+    found.sort(key=lambda one: (one.from_s is None, one.from_s or 0.0, one.incident))
+    running = tuple(releases) or _releases(files, sorted({line.release for line in ledger}))
+    by_incident = {sign.incident: sign for sign in signs}
+    return Diagnosis(
+        files=tuple(map(_note, files)),
+        lines=sum(one.lines for one in files),
+        unknown=sum(one.unknown for one in files),
+        shapes=tuple(_shapes(files)),
+        releases=running,
+        incidents=tuple(_diagnosed(one, by_incident[one.incident], ledger, running) for one in found),
+        silent=silent,
+    )
+
+
+def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...]:
+    """Those of the ledger's releases that write as these logs do: all of 4.x, or of 5.x."""
+    families = {family for one in files for family in one.families}
+    return tuple(release for release in known if f"{release[0]}.x" in families)
+
+
+def _diagnosed(found: Found, sign: Sign, ledger: Sequence[LedgerLine], releases: Sequence[str]) -> Diagnosed:
+    cures = tuple(
+        Cure(claim=line.claim, release=line.release, verdict=line.verdict, says=line.says, summary=line.summary)
+        for claim in sign.fixes
+        for line in ledger
+        if line.claim == claim and line.verdict in DECIDED and line.backend == LOCAL and line.release in releases
+    )
+    return Diagnosed(found=found, because=sign.because, advice=sign.advice, cures=cures)
+
+
+def _note(one: ReadFile) -> FileNote:
+    problems = [
+        one.broken,
+        f"{one.left_out} events were left out, there are too many" if one.left_out else "",
+        "its times have no date" if one.undated else "",
+    ]
+    return FileNote(
+        file=one.path, node=one.node, lines=one.lines, unknown=one.unknown, from_s=one.from_s, to_s=one.to_s,
+        zone=one.zone.name if one.zone else "", known_by=one.zone.known_by if one.zone else "",
+        problem="; ".join(filter(None, problems)),
+    )  # fmt: skip
+
+
+def _shapes(files: Sequence[ReadFile]) -> Iterable[UnknownShape]:
+    """The commonest shapes of lines of no known layout."""
+    counts: Counter[str] = Counter()
+    first: dict[str, UnknownShape] = {}
+    for one in files:
+        for shape, seen in one.shapes.items():
+            counts[shape] += seen.count
+            first.setdefault(shape, UnknownShape(lines=0, file=one.path, line=seen.line, sample=seen.sample))
+    for shape, count in counts.most_common(SHAPES_SHOWN):
+        yield UnknownShape(lines=count, file=first[shape].file, line=first[shape].line, sample=first[shape].sample)

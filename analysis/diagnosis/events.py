@@ -1,0 +1,169 @@
+"""From lines to typed events: what a line says is kept once for as long as it is said again and again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from harness.model.log_events import WORDINGS, Logged, Wording
+
+TEXT_MAX = 600
+"""Characters of a line that are kept."""
+SAME_S = 65.0
+"""A lock is asked for every 20 s, a registration made every 30 s: what comes again within this is the same."""
+BURST_S = 5.0
+EVENTS_MAX = 200_000
+"""Of one file; those beyond are counted only."""
+
+_IDENTITY: Mapping[Logged, tuple[str, ...]] = {
+    Logged.REFUSED_FOR_AGE: ("keyword", "address"),
+    Logged.REFUSED_FOR_CACHE: ("keyword", "address"),
+    Logged.REFUSED_FULL: ("keyword", "address"),
+    Logged.POOL_BUSY: ("code", "state"),
+    Logged.POOL_LOW: ("left",),
+    Logged.FRAME_TOO_LONG: ("limit",),
+    Logged.CLIENT_GONE: ("client",),
+    Logged.UNREACHABLE: ("address", "error"),
+    Logged.NO_ANSWER: ("address", "error"),
+}
+"""By which fields two events are the same; all fields where none are named."""
+_BURSTS = frozenset({Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE, Logged.REFUSED_FULL})
+_SINGLE = frozenset({Logged.SLOW_APPEND, Logged.SLOW_PUT, Logged.LOCK_EXPIRED, Logged.LOCK_TAKEN, Logged.BOOTED})
+
+
+@dataclass(slots=True)
+class Event:
+    """What a file says from ``from_s`` to ``to_s``, in ``count`` lines, of which the first and the last are kept.
+
+    Times are seconds since 1970, of the file's clock face until its zone is known and of UTC from then on; they are None
+    where no line before had one. ``most_ms`` is the largest duration, in milliseconds, ``within`` the event whose
+    stack trace the line belongs to.
+    """
+
+    kind: Logged
+    file: str
+    line: int
+    text: str
+    from_s: float | None
+    to_s: float | None
+    fields: dict[str, str]
+    count: int = 1
+    last_line: int = 0
+    last_text: str = ""
+    most_ms: float = 0.0
+    within: Logged | None = None
+    node: str = ""
+
+    def get(self, name: str) -> str:
+        """A field, empty where the line has none of that name."""
+        return self.fields.get(name, "")
+
+
+GATES: tuple[bytes, ...] = (
+    b"lock", b"_QUEUE]", b"egister", b"NETTY EVENT", b"putMessage cost", b"Remoting", b"new topic", b"topic config",
+    b"to name server", b"TransientStorePool", b"mmap timeout", b"abnormally", b"[OVERLOAD]", b"[REJECTREQUEST]",
+    b"[PC_SYNCHRONIZED]", b"too many requests", b"Adjusted frame", b"decode exception", b"broker channel", b"broker's channel",
+    b"brokerLiveTable", b"%DLQ%", b"boot success",
+)  # fmt: skip
+"""Short words, one of which is in every wording: most lines have none, and are done with."""
+
+
+@cache
+def _compiled() -> tuple[tuple[bytes, Wording, re.Pattern[str]], ...]:
+    return tuple((one.words.encode(), one, re.compile(one.fields)) for one in WORDINGS)
+
+
+def wording_of(line: bytes) -> tuple[Wording, re.Pattern[str]] | None:
+    """The first wording that a line has, if any."""
+    if any(gate in line for gate in GATES):
+        for words, wording, pattern in _compiled():
+            if words in line:
+                return wording, pattern
+    return None
+
+
+@dataclass(slots=True)
+class Collected:
+    """The events of one file, as they come."""
+
+    file: str
+    events: list[Event] = field(default_factory=list)
+    left_out: int = 0
+    families: set[str] = field(default_factory=set)
+    """4.x or 5.x, where words are those of one alone."""
+    _open: dict[tuple[object, ...], Event] = field(default_factory=dict)
+    _head: Event | None = None
+
+    def begins(self) -> None:
+        """A line with a time of its own begins: what comes after no longer belongs to the one before."""
+        self._head = None
+
+    def take(self, line: bytes, number: int, at_s: float | None, *, goes_on: bool) -> None:
+        """A line that may be an event; ``goes_on`` for one of a stack trace."""
+        found = wording_of(line)
+        if found is None:
+            return
+        wording, pattern = found
+        if wording.releases:
+            self.families.add(wording.releases)
+        text = line.decode("utf-8", "replace").rstrip()[:TEXT_MAX]
+        match = pattern.search(text) if wording.fields else None
+        fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
+        head = self._head if goes_on else None
+        if head is not None and "error" in fields:
+            head.fields.setdefault("error", fields["error"])
+        if head is not None and head.kind is Logged.UNDECODABLE and "address" in head.fields:
+            fields.setdefault("address", head.fields["address"])
+        event = self._kept(wording.event, fields, text, number, at_s, head.kind if head else None)
+        if not goes_on:
+            self._head = event
+
+    def _kept(
+        self, kind: Logged, fields: dict[str, str], text: str, number: int, at_s: float | None, within: Logged | None
+    ) -> Event | None:
+        ms = float(fields.get("ms", 0))
+        names = _IDENTITY.get(kind)
+        same = [fields.get(name) for name in names] if names else sorted(_same(kind, fields).items())
+        key = (kind, within, *same)
+        known = self._open.get(key)
+        if known is not None and kind not in _SINGLE and _close(known, at_s):
+            known.to_s = at_s if at_s is not None else known.to_s
+            known.count += 1
+            known.last_line, known.last_text = number, text
+            known.most_ms = max(known.most_ms, ms)
+            known.fields.update((name, value) for name, value in fields.items() if name not in known.fields)
+            return known
+        if len(self.events) >= EVENTS_MAX:
+            self.left_out += 1
+            return None
+        event = Event(
+            kind,
+            self.file,
+            number,
+            text,
+            at_s,
+            at_s,
+            fields,
+            last_line=number,
+            last_text=text,
+            most_ms=ms,
+            within=within,
+        )
+        self._open[key] = event
+        self.events.append(event)
+        return event
+
+
+def _same(kind: Logged, fields: dict[str, str]) -> dict[str, str]:
+    if kind is Logged.TOPIC_MADE and fields.get("read") == fields.get("write"):
+        # Tens of thousands of retry topics are one event with a count.
+        return {"retry": str(fields.get("topic", "").startswith("%RETRY%"))}
+    return {name: value for name, value in fields.items() if name != "error"}
+
+
+def _close(known: Event, at_s: float | None) -> bool:
+    if at_s is None or known.to_s is None:
+        return True
+    return -1 <= at_s - known.to_s <= (BURST_S if known.kind in _BURSTS else SAME_S)

@@ -1,0 +1,142 @@
+"""What a rule finds: an incident, when, where, how sure, by which lines, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.reading import ReadFile
+from harness.model.log_events import Logged
+
+LINES_MAX = 12
+"""Lines of evidence that one finding carries."""
+
+
+class Sure(StrEnum):
+    """How sure a finding is: ``SURE`` rests on two witnesses or on what a broker says of itself, ``POSSIBLE`` on one sign."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line that proves it; ``at_s`` is in seconds since 1970, UTC."""
+
+    file: str
+    line: int
+    at_s: float | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """One incident at one time. ``why`` is what was seen, ``against`` what speaks against it or is missing."""
+
+    incident: str
+    sure: Sure
+    from_s: float | None
+    to_s: float | None
+    why: tuple[str, ...]
+    brokers: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logs:
+    """All files, and their events by kind in the order of time."""
+
+    files: Sequence[ReadFile]
+    by_kind: Mapping[Logged, Sequence[Event]]
+    names: Mapping[str, str] = field(default_factory=dict)
+    """A node's broker name, where one of its files has it."""
+
+    def of(self, *kinds: Logged) -> Iterator[Event]:
+        """The events of these kinds."""
+        for kind in kinds:
+            yield from self.by_kind.get(kind, ())
+
+    def broker(self, event: Event) -> str:
+        """The broker that an event is of, by its name, else the name of the folder."""
+        return event.get("broker") or self.names.get(event.node, event.node)
+
+    def setting(self, node: str, key: str) -> str:
+        """What a broker printed of a setting when it started; empty where it did not."""
+        return next((one.settings[key] for one in self.files if one.node == node and key in one.settings), "")
+
+    def has(self, node: str, name: str) -> bool:
+        """Whether a file of this name, such as broker.log, was given of the node."""
+        return any(one.node == node and one.name == name for one in self.files)
+
+
+def gather(files: Sequence[ReadFile]) -> Logs:
+    """Order the events of all files."""
+    by_kind: dict[Logged, list[Event]] = {}
+    names: dict[str, str] = {}
+    for one in files:
+        if "brokerName" in one.settings:
+            names[one.node] = one.settings["brokerName"]
+        for event in one.events:
+            by_kind.setdefault(event.kind, []).append(event)
+            if event.kind in (Logged.BOOTED, Logged.LOCK_TAKEN, Logged.LOCK_WAITED) and event.get("broker"):
+                names.setdefault(event.node, event.get("broker"))
+    for events in by_kind.values():
+        events.sort(key=lambda event: (event.from_s is None, event.from_s or 0.0, event.file, event.line))
+    return Logs(files=files, by_kind=by_kind, names=names)
+
+
+def lines_of(events: Iterable[Event], most: int = LINES_MAX) -> tuple[Line, ...]:
+    """The first and the last line of each event, for as many as a reader looks at."""
+    lines: list[Line] = []
+    for event in events:
+        if len(lines) >= most:
+            break
+        lines.append(Line(file=event.file, line=event.line, at_s=event.from_s, text=event.text))
+        if event.last_line != event.line and len(lines) < most:
+            lines.append(Line(file=event.file, line=event.last_line, at_s=event.to_s, text=event.last_text))
+    return tuple(lines)
+
+
+def span(events: Iterable[Event]) -> tuple[float | None, float | None]:
+    """From the first to the last of them; None where no line had a time."""
+    times = [at for event in events for at in (event.from_s, event.to_s) if at is not None]
+    return (min(times), max(times)) if times else (None, None)
+
+
+def together(events: Iterable[Event], gap_s: float) -> Iterator[list[Event]]:
+    """Events in groups that are at most ``gap_s`` apart; those without a time are one group."""
+    group: list[Event] = []
+    end_s: float | None = None
+    for event in sorted(events, key=lambda one: (one.from_s is None, one.from_s or 0.0)):
+        apart = bool(group) and (
+            (event.from_s is None) != (end_s is None)
+            or (event.from_s is not None and end_s is not None and event.from_s - end_s > gap_s)
+        )
+        if apart:
+            yield group
+            group, end_s = [], None
+        group.append(event)
+        if event.to_s is not None:
+            end_s = event.to_s if end_s is None else max(end_s, event.to_s)
+    if group:
+        yield group
+
+
+def distinct(values: Iterable[str]) -> tuple[str, ...]:
+    """Each value once, in order, those that RocketMQ itself makes (%RETRY%) last; empty ones left out."""
+    return tuple(sorted({value for value in values if value}, key=lambda value: (value.startswith("%"), value)))
+
+
+def overlap(event: Event, from_s: float | None, to_s: float | None, slack_s: float = 0.0) -> bool:
+    """Whether an event lies within this time; never where either has none."""
+    if None in (event.from_s, event.to_s, from_s, to_s):
+        return False
+    return event.from_s <= to_s + slack_s and event.to_s >= from_s - slack_s  # type: ignore[operator]

@@ -1,0 +1,116 @@
+"""When a log's line was written: its time in whatever layout, and the zone that its file is written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from statistics import median_low
+
+_TIME = re.compile(
+    rb"(?<!\d)(?:(\d{4})[-/.](\d\d)[-/.](\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?!\d)"
+)
+_SEARCHED_BYTES = 120
+"""A custom pattern, or a wrapper of a container's log, may put something before the time."""
+DAY_S = 86_400.0
+STOCK_OFFSET_S = 8 * 3600
+"""Brokers and name servers log in GMT+8 with the logging that their release ships, 4.x and 5.x alike."""
+QUARTER_S = 900.0
+STAMP_LATE_S = 150.0
+"""A client's last heartbeat is at most two minutes older than the line that tells of it (clientChannelMaxIdleTimeSeconds)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """``local_s`` is in seconds since 1970 as the log's own clock face shows them, of 1970-01-01 when it has no date.
+
+    ``offset_s`` is the zone where the line states it.
+    """
+
+    local_s: float
+    dated: bool
+    offset_s: float | None
+    millis: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zone:
+    """How far a file's clock face is ahead of UTC, in seconds, and how that is known."""
+
+    offset_s: float
+    known_by: str
+
+    @property
+    def name(self) -> str:
+        """Such as UTC+08:00."""
+        minutes = round(abs(self.offset_s) / 60)
+        return f"UTC{'-' if self.offset_s < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}" if minutes else "UTC"
+
+
+STATED, STAMPS, NEIGHBOUR, GIVEN, STOCK, ASSUMED = (
+    "its lines state it",
+    "by time stamps in its lines",
+    "as other files of its node",
+    "given",
+    "as in stock logging",
+    "assumed",
+)
+
+
+def moment_of(line: bytes) -> Moment | None:
+    """The time that a line begins with, or has near its beginning; None without one, or when there is no such time."""
+    found = _TIME.search(line, 0, _SEARCHED_BYTES)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    start = _minute_s(year or b"1970", month or b"01", day or b"01", hour, minute)
+    if start is None or int(second) > 60:
+        return None
+    part = float(b"0." + fraction) if fraction else 0.0
+    return Moment(start + int(second) + part, year is not None, _offset_s(zone), fraction is not None)
+
+
+@lru_cache(maxsize=100_000)
+def _minute_s(year: bytes, month: bytes, day: bytes, hour: bytes, minute: bytes) -> float | None:
+    try:
+        return datetime(*map(int, (year, month, day, hour, minute)), tzinfo=UTC).timestamp()  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None
+
+
+def _offset_s(zone: bytes | None) -> float | None:
+    if zone is None:
+        return None
+    if zone[:1] not in b"+-":
+        return 0.0
+    digits = zone[1:].replace(b":", b"")
+    return (-1 if zone[:1] == b"-" else 1) * (int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0)
+
+
+def offset_by_stamps(differences_s: Iterable[float]) -> float | None:
+    """The zone by how far the clock face was ahead of the milliseconds since 1970 in the same lines; None when they differ.
+
+    A stamp is at most ``STAMP_LATE_S`` older than its line; zones are whole quarters of an hour.
+    """
+    offsets = [
+        QUARTER_S * ((one + 5) // QUARTER_S) for one in differences_s if -5 <= (one + 5) % QUARTER_S - 5 <= STAMP_LATE_S
+    ]
+    if not offsets:
+        return None
+    middle = median_low(offsets)
+    agreeing = sum(one == middle for one in offsets)
+    return middle if agreeing * 2 > len(offsets) and abs(middle) <= 14 * 3600 else None
+
+
+def words_of(at_s: float | None) -> str:
+    """A time in UTC for the reader; of one without a date the clock alone."""
+    if at_s is None:
+        return ""
+    # Rounded first: what is shown has whole milliseconds.
+    at = datetime.fromtimestamp(round(at_s, 3), UTC)
+    millis = f".{at.microsecond // 1000:03}" if at.microsecond else ""
+    if -DAY_S < at_s < 30 * DAY_S:
+        return f"{at:%H:%M:%S}{millis}"
+    return f"{at:%Y-%m-%d %H:%M:%S}{millis}Z"

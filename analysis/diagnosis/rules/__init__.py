@@ -1,0 +1,23 @@
+"""Which events together are which incident: a function from all logs to what it finds, one file a family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from analysis.diagnosis.found import Found, Logs
+from analysis.diagnosis.rules import appends, locks, registrations, topics
+
+RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
+    locks.handover,
+    appends.slow,
+    appends.refused,
+    appends.queue_full,
+    appends.pool_exhausted,
+    appends.files_late,
+    appends.pool_loss,
+    registrations.flood,
+    registrations.divergence,
+    registrations.left_and_returned,
+    topics.dead_letters,
+    topics.queue_numbers,
+)

@@ -1,0 +1,199 @@
+"""Appends that took too long, sends that were refused, and the transient store pool (CommitLog, BrokerFastFailure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.moments import words_of
+from harness.model.log_events import Logged
+from harness.model.rocketmq import CONSUMER_SEND_MSG_BACK, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_MESSAGE
+
+STALL, BUSY = "append-stall", "append-lock-over-1s"
+GAP_S = 60.0
+AROUND_S = 2.0
+"""Stock times are whole seconds, and a line is written when its append is over."""
+GONE_S = 60.0
+"""A broker that has just started refuses some sends for their age, with no append that is slow."""
+REFUSED_MIN = 10
+SEND_CODES = frozenset(map(str, (SEND_MESSAGE, CONSUMER_SEND_MSG_BACK, 310, 320)))
+"""Requests of the send pool; 310 and 320 are SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE of RequestCode."""
+REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
+
+
+def slow(logs: Logs) -> Iterator[Found]:
+    """Appends that a broker itself says were slow, in those of a second (the page cache counts as busy) and shorter ones."""
+    seen: set[tuple[str, str]] = set()
+    appends: dict[tuple[str, str], list[Event]] = {}
+    for one in logs.of(Logged.SLOW_APPEND):
+        # The store's warnings are in storeerror.log as well.
+        if (one.node, one.text) not in seen:
+            seen.add((one.node, one.text))
+            appends.setdefault((one.node, BUSY if one.most_ms > _busy_ms(logs, one.node) else STALL), []).append(one)
+    for (_, incident), events in appends.items():
+        for group in together(events, GAP_S):
+            yield _slow(logs, incident, group)
+
+
+def _busy_ms(logs: Logs, node: str) -> float:
+    value = logs.setting(node, PAGE_CACHE_BUSY)
+    return float(value) if value.isdigit() else PAGE_CACHE_BUSY_MS
+
+
+def _slow(logs: Logs, incident: str, group: Sequence[Event]) -> Found:
+    from_s, to_s = span(group)
+    lengths = [one.most_ms for one in group]
+    first_s = None if from_s is None else from_s - max(lengths) / 1e3
+    refused = [one for one in logs.of(*REFUSED) if overlap(one, first_s, to_s, AROUND_S)]
+    puts = [
+        one for one in logs.of(Logged.SLOW_PUT) if one.node == group[0].node and overlap(one, from_s, to_s, AROUND_S)
+    ]
+    took = f"{min(lengths):.0f} to {max(lengths):.0f} ms" if len(group) > 1 else f"{lengths[0]:.0f} ms"
+    related = [
+        f"{one.count} sends refused by [{one.get('keyword')}] from {words_of(one.from_s)} to {words_of(one.to_s)} ({one.file}), "
+        f"with the append of {_append_of(one, group):.0f} ms"
+        for one in refused
+    ]
+    told = any(True for _ in logs.of(*REFUSED))
+    against = [] if refused else [
+        "refused sends stand in the clients' logs, and none of those given has any at this time"
+        if told else "no client's log here has a refused send: brokers do not log them"
+    ]  # fmt: skip
+    return Found(
+        incident=incident, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
+        topics=distinct(one.get("topic") for one in puts), related=tuple(related), against=tuple(against),
+        why=(f"{len(group)} appends held the lock for {took}, by the broker's own line",), lines=lines_of([*group, *refused]),
+    )  # fmt: skip
+
+
+def _append_of(refusal: Event, group: Sequence[Event]) -> float:
+    return min(group, key=lambda one: abs((one.from_s or 0) - (refusal.to_s or 0))).most_ms
+
+
+def refused(logs: Logs) -> Iterator[Found]:
+    """Sends that clients say were refused, at times of which no store log has the append."""
+    slow_ones = list(logs.of(Logged.SLOW_APPEND))
+    gone = list(logs.of(Logged.UNREACHABLE))
+    pools = [one for one in logs.files if one.settings.get("transientStorePoolEnable") == "true"]
+    for kind, incident in zip(REFUSED, (STALL, BUSY), strict=True):
+        alone = [
+            one for one in logs.of(kind) if not any(overlap(one, _start_s(a), a.to_s, AROUND_S) for a in slow_ones)
+        ]
+        for group in together(alone, GAP_S):
+            from_s, to_s = span(group)
+            count = sum(one.count for one in group)
+            if any(_same_log(one, group) and _near(one, from_s, to_s) for one in gone):
+                continue
+            if (
+                kind is Logged.REFUSED_FOR_CACHE
+                and pools
+                and any(one.get("keyword") == "REJECTREQUEST" for one in group)
+            ):
+                continue  # of the pool, or of an append: what the pool says decides
+            against = ["no store log here has the append, which a broker logs above 500 ms"]
+            keywords = distinct(f"[{one.get('keyword')}]" for one in group)
+            few = count < REFUSED_MIN
+            if few:
+                against.append("they are few: a garbage collection or a cold start does the same")
+            yield Found(
+                incident=incident, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
+                why=(f"{count} sends were refused by {', '.join(keywords)}",),
+                brokers=distinct(_broker_at(logs, one.get("address")) for one in group), against=tuple(against),
+                lines=lines_of(group),
+            )  # fmt: skip
+
+
+def _start_s(append: Event) -> float | None:
+    return None if append.from_s is None else append.from_s - append.most_ms / 1e3
+
+
+def _same_log(event: Event, group: Sequence[Event]) -> bool:
+    return any(event.file == one.file for one in group)
+
+
+def _near(event: Event, from_s: float | None, to_s: float | None) -> bool:
+    return from_s is None or event.from_s is None or overlap(event, from_s, to_s, GONE_S)
+
+
+def _broker_at(logs: Logs, address: str) -> str:
+    """The broker that started at this address, by its name."""
+    started = (one for one in logs.of(Logged.BOOTED) if one.get("address") == address)
+    return next((one.get("broker") for one in started), address)
+
+
+def queue_full(logs: Logs) -> Iterator[Found]:
+    """Sends that the send pool had no place for, by the broker's sample or by the clients."""
+    sampled = [
+        one
+        for one in logs.of(Logged.POOL_BUSY)
+        if one.get("code") in SEND_CODES and one.get("state") in ("", "Running")
+    ]
+    for group in together([*sampled, *logs.of(Logged.REFUSED_FULL)], GAP_S):
+        samples = [one for one in group if one.kind is Logged.POOL_BUSY]
+        told = [one for one in group if one.kind is Logged.REFUSED_FULL]
+        from_s, to_s = span(group)
+        why = []
+        if samples:
+            why.append(f"the send pool took no request, with {samples[0].get('queued') or 'all'} tasks in its queue")
+        if told:
+            why.append(f"{sum(one.count for one in told)} requests were refused by [OVERLOAD]")
+        against = (
+            ()
+            if samples
+            else ("no remoting.log here says which pool was full; it samples one refusal in 10 s at most",)
+        )
+        yield Found(
+            incident="send-queue-full", sure=Sure.SURE if samples else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
+            brokers=distinct([*map(logs.broker, samples), *(_broker_at(logs, one.get("address")) for one in told)]),
+            against=against, lines=lines_of(group),
+        )  # fmt: skip
+
+
+def pool_exhausted(logs: Logs) -> Iterator[Found]:
+    """A transient store pool without a free buffer."""
+    low = [one for one in logs.of(Logged.POOL_LOW) if one.get("left") == "0"]
+    for group in together([*logs.of(Logged.POOL_EMPTY), *low], GAP_S):
+        from_s, to_s = span(group)
+        empty = [one for one in group if one.kind is Logged.POOL_EMPTY]
+        rejected = [
+            one
+            for one in logs.of(Logged.REFUSED_FOR_CACHE)
+            if one.get("keyword") == "REJECTREQUEST" and overlap(one, from_s, to_s, GAP_S)
+        ]
+        why = [
+            f"the pool had no buffer for a new file, {sum(one.count for one in empty)} times" if empty
+            else f"the last buffer of the pool was taken, {sum(one.count for one in group)} times"
+        ]  # fmt: skip
+        if rejected:
+            why.append(f"{sum(one.count for one in rejected)} sends were refused by [REJECTREQUEST]")
+        yield Found(
+            incident="pool-exhausted", sure=Sure.SURE if empty or rejected else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            why=tuple(why), brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *rejected]),
+            against=() if rejected else ("no client's log here has a refused send",),
+        )  # fmt: skip
+
+
+def files_late(logs: Logs) -> Iterator[Found]:
+    """Commit-log files that were not there when an append needed them."""
+    for group in together(logs.of(Logged.FILE_TIMEOUT), GAP_S):
+        from_s, to_s = span(group)
+        slow_ones = [one for one in logs.of(Logged.SLOW_APPEND) if overlap(one, from_s, to_s, GAP_S)]
+        yield Found(
+            incident="page-cache-stress", sure=Sure.SURE if slow_ones else Sure.LIKELY, from_s=from_s, to_s=to_s,
+            why=(f"{sum(one.count for one in group)} commit-log files were not made within 5 s",),
+            brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *slow_ones]),
+            against=() if slow_ones else ("no append was slow at that time",),
+        )  # fmt: skip
+
+
+def pool_loss(logs: Logs) -> Iterator[Found]:
+    """A broker with the transient store pool that came back without having been shut down."""
+    for killed in logs.of(Logged.KILLED):
+        if logs.setting(killed.node, "transientStorePoolEnable") != "true":
+            continue
+        yield Found(
+            incident="pool-loss", sure=Sure.LIKELY, from_s=killed.from_s, to_s=killed.to_s, brokers=(logs.broker(killed),),
+            why=("the broker was not shut down before this start, and transientStorePoolEnable is on",),
+            against=("which messages were lost, if any, is in no log",), lines=lines_of([killed]),
+        )  # fmt: skip

@@ -1,0 +1,121 @@
+"""Ordered consumers that waited for the locks of a client that was gone (RebalanceLockManager of 4.x and 5.x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.moments import words_of
+from harness.model.log_events import Logged
+from harness.model.rocketmq import LOCK_INTERVAL_MS
+
+GAP_S = 120.0
+WAITED_S_MIN = 10.0
+"""A rebalance gives locks back and takes them within seconds; who waits for so long waits for an expiry."""
+STUCK_S_MIN = 1.5 * LOCK_INTERVAL_MS / 1e3
+"""Without the line of the take-over: longer than the next request of an owner that is well."""
+GONE_S = 5.0
+
+
+def handover(logs: Logs) -> Iterator[Found]:
+    """Queues that were taken over when the lock of another client had expired, after a wait for it."""
+    waits: dict[tuple[str, ...], list[Event]] = {}
+    for wait in logs.of(Logged.LOCK_WAITED):
+        if wait.get("holder") and wait.get("holder") != wait.get("client"):
+            waits.setdefault((wait.node, *_queue(wait), wait.get("holder")), []).append(wait)
+    taken: list[tuple[Event, list[Event]]] = []
+    used: set[int] = set()
+    for expiry in logs.of(Logged.LOCK_EXPIRED):
+        before = [
+            one for one in waits.get((expiry.node, *_queue(expiry), expiry.get("holder")), ()) if _led_to(one, expiry)
+        ]
+        first_s = span(before)[0]
+        if expiry.from_s is not None and first_s is not None and expiry.from_s - first_s >= WAITED_S_MIN:
+            taken.append((expiry, before))
+            used.update(map(id, before))
+    stuck = [one for of in waits.values() for one in of if id(one) not in used and _length_s(one) >= STUCK_S_MIN]
+    ends = {id(expiry): before for expiry, before in taken}
+    for group in together([*stuck, *(one for expiry, before in taken for one in (expiry, *before))], GAP_S):
+        expiries = [one for one in group if id(one) in ends]
+        yield _found(
+            logs, group, expiries, [one for one in group if one.kind is Logged.LOCK_WAITED and id(one) not in used]
+        )
+
+
+def _queue(event: Event) -> tuple[str, str, str]:
+    return event.get("group"), event.get("topic"), event.get("queue")
+
+
+def _led_to(wait: Event, expiry: Event) -> bool:
+    if wait.to_s is None or expiry.from_s is None:
+        return False
+    return -1 <= expiry.from_s - wait.to_s <= GAP_S / 2 or (wait.from_s or 0) <= expiry.from_s <= wait.to_s
+
+
+def _length_s(event: Event) -> float:
+    return 0.0 if event.from_s is None or event.to_s is None else event.to_s - event.from_s
+
+
+def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck: Sequence[Event]) -> Found:
+    waits = [one for one in group if one.kind is Logged.LOCK_WAITED]
+    holders = distinct(one.get("holder") for one in group)
+    deaths = {holder: gone for holder in holders if (gone := _death(logs, holder, group)) is not None}
+    from_s, to_s = span(group)
+    why, against = [], []
+    if expiries:
+        why.append(
+            f"{len(expiries)} queues of {len(holders)} clients were taken over when their locks had expired, which no client "
+            f"had given back; others asked for them {sum(one.count for one in waits)} times meanwhile"
+        )
+    if stuck:
+        longest = max(map(_length_s, stuck))
+        why.append(f"others asked for the lock of {len(stuck)} queues for up to {longest:.0f} s and did not get it")
+        if not expiries:
+            against.append("no line says that a lock expired and was taken over: its owner may be at work and slow")
+    related = [
+        f"{words_of(gone.from_s)} the connection of {holder} was lost"
+        + (f", its queues were taken over until {words_of(last)} ({last - gone.from_s:.0f} s later)" if last else "")
+        for holder, gone in deaths.items()
+        if (last := _last_taken_s(expiries, holder)) is not None and gone.from_s is not None
+    ]
+    alive = [holder for holder in holders if holder not in deaths]
+    if alive and any(logs.has(one.node, "broker.log") for one in group):
+        against.append(
+            f"no line says that the connection of {_some(alive)} was lost: it may have stood still, or the clocks differ"
+        )
+    elif alive:
+        against.append("no broker.log of this broker is here, which has the end of a client's connection")
+    sure = Sure.SURE if expiries and deaths else Sure.LIKELY if expiries else Sure.POSSIBLE
+    first = expiries[0] if expiries else waits[0]
+    of_first = [one for one in waits if (*_queue(one), one.get("holder")) == (*_queue(first), first.get("holder"))]
+    died = [gone for holder, gone in deaths.items() if holder == first.get("holder")]
+    shown = [*died, *of_first, *expiries]
+    return Found(
+        incident="ordered-lock-handover", sure=sure, from_s=from_s, to_s=to_s, why=tuple(why), against=tuple(against),
+        brokers=distinct(logs.broker(one) for one in group), groups=distinct(one.get("group") for one in group),
+        topics=distinct(one.get("topic") for one in group), related=tuple(related), lines=lines_of(shown),
+        queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group),
+    )  # fmt: skip
+
+
+def _death(logs: Logs, holder: str, group: Sequence[Event]) -> Event | None:
+    """The loss of the owner's connection, before anybody had its queues."""
+    of = [one for one in group if one.get("holder") == holder]
+    from_s, to_s = span(of)
+    gone = [
+        one
+        for one in logs.of(Logged.CLIENT_GONE)
+        if one.get("client") == holder
+        and None not in (one.from_s, from_s, to_s)
+        and from_s - GAP_S <= one.from_s <= to_s + GONE_S  # type: ignore[operator]
+    ]
+    return gone[0] if gone else None
+
+
+def _last_taken_s(expiries: Sequence[Event], holder: str) -> float | None:
+    return max((one.from_s for one in expiries if one.get("holder") == holder and one.from_s is not None), default=None)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

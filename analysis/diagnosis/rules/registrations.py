@@ -1,0 +1,163 @@
+"""Brokers and their name servers: registrations that are too long, that reach some servers only, brokers that left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.moments import words_of
+from harness.model.log_events import Logged
+
+GAP_S = 300.0
+NEAR_S = 60.0
+SCANNER_BYTES_MIN = 200_000_000
+"""The first four bytes of HTTP or TLS read as a length are more than this; no registration is."""
+RETRY_TOPICS_MIN = 1_000
+
+
+def flood(logs: Logs) -> Iterator[Found]:
+    """Registrations that are longer than the name server's frame."""
+    refused = [
+        one
+        for one in logs.of(Logged.FRAME_TOO_LONG)
+        if _at_name_server(logs, one) and int(one.get("bytes") or 0) < SCANNER_BYTES_MIN
+    ]
+    for group in together(refused, GAP_S):
+        from_s, to_s = span(group)
+        failed = [one for one in _failures(logs) if overlap(one, from_s, to_s, NEAR_S)]
+        dropped = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, 3 * NEAR_S)]
+        sizes = [int(size) for one in group if (size := one.get("bytes"))]
+        why = [
+            f"{sum(one.count for one in group)} requests to the name server were longer than its limit of "
+            f"{int(group[0].get('limit')):,} bytes" + (f", the first of {sizes[0]:,}" if sizes else "")
+        ]
+        related = [
+            f"{words_of(one.from_s)} {logs.broker(one)} failed to register with {one.get('address')}"
+            for one in failed[:3]
+        ]
+        related += [f"{words_of(one.from_s)} the name server dropped {one.get('address')}" for one in dropped[:3]]
+        related += _topics_made(logs, failed, to_s)
+        against = () if failed else ("no broker's log here has a registration that failed at that time",)
+        yield Found(
+            incident="retry-topic-flood", sure=Sure.SURE if failed else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
+            brokers=distinct([*map(logs.broker, failed), *(one.get("address") for one in dropped if not failed)]),
+            related=tuple(related), against=against, lines=lines_of([*group, *failed, *dropped]),
+        )  # fmt: skip
+    if not refused:
+        yield from _flood_by_broker(logs)
+
+
+def _flood_by_broker(logs: Logs) -> Iterator[Found]:
+    """Without the name server's log: failures that are no lost connection, of a broker that made very many retry topics."""
+    for group in together(
+        (one for one in _failures(logs) if one.get("error") == "RemotingSendRequestException"), GAP_S
+    ):
+        made = {one.node: sum(other.count for other in _retry(logs, one.node)) for one in group}
+        if max(made.values()) >= RETRY_TOPICS_MIN:
+            from_s, to_s = span(group)
+            yield Found(
+                incident="retry-topic-flood", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+                brokers=distinct(map(logs.broker, group)),
+                why=(f"registrations failed after {max(made.values()):,} retry topics had been made",),
+                against=("the name server's log is not here, which alone has the size of a registration",),
+            )  # fmt: skip
+
+
+def _topics_made(logs: Logs, failed: Sequence[Event], to_s: float | None) -> list[str]:
+    """What the broker had made until then, as far as its logs reach back."""
+    counts = []
+    for node in dict.fromkeys(one.node for one in failed):
+        made = [
+            one
+            for one in logs.of(Logged.TOPIC_MADE)
+            if one.node == node and (one.from_s is None or to_s is None or one.from_s <= to_s)
+        ]
+        if made:
+            retry = sum(one.count for one in made if one.get("topic").startswith("%RETRY%"))
+            total = sum(one.count for one in made)
+            counts.append(
+                f"{logs.names.get(node, node)} had made {total:,} topics in these logs until then, {retry:,} of them %RETRY%"
+            )
+    return counts
+
+
+def _retry(logs: Logs, node: str) -> Iterator[Event]:
+    return (one for one in logs.of(Logged.TOPIC_MADE) if one.node == node and one.get("topic").startswith("%RETRY%"))
+
+
+def _at_name_server(logs: Logs, event: Event) -> bool:
+    return any(one.path == event.file and one.name.startswith("namesrv") for one in logs.files) or any(
+        one.file == event.file for one in logs.of(Logged.BROKER_CAME)
+    )
+
+
+def _failures(logs: Logs) -> Iterator[Event]:
+    return logs.of(Logged.NOT_REGISTERED)
+
+
+def divergence(logs: Logs) -> Iterator[Found]:
+    """A broker that registers with one name server while another one does not hear of it."""
+    flooded = [one for one in logs.of(Logged.FRAME_TOO_LONG) if _at_name_server(logs, one)]
+    failures = [one for one in _failures(logs) if not any(overlap(one, *span([other]), NEAR_S) for other in flooded)]
+    apart: list[tuple[Event, Event]] = []
+    for failed in failures:
+        others = [
+            one
+            for one in logs.of(Logged.REGISTERED)
+            if one.node == failed.node
+            and one.get("address") != failed.get("address")
+            and overlap(one, failed.from_s, failed.to_s, 35)
+        ]
+        # One failure that the next registration mends is no difference that anybody notices.
+        long_enough = failed.count > 1 or any(
+            overlap(one, failed.from_s, failed.to_s, 3 * NEAR_S) for one in logs.of(Logged.BROKER_WENT)
+        )
+        if others and long_enough and failed.from_s is not None:
+            apart.append((failed, others[0]))
+    for group in together((one for one, _ in apart), GAP_S):
+        from_s, to_s = span(group)
+        heard = [other for failed, other in apart if failed in group]
+        dropped = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, 3 * NEAR_S)]
+        servers = distinct(one.get("address") for one in group)
+        yield Found(
+            incident="name-server-divergence", sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
+            brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *heard, *dropped]),
+            why=(
+                f"registrations with {', '.join(servers)} failed {sum(one.count for one in group)} times while those with "
+                f"{', '.join(distinct(one.get('address') for one in heard))} went on",
+            ),
+            related=tuple(f"{words_of(one.from_s)} a name server dropped {one.get('address')}" for one in dropped[:5]),
+            against=() if dropped else ("no name server's log here says that it dropped the broker: routes may not have differed",),
+        )  # fmt: skip
+
+
+def left_and_returned(logs: Logs) -> Iterator[Found]:
+    """A broker that a name server dropped, and that registered there anew."""
+    explained = [*logs.of(Logged.NOT_REGISTERED), *logs.of(Logged.FRAME_TOO_LONG)]
+    pairs: list[tuple[Event, Event]] = []
+    for went in logs.of(Logged.BROKER_WENT):
+        back = next(
+            (
+                one
+                for one in logs.of(Logged.BROKER_CAME)
+                if one.file == went.file and one.get("address") == went.get("address")
+                and one.from_s is not None and went.from_s is not None and one.from_s >= went.from_s
+            ),
+            None,
+        )  # fmt: skip
+        if back is not None and not any(overlap(one, went.from_s, back.from_s, NEAR_S) for one in explained):
+            pairs.append((went, back))
+    for group in together((one for pair in pairs for one in pair), GAP_S):
+        from_s, to_s = span(group)
+        yield Found(
+            incident="broker-leaves-keys-move", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            brokers=distinct(_name_at(logs, one.get("address")) for one in group), lines=lines_of(group),
+            why=(f"{', '.join(distinct(one.get('address') for one in group))} left the route and came back",),
+            against=("logs do not say whether messages were sent in order by key; without that nothing moved that matters",),
+        )  # fmt: skip
+
+
+def _name_at(logs: Logs, address: str) -> str:
+    started = (one for one in logs.of(Logged.BOOTED) if one.get("address") == address)
+    return next((one.get("broker") for one in started), address)

@@ -1,0 +1,52 @@
+"""What brokers say when topics are made or changed (TopicConfigManager of 4.x and 5.x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
+from harness.model.log_events import Logged
+
+
+def dead_letters(logs: Logs) -> Iterator[Found]:
+    """Groups whose dead-letter topic was made: one finding for all of them."""
+    made = list(logs.of(Logged.DEAD_LETTERS))
+    if made:
+        from_s, to_s = span(made)
+        groups = distinct(one.get("group") for one in made)
+        yield Found(
+            incident="dead-letter", sure=Sure.SURE, from_s=from_s, to_s=to_s, brokers=distinct(map(logs.broker, made)),
+            groups=groups, topics=distinct(one.get("topic") for one in made), lines=lines_of(made),
+            why=(f"{len(groups)} groups had a message that failed to the last retry: its dead-letter topic was made",),
+            against=("how many messages ended there is not logged: only the first makes the topic",),
+        )  # fmt: skip
+
+
+def queue_numbers(logs: Logs) -> Iterator[Found]:
+    """Topics whose numbers of read and write queues differ, until a line makes them equal."""
+    lines = sorted(logs.of(Logged.TOPIC_MADE, Logged.TOPIC_CHANGED), key=lambda one: one.from_s or 0.0)
+    differ: dict[tuple[str, str], Event] = {}
+    ended: list[tuple[Event, Event | None]] = []
+    for one in lines:
+        key = (one.node, one.get("topic"))
+        equal = one.get("read") == one.get("write")
+        if equal and key in differ:
+            ended.append((differ.pop(key), one))
+        elif not equal and one.get("read"):
+            differ.setdefault(key, one)
+    ended += [(one, None) for one in differ.values()]
+    by_topic: dict[tuple[str, str, str], list[tuple[Event, Event | None]]] = {}
+    for start, end in ended:
+        by_topic.setdefault((start.get("topic"), start.get("read"), start.get("write")), []).append((start, end))
+    for (topic, read, write), pairs in by_topic.items():
+        events = [one for pair in pairs for one in pair if one is not None]
+        from_s, to_s = span(events)
+        still = any(end is None for _, end in pairs)
+        fewer = "messages in the others are not consumed" if int(read) < int(write) else "the others stay empty"
+        yield Found(
+            incident="queue-number-mismatch", sure=Sure.SURE, from_s=from_s, to_s=to_s, topics=(topic,),
+            brokers=distinct(logs.broker(start) for start, _ in pairs), lines=lines_of(events),
+            why=(f"{topic} has {write} write queues and {read} read queues: {fewer}",),
+            related=("no later line makes them equal",) if still else (),
+        )  # fmt: skip

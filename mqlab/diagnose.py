@@ -1,0 +1,148 @@
+"""``mqlab diagnose``: its options, and what it prints."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+import scenarios
+from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote
+from analysis.diagnosis.diagnosis import diagnose as diagnosis_of
+from analysis.diagnosis.moments import words_of
+from analysis.ledger.lines import load_lines
+from analysis.ledger.write import LEDGER
+from analysis.verdicts.numbers import printable, shortened
+from harness.errors import EXIT_OK
+from mqlab.kinds import FILE_OR_FOLDER, Kind
+from mqlab.options import Adder, add_releases, print_json
+from scenarios.signs import SIGNS, SILENT
+
+EXIT_FOUND = 1
+LINES_SHOWN = 4
+NAMES_SHOWN = 4
+WIDTH = 220
+
+DESCRIPTION = (
+    "Which known incidents your own logs show, of brokers, name servers and clients of 4.x and 5.x: when, on which brokers, "
+    "groups, topics and queues, how sure, by which lines, what speaks against it, and what to do. Give folders, or files, "
+    "rotated and *.gz as well; the folder that a file lies in names its node."
+)
+EPILOG = "Exit codes: 0 done; with --strict 1 when an incident was found; 3 a log cannot be read."
+
+
+def _offset(text: str) -> float:
+    if text.upper() in ("UTC", "Z"):
+        return 0.0
+    found = re.fullmatch(r"([+-])(\d\d):?(\d\d)", text, re.ASCII)
+    if found is None or int(found[2]) > 14 or int(found[3]) > 59:
+        raise ValueError
+    return (-1 if found[1] == "-" else 1) * (int(found[2]) * 3600.0 + int(found[3]) * 60.0)
+
+
+ZONE = Kind(noun="a zone such as +08:00 or UTC", read=_offset)
+
+
+def add_command(add: Adder) -> None:
+    """``diagnose``."""
+    command = add("diagnose", diagnose, "which known incidents your logs show: when, where, how sure, and what to do")
+    command.description, command.epilog = DESCRIPTION, EPILOG
+    command.add_argument(
+        "logs", nargs="+", type=FILE_OR_FOLDER, metavar="PATH", help="a log, or a folder with logs of one or many nodes"
+    )
+    add_releases(command, "what the words of the logs tell, 4.x or 5.x")
+    command.add_argument(
+        "--zone",
+        type=ZONE,
+        metavar="+HH:MM",
+        help="of logs that say nothing about theirs; default: as in stock logging, UTC+08:00",
+    )
+    command.add_argument("--strict", action="store_true", help="exit 1 when an incident was found")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def diagnose(options: argparse.Namespace, console: Console) -> int:
+    """Read, find, and print."""
+    ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
+    found = diagnosis_of(options.logs, SIGNS, SILENT, ledger, releases=options.release, offset_s=options.zone)
+    if options.json:
+        print_json(asdict(found))
+    else:
+        print("\n".join(printable(line) for line in report(found)))
+    return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
+
+
+def report(found: Diagnosis) -> Iterator[str]:
+    """The diagnosis as lines of text."""
+    nodes = len({one.node for one in found.files})
+    yield f"{found.lines:,} lines in {_counted(len(found.files), 'file')} of {_counted(nodes, 'node')}{_during(found.files)}"
+    for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
+        count = sum((one.zone, one.known_by) == (zone, known_by) for one in found.files)
+        yield f"  times of {_counted(count, 'file')} are in {zone} ({known_by})"
+    yield from (f"  {one.file}: {one.problem}" for one in found.files if one.problem)
+    if found.unknown:
+        yield f"  {found.unknown:,} lines have no layout that is known; the commonest:"
+        yield from (f"    {one.lines:,} x {one.file}:{one.line}  {shortened(one.sample)}" for one in found.shapes)
+    for one in found.incidents:
+        yield ""
+        yield from _incident(one)
+    if not found.incidents:
+        yield ""
+        yield "none of the known incidents is in these logs"
+        yield "incidents that leave no line in logs, and what to look at instead:"
+        yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
+    else:
+        names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents))
+        yield ""
+        yield f"see what happens in them, and which fixes work: mqlab verify {names}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _during(files: Sequence[FileNote]) -> str:
+    times = [at for one in files for at in (one.from_s, one.to_s) if at is not None]
+    return f", {words_of(min(times))} to {words_of(max(times))}" if times else ", none of them with a time"
+
+
+def _incident(one: Diagnosed) -> Iterator[str]:
+    found = one.found
+    when = (
+        f"{words_of(found.from_s)} to {words_of(found.to_s)}"
+        if found.from_s is not None
+        else "at a time that no line has"
+    )
+    yield f"{found.incident} ({found.sure}), {when}"
+    for noun, names in (
+        ("brokers", found.brokers),
+        ("groups", found.groups),
+        ("topics", found.topics),
+        ("queues", found.queues),
+    ):
+        if names:
+            more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+            yield f"  {noun}: {', '.join(names[:NAMES_SHOWN])}{more}"
+    yield from (f"  {sentence}" for sentence in found.why)
+    yield from (f"  with it: {sentence}" for sentence in found.related[:NAMES_SHOWN])
+    yield from (f"  against: {sentence}" for sentence in found.against)
+    for line in found.lines[:LINES_SHOWN]:
+        yield f"  {line.file}:{line.line}  {shortened(line.text, WIDTH)}"
+    if len(found.lines) > LINES_SHOWN:
+        yield f"  and {len(found.lines) - LINES_SHOWN} more lines (--json)"
+    yield f"  means: {one.because}"
+    yield f"  do: {one.advice}"
+    yield from (f"  measured: {words}" for words in _cures(one.cures))
+
+
+def _cures(cures: Sequence[Cure]) -> Iterator[str]:
+    """Each sentence once, with the releases that it is of."""
+    said: dict[tuple[str, str, str], list[str]] = {}
+    for one in cures:
+        said.setdefault((one.claim, one.verdict, one.summary), []).append(one.release)
+    for (claim, verdict, summary), releases in said.items():
+        yield f"{', '.join(dict.fromkeys(releases))}: {summary} ({claim}, {verdict})"

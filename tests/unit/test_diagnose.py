@@ -1,0 +1,385 @@
+"""What ``mqlab diagnose`` makes of logs: of real incidents, of such logs made worse, and of hand-made ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from analysis.diagnosis.diagnosis import Diagnosis, diagnose
+from analysis.diagnosis.events import GATES
+from analysis.diagnosis.found import Found
+from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
+from harness.errors import ConfigurationError
+from harness.model.log_events import WORDINGS
+from mqlab.diagnose import report
+from mqlab.kept_logs import KEPT
+from mqlab.main import main
+from scenarios.signs import SIGNS, SILENT
+
+FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+LOCKS = [name for name in FOLDERS if name.startswith("ordered-lock")]
+SURENESS = ["possible", "likely", "sure"]
+
+
+def read(*paths: Path, offset_s: float | None = None) -> Diagnosis:
+    return diagnose(paths, SIGNS, SILENT, (), offset_s=offset_s)
+
+
+def found_in(*paths: Path, offset_s: float | None = None) -> list[Found]:
+    return [one.found for one in read(*paths, offset_s=offset_s).incidents]
+
+
+def expected(folder: str) -> set[str]:
+    stalled = {"append-stall", "append-lock-over-1s"}
+    return stalled if folder.startswith("append-stall") else {folder.rsplit("-", 1)[0]}
+
+
+def copied(folder: str, into: Path, change: Callable[[str, list[bytes]], list[bytes]]) -> Path:
+    """The kept logs with each file's lines changed; a file of no lines is left out."""
+    into.mkdir()
+    for path in (KEPT / folder).iterdir():
+        if lines := change(path.name, gzip.decompress(path.read_bytes()).splitlines(keepends=True)):
+            (into / path.name.removesuffix(".gz")).write_bytes(b"".join(lines))
+    return into
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_incident_of_real_logs_is_named_with_its_broker_and_group(folder: str) -> None:
+    found = found_in(KEPT / folder)
+    assert {one.incident for one in found} <= expected(folder)
+    assert {one.sure for one in found} == {"sure"}
+    assert {broker for one in found for broker in one.brokers} == {"broker-a"}
+    assert all(one.lines and one.from_s is not None and one.to_s is not None for one in found)
+    # The run's own record: these were made on that morning, UTC.
+    assert all(words_of(one.from_s).startswith("2026-11-23 0") for one in found)
+    if folder in LOCKS:
+        (one,) = found
+        assert {f"incident-as-documented-r1-g{number}" for number in range(10)} <= set(one.groups)
+        assert one.to_s is not None
+        assert one.from_s is not None
+        assert 40 < one.to_s - one.from_s < 90
+        assert any(
+            re.search(r"connection of \S+-owner was lost, its queues were taken over", text) for text in one.related
+        )
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tenth_of_the_lines_dropped_makes_it_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    found = found_in(copied(folder, tmp_path / "logs", lambda _, lines: [one for one in lines if draw.random() > 0.1]))
+    assert found
+    assert {one.incident for one in found} <= expected(folder)
+
+
+def _later(line: bytes, by: timedelta) -> bytes:
+    if not re.match(rb"\d{4}-\d\d-\d\d ", line):
+        return line
+    at = datetime.fromisoformat(line[:19].decode()) + by
+    return f"{at:%Y-%m-%d %H:%M:%S}".encode() + line[19:]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("minutes", [-7, 90])
+def test_a_file_whose_clock_is_off_makes_it_less_sure_never_wrong(folder: str, minutes: int, tmp_path: Path) -> None:
+    def shifted(name: str, lines: list[bytes]) -> list[bytes]:
+        return [_later(line, timedelta(minutes=minutes)) for line in lines] if name.startswith("broker") else lines
+
+    found = found_in(copied(folder, tmp_path / "logs", shifted))
+    assert {one.incident for one in found} <= expected(folder)
+    if folder in LOCKS:
+        (one,) = found
+        assert one.sure == "likely"
+        assert any("was lost: it may have stood still, or the clocks differ" in text for text in one.against)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_file_that_is_missing_makes_it_less_sure_never_wrong(folder: str, tmp_path: Path) -> None:
+    whole = max(SURENESS.index(one.sure) for one in found_in(KEPT / folder))
+    for missing in sorted(path.name for path in (KEPT / folder).iterdir()):
+        place = tmp_path / missing
+        found = found_in(copied(folder, place, lambda name, lines, gone=missing: [] if name == gone else lines))  # type: ignore[misc]
+        assert {one.incident for one in found} <= expected(folder)
+        assert all(SURENESS.index(one.sure) <= whole for one in found)
+        if folder in LOCKS and missing == "broker.log.gz":
+            (one,) = found
+            assert one.sure == "likely"
+            assert any("no broker.log" in text for text in one.against)
+
+
+SAYING = (b"in lock cost", b"CommitLog#putMessage cost", b"not in lock elapsed", b"locked by other client", b"expired")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_same_brokers_without_what_went_wrong_have_none(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def calm(_: str, lines: list[bytes]) -> list[bytes]:
+        return [line for line in lines if not any(words in line for words in SAYING)]
+
+    place = copied(folder, tmp_path / "logs", calm)
+    assert found_in(place) == []
+    assert main(["diagnose", str(place), "--strict"]) == 0
+    assert "none of the known incidents is in these logs" in capsys.readouterr().out
+
+
+# --- hand-made ------------------------------------------------------------------------------------------------------------
+
+WAIT_4X = (
+    "2026-11-21 16:46:{second:02d} WARN AdminBrokerThread_1 - tryLockBatch, message queue locked by other client. Group: g "
+    "OtherClientId: 10.0.0.1@{holder} NewClientId: 10.0.0.2@2 MessageQueue [topic=t, brokerName=b, queueId=0]\n"
+)
+
+
+def test_a_rebalance_in_which_a_lock_is_given_back_is_no_incident(tmp_path: Path) -> None:
+    (tmp_path / "lock.log").write_text("".join(WAIT_4X.format(second=second, holder=1) for second in (1, 2, 9)))
+    assert found_in(tmp_path) == []
+
+
+def test_a_lock_that_nobody_takes_over_is_possible_at_most(tmp_path: Path) -> None:
+    (tmp_path / "lock.log").write_text("".join(WAIT_4X.format(second=second, holder=1) for second in (1, 21, 41)))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure, one.groups, one.queues) == ("ordered-lock-handover", "possible", ("g",), ("t@b:0",))
+
+
+NAMESRV = (
+    "2026-11-21 16:46:01 ERROR NettyServerCodecThread_2 - decode exception, 10.0.0.9:40112\n"
+    "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 16777216: {size} - discarded\n"
+    "\tat io.netty.handler.codec.LengthFieldBasedFrameDecoder.fail(LengthFieldBasedFrameDecoder.java:522)\n"
+)
+FAILED = (
+    "2026-11-21 16:46:01 WARN brokerOutApi_thread_1 - registerBroker Exception, 10.0.0.1:9876\n"
+    "org.apache.rocketmq.remoting.exception.RemotingSendRequestException: send request to <10.0.0.1:9876> failed\n"
+)
+MADE = (
+    "2026-11-21 16:40:01 INFO HeartbeatThread_1 - create new topic TopicConfig [topicName={topic}, readQueueNums={read}, "
+    "writeQueueNums={write}, perm=RW-, topicFilterType=SINGLE_TAG, topicSysFlag=0, order=false]\n"
+)
+
+
+def test_a_registration_that_is_too_long_comes_with_its_broker_and_its_topics(tmp_path: Path) -> None:
+    for node in ("names", "b1"):
+        (tmp_path / node / "logs").mkdir(parents=True)
+    (tmp_path / "names" / "logs" / "namesrv.log").write_text(NAMESRV.format(size=16777295))
+    (tmp_path / "b1" / "logs" / "broker.log").write_text(
+        "2026-11-21 16:39:00 INFO main - The broker[broker-a, 10.0.0.9:10911] boot success. serializeType=JSON\n"
+        + "".join(MADE.format(topic=f"%RETRY%g{number}", read=1, write=1) for number in range(1200))
+        + FAILED
+    )
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure, one.brokers) == ("retry-topic-flood", "sure", ("broker-a",))
+    assert "limit of 16,777,216 bytes, the first of 16,777,295" in one.why[0]
+    assert "broker-a had made 1,200 topics in these logs until then, 1,200 of them %RETRY%" in one.related
+    (without,) = found_in(tmp_path / "b1")
+    assert (without.incident, without.sure) == ("retry-topic-flood", "possible")
+    assert "the name server's log is not here" in without.against[0]
+
+
+@pytest.mark.parametrize("size", [0x47455420, 0x16030100])
+def test_a_scanner_at_the_name_servers_port_is_no_registration(size: int, tmp_path: Path) -> None:
+    (tmp_path / "namesrv.log").write_text(NAMESRV.format(size=size))
+    assert found_in(tmp_path) == []
+
+
+def test_a_name_server_that_one_broker_does_not_reach_is_named(tmp_path: Path) -> None:
+    done = "2026-11-21 16:{minute}:{second:02d} INFO brokerOutApi_thread_1 - register broker[0]to name server 10.0.0.2:9876 OK\n"
+    failed = FAILED.replace(
+        "SendRequestException: send request to <10.0.0.1:9876>", "ConnectException: connect to 10.0.0.1:9876"
+    )
+    (tmp_path / "broker.log").write_text(
+        "".join(
+            done.format(minute=minute, second=second) + failed.replace("16:46:01", f"16:{minute}:{second + 1:02d}")
+            for minute in (46, 47)
+            for second in (0, 30)
+        )
+    )
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("name-server-divergence", "likely")
+    assert "registrations with 10.0.0.1:9876 failed 4 times while those with 10.0.0.2:9876 went on" in one.why[0]
+
+
+def test_a_broker_that_shuts_down_while_its_name_server_is_gone_shows_nothing(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_text(
+        FAILED.replace("registerBroker", "unregisterBroker").replace("brokerOutApi_thread_1", "ShutdownHook")
+    )
+    assert found_in(tmp_path) == []
+
+
+def test_numbers_of_queues_differ_until_a_line_makes_them_equal(tmp_path: Path) -> None:
+    changed = (
+        "2026-11-21 16:50:00 INFO AdminBrokerThread_1 - update topic config, old:[TopicConfig [topicName=t, readQueueNums=4, "
+        "writeQueueNums=8, perm=RW-]] new:[TopicConfig [topicName=t, readQueueNums=8, writeQueueNums=8, perm=RW-]]\n"
+    )
+    (tmp_path / "broker.log").write_text(MADE.format(topic="t", read=4, write=8) + changed)
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.topics, words_of(one.to_s)) == ("queue-number-mismatch", ("t",), "2026-11-21 08:50:00Z")
+    (tmp_path / "broker.log").write_text(MADE.format(topic="t", read=8, write=8))
+    assert found_in(tmp_path) == []
+
+
+def test_a_groups_first_dead_letter_names_the_group(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_text(MADE.format(topic="%DLQ%orders", read=1, write=1))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.groups, one.sure) == ("dead-letter", ("orders",), "sure")
+
+
+SLOW = "[NOTIFYME]putMessage in lock cost time(ms)={ms}, bodyLength=1 AppendMessageResult=AppendMessageResult{{status=PUT_OK}}\n"
+REFUSED = (
+    "org.apache.rocketmq.client.exception.MQBrokerException: CODE: 2  DESC: [TIMEOUT_CLEAN_QUEUE]broker busy, start flow control "
+    "for a while, period in queue: 206ms, size of queue: 876 BROKER: 10.0.0.9:10911\n"
+)
+
+
+def test_a_burst_of_refusals_stands_with_its_append_across_zones(tmp_path: Path) -> None:
+    for node in ("b1", "app"):
+        (tmp_path / node).mkdir()
+    (tmp_path / "b1" / "store.log").write_text("2026-11-21 16:46:02 WARN SendMessageThread_1 - " + SLOW.format(ms=700))
+    (tmp_path / "app" / "rocketmq_client.log").write_text(
+        "".join(f"2026-11-21T09:46:01.{number}+01:00 WARN send failed\n{REFUSED}" for number in range(400, 440))
+    )
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure, one.brokers, one.against) == ("append-stall", "sure", ("b1",), ())
+    assert "40 sends refused by [TIMEOUT_CLEAN_QUEUE]" in one.related[0]
+    assert "with the append of 700 ms" in one.related[0]
+    (alone,) = found_in(tmp_path / "app")
+    assert (alone.incident, alone.sure, alone.brokers) == ("append-stall", "likely", ("10.0.0.9:10911",))
+
+
+def test_refusals_of_a_broker_that_was_gone_are_no_append_stall(tmp_path: Path) -> None:
+    gone = "org.apache.rocketmq.remoting.exception.RemotingConnectException: connect to 10.0.0.9:10911 failed\n"
+    (tmp_path / "rocketmq_client.log").write_text(
+        f"2026-11-21 08:46:01,424 WARN x\n{gone}" + f"2026-11-21 08:46:31,424 WARN x\n{REFUSED}" * 30
+    )
+    assert found_in(tmp_path) == []
+
+
+def test_a_full_send_queue_is_told_from_another_pool_and_from_one_that_ends(tmp_path: Path) -> None:
+    line = (
+        "2026-11-21 16:46:10 WARN NettyServerCodecThread_1 - 10.0.0.2:52418, too many requests and system thread pool busy, "
+        "RejectedExecutionException org.apache.rocketmq.broker.latency.BrokerFixedThreadPoolExecutor@6f1c29b7[{state}, pool size = "
+        "1, active threads = 1, queued tasks = 10000, completed tasks = 81234] request code: {code}\n"
+    )
+    (tmp_path / "remoting.log").write_text(line.format(state="Running", code=310))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("send-queue-full", "sure")
+    assert "with 10000 tasks" in one.why[0]
+    for other in (line.format(state="Running", code=11), line.format(state="Shutting down", code=310)):
+        (tmp_path / "remoting.log").write_text(other)
+        assert found_in(tmp_path) == []
+
+
+def test_a_pool_without_a_buffer_and_a_broker_that_lost_one_are_known(tmp_path: Path) -> None:
+    started = "2026-11-21 16:46:00 INFO main - transientStorePoolEnable=true\n"
+    (tmp_path / "broker.log").write_text(started)
+    (tmp_path / "store.log").write_text(
+        "2026-11-21 16:46:01 INFO main - last shutdown abnormally\n"
+        "2026-11-21 16:50:01 WARN x - TransientStorePool only remain 3 sheets.\n"
+        "2026-11-21 16:55:01 WARN x - [NOTIFYME]TransientStorePool is not enough, so create mapped file error\n"
+    )
+    assert [(one.incident, one.sure) for one in found_in(tmp_path)] == [
+        ("pool-loss", "likely"),
+        ("pool-exhausted", "sure"),
+    ]
+    (tmp_path / "broker.log").write_text(started.replace("true", "false"))
+    assert [one.incident for one in found_in(tmp_path)] == ["pool-exhausted"]
+
+
+# --- files ----------------------------------------------------------------------------------------------------------------
+
+
+def test_rotated_and_packed_files_times_without_a_date_and_other_encodings_are_read(tmp_path: Path) -> None:
+    slow = "2026-11-21 16:46:02 WARN SendMessageThread_1 - " + SLOW.format(ms=700)
+    with gzip.open(tmp_path / "store.2026-11-20.1.log.gz", "wt") as file:
+        file.write(slow)
+    (tmp_path / "store.log.1").write_text(slow.replace("16:46:02", "18:46:02"))
+    (tmp_path / "store.log").write_bytes(slow.replace("16:46:02", "20:46:02").encode("utf-16"))
+    assert len(found_in(tmp_path)) == 3
+    clock = tmp_path / "clock"
+    clock.mkdir()
+    (clock / "store.log").write_text(
+        "23:59:59.500 WARN a " + SLOW.format(ms=700) + "00:00:01.000 WARN a " + SLOW.format(ms=800)
+    )
+    (one,) = found_in(clock)
+    assert (words_of(one.from_s), words_of(one.to_s)) == ("23:59:58.700", "00:00:01")
+    assert read(clock).files[0].problem == "its times have no date"
+
+
+def test_garbage_is_counted_and_shown_by_shape_and_a_broken_archive_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_bytes(
+        b"".join(b"core dumped at 0x%x\n" % number for number in range(500)) + bytes(range(256))
+    )
+    packed = gzip.compress(
+        b"2026-11-21 16:46:02 WARN x - " + SLOW.format(ms=700).encode() + random.Random(1).randbytes(200_000)
+    )
+    (tmp_path / "store.log.gz").write_bytes(packed[: len(packed) // 2])
+    found = read(tmp_path)
+    assert found.unknown >= 500
+    assert max(shape.lines for shape in found.shapes) >= 400
+    assert any("cannot be read to its end" in one.problem for one in found.files)
+    assert [one.found.incident for one in found.incidents] == ["append-stall"]
+    assert any("core dumped at" in line for line in report(found))
+
+
+def test_what_is_no_log_is_an_error_of_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigurationError):
+        read(tmp_path)
+    (tmp_path / "store.log").write_text("")
+    assert main(["diagnose", str(tmp_path)]) == 3
+    assert "the logs are empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "local_s"),
+    [
+        (b"2026-11-21 08:46:01,250 WARN", 1795250761.25),
+        (b"2026/11/21 08:46:01 WARN", 1795250761.0),
+        (b"[2026-11-21T08:46:01.250+0800] x", 1795250761.25),
+        (b'{"log":"2026-11-21 08:46:01 INFO x', 1795250761.0),
+        (b"08:46:01.250 [main] x", 31561.25),
+        (b"2026-13-45 99:99:99 x", None),
+        (b"no time 127.0.0.1:10911", None),
+    ],
+)
+def test_a_time_is_found_in_any_layout(line: bytes, local_s: float | None) -> None:
+    found = moment_of(line)
+    assert (found.local_s if found else None) == local_s
+
+
+def test_a_zone_is_what_the_stamps_agree_on() -> None:
+    assert offset_by_stamps([28800.4, 28801.0, 28900.0]) == 28800
+    assert offset_by_stamps([28800.4, 0.0]) is None or offset_by_stamps([28800.4, 0.0]) in (0, 28800)
+    assert offset_by_stamps([500.0, 450.0]) is None
+    assert offset_by_stamps([]) is None
+
+
+def test_the_zone_of_logs_that_say_nothing_is_given_or_stock(tmp_path: Path) -> None:
+    (tmp_path / "store.log").write_text("2026-11-21 16:46:02 WARN x - " + SLOW.format(ms=700))
+    assert words_of(found_in(tmp_path)[0].to_s) == "2026-11-21 08:46:02Z"
+    assert words_of(found_in(tmp_path, offset_s=-3600.0)[0].to_s) == "2026-11-21 17:46:02Z"
+
+
+def test_every_wording_passes_a_gate() -> None:
+    assert [one.words for one in WORDINGS if not any(gate in one.words.encode() for gate in GATES)] == []
+
+
+def test_json_and_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(KEPT / LOCKS[0]), "--json", "--strict"]) == 1
+    (one,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert one["found"]["incident"] == "ordered-lock-handover"
+    assert {cure["release"] for cure in one["cures"]} <= {"4.6.0", "4.9.7"}
+    assert one["cures"]
+
+
+def test_the_terminal_says_what_was_measured_on_the_release(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["diagnose", str(KEPT / LOCKS[0]), "--release", "5.5.0"])
+    said = capsys.readouterr().out
+    assert "ordered-lock-handover (sure), 2026-11-23 05:" in said
+    assert re.search(r"measured: 5\.5\.0: With lockInterval 5 s", said)
+    assert "4.6.0" not in said.replace(LOCKS[0], "")
