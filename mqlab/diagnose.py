@@ -17,8 +17,8 @@ from analysis.diagnosis.moments import words_of
 from analysis.ledger.lines import load_lines
 from analysis.ledger.write import LEDGER
 from analysis.verdicts.numbers import printable, shortened
-from harness.errors import EXIT_OK
-from mqlab.kinds import FILE_OR_FOLDER, Kind
+from harness.errors import EXIT_OK, ConfigurationError
+from mqlab.kinds import FILE_OR_FOLDER, NEW_FILE, Kind
 from mqlab.options import Adder, add_releases, print_json
 from scenarios.signs import SIGNS, SILENT
 
@@ -61,6 +61,9 @@ def add_command(add: Adder) -> None:
         metavar="+HH:MM",
         help="of logs that say nothing about theirs; default: as in stock logging, UTC+08:00",
     )
+    command.add_argument(
+        "--out", type=NEW_FILE, metavar="FILE", help="write a page as well: one HTML file, no network, no script"
+    )
     command.add_argument("--strict", action="store_true", help="exit 1 when an incident was found")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -69,11 +72,22 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     """Read, find, and print."""
     ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
     found = diagnosis_of(options.logs, SIGNS, SILENT, ledger, releases=options.release, offset_s=options.zone)
+    if options.out:
+        _write(options.out, found)
     if options.json:
         print_json(asdict(found))
     else:
         print("\n".join(printable(line) for line in report(found)))
     return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
+
+
+def _write(path: Path, found: Diagnosis) -> None:
+    from analysis.diagnosis.page import render
+
+    try:
+        path.write_text(render(found), encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error}", advice="Give another file to --out.") from error
 
 
 def report(found: Diagnosis) -> Iterator[str]:

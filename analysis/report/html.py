@@ -98,9 +98,9 @@ def render(data: ReportData) -> str:
     incidents = [_incident(data, name) for name in names]
     plots = any(incident.timeline or incident.stack or incident.strips for incident in incidents)
     plotly, sha256 = _plotly()
-    script = _asset("plots.js")
+    script = asset("plots.js")
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             manifest=manifest,
@@ -116,7 +116,7 @@ def render(data: ReportData) -> str:
                 (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
                 for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
             ],
-            style=Markup(_asset("style.css")),  # our own file, not data
+            style=Markup(asset("style.css")),  # our own file, not data
             script=Markup(script),
             plotly=plotly if plots else "",
             policy=_policy(script, sha256),
@@ -136,7 +136,8 @@ def _plotly() -> tuple[str, str]:
 
 
 @cache
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A file of our own that pages carry, such as style.css."""
     return resources.files("analysis.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -154,7 +155,8 @@ def _policy(script: str, plotly_sha256: str) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The templates of all pages; what is put into them is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("analysis.report", "templates"),
         autoescape=True,

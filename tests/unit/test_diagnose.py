@@ -6,8 +6,10 @@ import gzip
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.events import GATES
 from analysis.diagnosis.found import Found
 from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
+from analysis.diagnosis.page import render
 from harness.errors import ConfigurationError
 from harness.model.log_events import WORDINGS
 from mqlab.diagnose import report
@@ -375,6 +378,52 @@ def test_json_and_strict(capsys: pytest.CaptureFixture[str]) -> None:
     assert one["found"]["incident"] == "ordered-lock-handover"
     assert {cure["release"] for cure in one["cures"]} <= {"4.6.0", "4.9.7"}
     assert one["cures"]
+
+
+class _Page(HTMLParser):
+    """Every id, every link inside the page, and every element by its name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: set[str] = set()
+        self.seen: Counter[str] = Counter()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.seen[tag] += 1
+        self.seen[f"{tag}.{given.get('class', '')}"] += 1
+        self.ids.add(given.get("id") or "")
+        if (link := given.get("href")) is not None:
+            assert link.startswith("#"), "the page needs no network"
+            self.links.add(link[1:])
+
+
+def test_the_page_has_a_band_and_its_lines_for_each_incident_without_scripts(tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    folders = [str(KEPT / LOCKS[0]), str(KEPT / "append-stall-4.6.0")]
+    assert main(["diagnose", *folders, "--out", str(out)]) == 0
+    page = _Page()
+    page.feed(out.read_text("utf-8"))
+    assert page.links <= page.ids
+    assert page.seen["script"] == 0
+    assert page.seen["a.band sure"] == 2
+    assert page.seen["a.tick"] > 5
+    assert page.seen["details"] == 3, "the lines of each, and what else came with the locks"
+
+
+def test_a_line_of_a_log_can_put_nothing_into_the_page(tmp_path: Path) -> None:
+    (tmp_path / "store.log").write_text("2026-11-21 16:46:02 WARN <script>alert(1)</script> " + SLOW.format(ms=700))
+    page = render(read(tmp_path))
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_page_of_calm_logs_says_so(tmp_path: Path) -> None:
+    (tmp_path / "store.log").write_text("2026-11-21 16:46:02 INFO x - all is well\n")
+    page = render(read(tmp_path))
+    assert "None of the known incidents is in these logs" in page
+    assert all(incident in page for incident in SILENT)
 
 
 def test_the_terminal_says_what_was_measured_on_the_release(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,10 @@ from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged
 from harness.model.rocketmq import LOCK_INTERVAL_MS
 
+APART_S = 30.0
+"""Longer than the interval between the requests of one client."""
 GAP_S = 120.0
+"""A client dies at most a lock's life and a request before its queues are taken over."""
 WAITED_S_MIN = 10.0
 """A rebalance gives locks back and takes them within seconds; who waits for so long waits for an expiry."""
 STUCK_S_MIN = 1.5 * LOCK_INTERVAL_MS / 1e3
@@ -36,7 +39,7 @@ def handover(logs: Logs) -> Iterator[Found]:
             used.update(map(id, before))
     stuck = [one for of in waits.values() for one in of if id(one) not in used and _length_s(one) >= STUCK_S_MIN]
     ends = {id(expiry): before for expiry, before in taken}
-    for group in together([*stuck, *(one for expiry, before in taken for one in (expiry, *before))], GAP_S):
+    for group in together([*stuck, *(one for expiry, before in taken for one in (expiry, *before))], APART_S):
         expiries = [one for one in group if id(one) in ends]
         yield _found(
             logs, group, expiries, [one for one in group if one.kind is Logged.LOCK_WAITED and id(one) not in used]
@@ -60,7 +63,8 @@ def _length_s(event: Event) -> float:
 def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck: Sequence[Event]) -> Found:
     waits = [one for one in group if one.kind is Logged.LOCK_WAITED]
     holders = distinct(one.get("holder") for one in group)
-    deaths = {holder: gone for holder in holders if (gone := _death(logs, holder, group)) is not None}
+    owners = sorted({(one.get("holder"), one.node) for one in group})
+    deaths = {owner: gone for owner in owners if (gone := _death(logs, owner, group)) is not None}
     from_s, to_s = span(group)
     why, against = [], []
     if expiries:
@@ -74,12 +78,13 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
         if not expiries:
             against.append("no line says that a lock expired and was taken over: its owner may be at work and slow")
     related = [
-        f"{words_of(gone.from_s)} the connection of {holder} was lost"
-        + (f", its queues were taken over until {words_of(last)} ({last - gone.from_s:.0f} s later)" if last else "")
-        for holder, gone in deaths.items()
-        if (last := _last_taken_s(expiries, holder)) is not None and gone.from_s is not None
+        f"{words_of(gone.from_s)} the connection of {owner[0]} was lost, its queues were taken over until {words_of(last_s)} "
+        f"({last_s - gone.from_s:.0f} s later)"
+        for owner, gone in deaths.items()
+        if (last_s := _last_taken_s(expiries, owner)) is not None and gone.from_s is not None
     ]
-    alive = [holder for holder in holders if holder not in deaths]
+    dead = {holder for holder, _ in deaths}
+    alive = [holder for holder in holders if holder not in dead]
     if alive and any(logs.has(one.node, "broker.log") for one in group):
         against.append(
             f"no line says that the connection of {_some(alive)} was lost: it may have stood still, or the clocks differ"
@@ -89,7 +94,7 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     sure = Sure.SURE if expiries and deaths else Sure.LIKELY if expiries else Sure.POSSIBLE
     first = expiries[0] if expiries else waits[0]
     of_first = [one for one in waits if (*_queue(one), one.get("holder")) == (*_queue(first), first.get("holder"))]
-    died = [gone for holder, gone in deaths.items() if holder == first.get("holder")]
+    died = [gone for owner, gone in deaths.items() if owner == (first.get("holder"), first.node)]
     shown = [*died, *of_first, *expiries]
     return Found(
         incident="ordered-lock-handover", sure=sure, from_s=from_s, to_s=to_s, why=tuple(why), against=tuple(against),
@@ -99,22 +104,22 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     )  # fmt: skip
 
 
-def _death(logs: Logs, holder: str, group: Sequence[Event]) -> Event | None:
-    """The loss of the owner's connection, before anybody had its queues."""
-    of = [one for one in group if one.get("holder") == holder]
-    from_s, to_s = span(of)
+def _death(logs: Logs, owner: tuple[str, str], group: Sequence[Event]) -> Event | None:
+    """The loss of the owner's connection to this node, before anybody had its queues."""
+    from_s, to_s = span(one for one in group if (one.get("holder"), one.node) == owner)
     gone = [
         one
         for one in logs.of(Logged.CLIENT_GONE)
-        if one.get("client") == holder
+        if (one.get("client"), one.node) == owner
         and None not in (one.from_s, from_s, to_s)
         and from_s - GAP_S <= one.from_s <= to_s + GONE_S  # type: ignore[operator]
     ]
     return gone[0] if gone else None
 
 
-def _last_taken_s(expiries: Sequence[Event], holder: str) -> float | None:
-    return max((one.from_s for one in expiries if one.get("holder") == holder and one.from_s is not None), default=None)
+def _last_taken_s(expiries: Sequence[Event], owner: tuple[str, str]) -> float | None:
+    times = (one.from_s for one in expiries if (one.get("holder"), one.node) == owner and one.from_s is not None)
+    return max(times, default=None)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,0 +1,149 @@
+"""A diagnosis as one page that needs no network and no script: bands of incidents by broker, and their lines as tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from analysis.diagnosis.diagnosis import Diagnosed, Diagnosis
+from analysis.diagnosis.moments import words_of
+from analysis.report.html import asset, environment
+
+MARGIN = 0.05
+"""Of the time between the first and the last incident, left free on both sides."""
+BAND_REM = 1.4
+TICKS_REM = 0.9
+NOWHERE = "broker not named"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band:
+    """An incident in a broker's lane; ``left`` and ``width`` in percent of the axis."""
+
+    id: str
+    incident: str
+    sure: str
+    title: str
+    left: float
+    width: float
+    top_rem: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tick:
+    """A line that proves it."""
+
+    id: str
+    title: str
+    left: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """What happened to one broker."""
+
+    broker: str
+    bands: tuple[Band, ...]
+    ticks: tuple[Tick, ...]
+    height_rem: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axis:
+    from_s: float
+    to_s: float
+
+    def at(self, at_s: float) -> float:
+        return round(100 * (at_s - self.from_s) / (self.to_s - self.from_s), 3)
+
+
+def render(found: Diagnosis) -> str:
+    """The page as text. The same diagnosis gives the same bytes."""
+    axis = _axis(found.incidents)
+    count = len(found.incidents)
+    return (
+        environment()
+        .get_template("diagnosis.html.j2")
+        .render(
+            title=f"{count} incident{'' if count == 1 else 's'} found",
+            read=f"{found.lines:,} lines in {len(found.files)} files, {found.unknown:,} of them of no known layout",
+            style=Markup(asset("style.css")),  # our own file, not data
+            lanes=() if axis is None else tuple(_lanes(found.incidents, axis)),
+            axis_from=words_of(axis.from_s) if axis else "",
+            axis_to=words_of(axis.to_s) if axis else "",
+            views=[_view(number, one) for number, one in enumerate(found.incidents)],
+            silent=sorted(found.silent.items()),
+            files=[
+                {**dataclasses.asdict(one), "from": words_of(one.from_s), "to": words_of(one.to_s)}
+                for one in found.files
+            ],
+            shapes=found.shapes,
+        )
+    )
+
+
+def _id(number: int, line: int | None = None) -> str:
+    return f"found-{number}" if line is None else f"found-{number}-{line}"
+
+
+def _axis(incidents: Sequence[Diagnosed]) -> _Axis | None:
+    times = [at for one in incidents for at in (one.found.from_s, one.found.to_s) if at is not None]
+    if not times:
+        return None
+    margin_s = max(1.0, (max(times) - min(times)) * MARGIN)
+    return _Axis(from_s=min(times) - margin_s, to_s=max(times) + margin_s)
+
+
+def _lanes(incidents: Sequence[Diagnosed], axis: _Axis) -> Iterator[Lane]:
+    by_broker: dict[str, list[int]] = {}
+    for number, one in enumerate(incidents):
+        for broker in one.found.brokers or (NOWHERE,):
+            by_broker.setdefault(broker, []).append(number)
+    for broker, numbers in sorted(by_broker.items()):
+        bands = tuple(_bands(incidents, numbers, axis))
+        rows = max((band.top_rem for band in bands), default=0.0) + BAND_REM
+        ticks = tuple(
+            Tick(id=_id(number, at), title=f"{words_of(line.at_s)} {line.file}:{line.line}", left=axis.at(line.at_s))
+            for number in numbers
+            for at, line in enumerate(incidents[number].found.lines)
+            if line.at_s is not None and axis.from_s <= line.at_s <= axis.to_s
+        )
+        yield Lane(broker=broker, bands=bands, ticks=ticks, height_rem=round(rows + TICKS_REM, 2))
+
+
+def _bands(incidents: Sequence[Diagnosed], numbers: Sequence[int], axis: _Axis) -> Iterator[Band]:
+    """Those that overlap stand below each other."""
+    ends: list[float] = []
+    for number in numbers:
+        found = incidents[number].found
+        if found.from_s is None or found.to_s is None:
+            continue
+        row = next((at for at, end_s in enumerate(ends) if end_s < found.from_s), len(ends))
+        ends[row : row + 1] = [found.to_s]
+        yield Band(
+            id=_id(number), incident=found.incident, sure=found.sure, title=f"{found.incident}: {'; '.join(found.why)}",
+            left=axis.at(found.from_s), width=round(axis.at(found.to_s) - axis.at(found.from_s), 3),
+            top_rem=round(0.2 + row * BAND_REM, 2),
+        )  # fmt: skip
+
+
+def _view(number: int, one: Diagnosed) -> dict[str, object]:
+    found = one.found
+    places = (("brokers", found.brokers), ("groups", found.groups), ("topics", found.topics), ("queues", found.queues))
+    return {
+        "id": _id(number),
+        "found": found,
+        "because": one.because,
+        "advice": one.advice,
+        "cures": one.cures,
+        "places": [(noun, names) for noun, names in places if names],
+        "when": " to ".join(filter(None, (words_of(found.from_s), words_of(found.to_s))))
+        or "at a time that no line has",
+        "lines": [
+            {**dataclasses.asdict(line), "id": _id(number, at), "at": words_of(line.at_s)}
+            for at, line in enumerate(found.lines)
+        ],
+    }
