@@ -17,8 +17,9 @@ from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.targets import Network, parse_networks
+from mqlab.audit_conf import audit_conf
 from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
-from mqlab.options import Adder
+from mqlab.options import Adder, add_releases
 
 DELETIONS_PER_S = 5.0
 OFFLINE_S = 40.0
@@ -26,7 +27,8 @@ OFFLINE_S = 40.0
 DESCRIPTION = (
     "What of the incidents' causes a running cluster shows: topics by type, each registration's size against the name "
     "servers' frame limit, retry topics of offline groups, routes that differ between name servers, read and write queue "
-    "numbers that differ, lock and pool settings. It only reads."
+    "numbers that differ, lock and pool settings. It only reads. With --broker-conf it judges a file instead, by release, and "
+    "asks no cluster."
 )
 EPILOG = (
     "Exit codes: 0 nothing is wrong; 1 the worst finding is a warning; 2 one is critical; 3 bad usage, or an address that "
@@ -44,8 +46,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.description = DESCRIPTION
     command.epilog = EPILOG
     command.add_argument(
-        "--namesrv", type=several(ADDRESS), required=True, metavar="A,B,C", help="every name server, HOST:PORT each"
+        "--namesrv", type=several(ADDRESS), default=(), metavar="A,B,C", help="every name server, HOST:PORT each"
     )
+    command.add_argument(
+        "--broker-conf",
+        type=FILE,
+        metavar="FILE",
+        help="instead of a cluster: when does a broker with this file refuse sends?",
+    )
+    add_releases(command, "with --broker-conf: all known")
     command.add_argument(
         "--broker",
         type=several(BROKER),
@@ -108,6 +117,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
 
 def audit(options: argparse.Namespace, console: Console) -> int:
     """Run the command; returns the exit code of the last reading's worst finding."""
+    if bool(options.namesrv) == bool(options.broker_conf):
+        raise UsageError(
+            "an audit is of a cluster or of a file",
+            advice="Give --namesrv HOST:PORT,... or --broker-conf FILE, and not both.",
+        )
+    if options.broker_conf:
+        return audit_conf(options)
     earlier, known = _earlier(options.since)
     known += options.broker
     allowed = parse_networks(options.allow_target)

@@ -25,6 +25,7 @@ from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
 from mqlab.kinds import FILE_OR_FOLDER, FOLDER, MILLISECONDS, RATE, RECORDED, several, whole
 from mqlab.options import Adder, add_analysis, print_json
+from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
     from analysis.spark import SparkPlace
@@ -117,8 +118,6 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
     from analysis.ledger import agreement
-    from analysis.ledger.lines import load_lines
-    from analysis.ledger.write import LEDGER
     from analysis.pipeline import analyze
     from analysis.report.terminal import summary_lines, summary_table
     from analysis.report.write import exit_code, write_reports
@@ -136,8 +135,7 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
     else:
         print("\n".join(summary_lines(findings)))
     if not options.json and read_manifest(path).budget == "quick":
-        record = load_lines(Path(scenarios.__file__).with_name(LEDGER))
-        print("\n".join(agreement.lines(agreement.agreements(findings, record))))
+        print("\n".join(agreement.lines(agreement.agreements(findings, committed_ledger()))))
     return exit_code(findings, options.strict)
 
 
@@ -204,13 +202,11 @@ def tune(options: argparse.Namespace, console: Console) -> int:
 
 def show_changes(options: argparse.Namespace, console: Console) -> int:
     """What differs between two releases."""
-    from analysis.ledger.lines import lines_of, load_lines
-    from analysis.ledger.write import LEDGER
+    from analysis.ledger.lines import lines_of
     from analysis.report.changes import changes
     from analysis.verdicts.document import load_report_data
 
-    recorded = Path(scenarios.__file__).parent / LEDGER
-    lines = lines_of(load_report_data(options.run)) if options.run else load_lines(recorded)
+    lines = lines_of(load_report_data(options.run)) if options.run else committed_ledger()
     found = changes(lines, options.before, options.after)
     if options.json:
         print_json(dataclasses.asdict(found))

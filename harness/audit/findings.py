@@ -1,5 +1,6 @@
 """What is wrong with a cluster that was read, by severity. Pure: a reading in, findings out."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def judge(
         *(one for broker in reading.brokers for one in _registration(broker, reading.at_s, earlier, limit_bytes)),
         *_offline_retry_topics(reading, limit_bytes),
         *_queue_numbers(reading),
-        *(one for broker in reading.masters() for one in (*_pool(broker), *_locks(broker))),
+        *(one for broker in reading.masters() for one in (*pool_loses_data(broker), *lock_settings(broker))),
     ]
     return sorted(found, key=lambda one: -one.severity)
 
@@ -234,7 +235,7 @@ def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
             )
 
 
-def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
+def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
     """4.x leaves the pool off with SYNC_FLUSH (``MessageStoreConfig.isTransientStorePoolEnable``), 5.x does not."""
     conf = broker.conf
     is_off = conf.get("flushDiskType") == "SYNC_FLUSH" and not broker.is_5x
@@ -248,12 +249,12 @@ def _pool(broker: BrokerReading) -> Iterator[AuditFinding]:
         )
 
 
-def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
+def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
     """Lock times are properties of the JVMs. An audit sees only those that were put into broker.conf by mistake."""
     life, interval = broker.conf.get(rocketmq.LOCK_LIFE), broker.conf.get(rocketmq.LOCK_INTERVAL)
     if life is None and interval is None:
         return
-    ratio = float(life or rocketmq.LOCK_LIFE_MS) / float(interval or rocketmq.LOCK_INTERVAL_MS)
+    ratio = _ms(life, rocketmq.LOCK_LIFE_MS) / _ms(interval, rocketmq.LOCK_INTERVAL_MS)
     off = "" if ratio >= LOCK_RATIO else f", and would be only {ratio:g} renewals long"
     yield AuditFinding(
         kind="lock-settings",
@@ -263,6 +264,11 @@ def _locks(broker: BrokerReading) -> Iterator[AuditFinding]:
         advice=f"Set them as -D{rocketmq.LOCK_LIFE} of the broker and -D{rocketmq.LOCK_INTERVAL} of the client, the first "
         "three times the second.",
     )
+
+
+def _ms(text: str | None, default: float) -> float:
+    """A time of a conf; the default where it is absent, or no whole number above zero."""
+    return float(text) if text and re.fullmatch(r"[1-9]\d{0,17}", text, re.ASCII) else default
 
 
 def _some(names: list[str]) -> str:

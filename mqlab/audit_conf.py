@@ -1,0 +1,62 @@
+"""``mqlab audit --broker-conf FILE``: what a broker.conf decides of the incidents, before any broker has it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from analysis.ledger.lines import LedgerLine
+from analysis.verdicts.order import natural_key
+from harness.audit.conf import ConfJudged, judge_conf
+from harness.audit.findings import Severity
+from harness.releases.jars import known_releases
+from harness.releases.user_settings import read_broker_conf
+from mqlab.options import print_json
+from mqlab.recorded import decided_on_defaults
+
+
+def audit_conf(options: argparse.Namespace) -> int:
+    """Judge it on each release; returns the exit code of the worst finding."""
+    settings = read_broker_conf(options.broker_conf)
+    record = decided_on_defaults()
+    judged = [
+        judge_conf(settings, release, options.broker_conf.name) for release in options.release or known_releases()
+    ]
+    if options.json:
+        print_json([_as_json(one, record) for one in judged])
+    else:
+        print("\n\n".join("\n".join(_lines(one, record)) for one in judged))
+        print(f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}")
+    return int(max((finding.severity for one in judged for finding in one.findings), default=Severity.NONE))
+
+
+def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
+    yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
+    for line in _measured(judged, record):
+        yield f"  measured on {line.release} ({line.claim}): {line.summary}"
+    for finding in judged.findings:
+        yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
+        yield f"    {finding.advice}"
+    if not judged.findings:
+        yield "nothing else of it is known to go wrong"
+
+
+def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, object]:
+    """``release``, ``refuses``, ``measured`` (claim, release, verdict, summary) and ``findings`` (as those of an audit)."""
+    return {
+        "release": judged.release,
+        "refuses": judged.refuses,
+        "measured": [
+            {"claim": one.claim, "release": one.release, "verdict": one.verdict, "summary": one.summary}
+            for one in _measured(judged, record)
+        ],
+        "findings": [{**dataclasses.asdict(one), "severity": one.severity.name.lower()} for one in judged.findings],
+    }
+
+
+def _measured(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[LedgerLine]:
+    """Of each claim the record's line of the release, or of the newest release where it is decided."""
+    for claim in judged.claims:
+        if found := [line for line in record if line.claim == claim]:
+            yield max(found, key=lambda line: (line.release == judged.release, natural_key(line.release)))

@@ -1,0 +1,107 @@
+"""What a broker.conf decides, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from harness.audit.conf import judge_conf
+from harness.audit.findings import Severity
+from harness.errors import EXIT_USAGE, UsageError
+from mqlab.main import main
+
+POOL = {"transientStorePoolEnable": "true"}
+KEYS = {
+    "flushDiskType": "(Ljava/lang/String;)V",
+    "brokerRole": "(Ljava/lang/String;)V",
+    "transientStorePoolEnable": "(Z)V",
+    "transientStorePoolSize": "(I)V",
+    "osPageCacheBusyTimeOutMills": "(J)V",
+    "waitTimeMillsInSendQueue": "(J)V",
+    "brokerFastFailureEnable": "(Z)V",
+}
+
+
+@pytest.fixture(autouse=True)
+def _keys_of_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.releases.user_settings.broker_keys", lambda _: KEYS)
+
+
+def kinds(settings: Mapping[str, str], release: str = "4.9.7") -> set[str]:
+    return {one.kind for one in judge_conf(settings, release, "broker.conf").findings}
+
+
+def test_an_empty_file_refuses_sends_after_a_second_in_the_lock_and_has_no_finding() -> None:
+    judged = judge_conf({}, "4.9.7", "broker.conf")
+    assert "1,000 ms (osPageCacheBusyTimeOutMills)" in judged.refuses
+    assert "pool" not in judged.refuses
+    assert judged.claims == ("BUSY-14",)
+    assert judged.findings == ()
+
+
+def test_the_pool_is_one_more_reason_to_refuse_and_its_price_is_said() -> None:
+    judged = judge_conf(POOL, "5.5.0", "broker.conf")
+    assert "all in use" in judged.refuses
+    assert judged.claims == ("BUSY-14", "POOL-03")
+    assert kinds(POOL) == {"pool-loses-data"}
+
+
+@pytest.mark.parametrize(("release", "role", "expected"), [
+    ("4.6.0", "ASYNC_MASTER", {"pool-off"}),
+    ("5.5.0", "ASYNC_MASTER", {"pool-loses-data"}),
+])  # fmt: skip
+def test_a_synchronous_flush_switches_the_pool_off_on_4x_alone(release: str, role: str, expected: set[str]) -> None:
+    assert kinds({**POOL, "flushDiskType": "SYNC_FLUSH", "brokerRole": role}, release) == expected
+
+
+@pytest.mark.parametrize("size", ["1", "2"])
+def test_a_pool_that_is_too_small_is_critical(size: str) -> None:
+    judged = judge_conf({**POOL, "transientStorePoolSize": size}, "5.5.0", "broker.conf")
+    assert judged.findings[0].kind == "pool-too-small"
+    assert judged.findings[0].severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(("settings", "kind"), [
+    ({"osPageCacheBusyTimeOutMills": "300"}, "busy-early"),
+    ({"waitTimeMillsInSendQueue": "1000"}, "wait-over-busy"),
+    ({"brokerFastFailureEnable": "false"}, "no-fast-failure"),
+    ({"noSuchKey": "1"}, "ignored-keys"),
+    ({"rocketmq.broker.rebalance.lockMaxLiveTime": "ten"}, "lock-settings"),
+    ({"rocketmq.client.rebalance.lockInterval": "0"}, "lock-settings"),
+])  # fmt: skip
+def test_each_mistake_is_named(settings: dict[str, str], kind: str) -> None:
+    assert kind in kinds(settings)
+
+
+def test_settings_within_the_defaults_are_no_finding() -> None:
+    assert kinds({"waitTimeMillsInSendQueue": "999", "osPageCacheBusyTimeOutMills": "1000"}) == set()
+
+
+def test_a_value_that_the_broker_would_ignore_is_refused() -> None:
+    with pytest.raises(UsageError, match="osPageCacheBusyTimeOutMills='soon' is not a long"):
+        judge_conf({"osPageCacheBusyTimeOutMills": "soon"}, "4.6.0", "broker.conf")
+
+
+def test_the_command_answers_by_the_record_and_its_code_is_the_worst_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("transientStorePoolEnable=true\ntransientStorePoolSize=2\n")
+    assert main(["audit", "--broker-conf", str(conf), "--release", "4.6.0", "--json"]) == Severity.CRITICAL
+    (said,) = json.loads(capsys.readouterr().out)
+    assert said["release"] == "4.6.0"
+    assert {one["claim"] for one in said["measured"]} == {"BUSY-14", "POOL-03"}
+    assert [one["severity"] for one in said["findings"]] == ["critical", "warning"]
+    assert main(["audit", "--broker-conf", str(conf)]) == Severity.CRITICAL
+    assert "on 5.5.0 sends are refused with [REJECTREQUEST] after" in capsys.readouterr().out
+
+
+def test_an_audit_is_of_a_cluster_or_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf = tmp_path / "broker.conf"
+    conf.write_text("")
+    for arguments in (["audit"], ["audit", "--namesrv", "127.0.0.1:9876", "--broker-conf", str(conf)]):
+        assert main(arguments) == EXIT_USAGE
+        assert "--namesrv HOST:PORT,... or --broker-conf FILE" in capsys.readouterr().err
