@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import scenarios
+from analysis.ledger.lines import LedgerLine
 from harness.errors import (
     EXIT_OK,
     EXIT_USAGE,
@@ -26,12 +27,22 @@ from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
+from mqlab.kinds import INCIDENT
 from mqlab.options import Adder, add_releases, print_json
+from mqlab.recorded import decided_on_defaults
 
 
 def add_commands(add: Adder) -> None:
     """``list``, ``doctor`` and ``fetch``."""
-    command = add("list", list_incidents, "incidents, their arms and claims")
+    command = add("list", list_incidents, "incidents, their arms and claims, and what was measured of some")
+    command.add_argument(
+        "incidents",
+        nargs="*",
+        type=INCIDENT,
+        metavar="INCIDENT",
+        help="only these, each with what the record says of it",
+    )
+    add_releases(command, "with incidents: all that are recorded")
     command.add_argument("--faults", action="store_true", help="the faults that `mqlab load --fault` puts on a load")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -46,6 +57,7 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
     """Every incident with its arms and claims, or every fault."""
     if options.faults:
         return list_faults(options)
+    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or scenarios.ALL
     if options.json:
         print_json(
             [
@@ -55,13 +67,14 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
                     "arms": {arm.name: arm.what for arm in scenario.arms},
                     "claims": {claim.id: claim.says for claim in scenario.claims},
                     "no_expectation": without_expectation(scenario),
+                    "measured": [dataclasses.asdict(line) for line in _recorded(scenario, options)],
                 }
-                for scenario in scenarios.ALL
+                for scenario in chosen
             ]
         )
         return EXIT_OK
     out = Console()
-    for scenario in scenarios.ALL:
+    for scenario in chosen:
         out.print(f"[bold]{scenario.name}[/bold]  {scenario.title} ({scenario.article})", highlight=False)
         out.print(f"  {scenario.summary}", highlight=False)
         for arm in scenario.arms:
@@ -69,8 +82,22 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
         out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}", highlight=False)
         for release, claims in without_expectation(scenario).items():
             out.print(f"  no expectation for {release}: {', '.join(claims)}", highlight=False)
+        for line in _recorded(scenario, options):
+            out.print(f"\n  {line.claim} on {line.release}: {line.verdict}. {line.says}", highlight=False, markup=False)
+            out.print(f"    measured: {line.summary}", highlight=False, markup=False)
         out.print()
     return EXIT_OK
+
+
+def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLine]:
+    """What the record decides of an incident's claims on the releases that were asked for, when incidents are named."""
+    if not options.incidents:
+        return []
+    return [
+        line
+        for line in decided_on_defaults()
+        if line.incident == scenario.name and (not options.release or line.release in options.release)
+    ]
 
 
 def without_expectation(scenario: Scenario) -> dict[str, list[str]]:
