@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from analysis.ledger.lines import FROM_SUMMARY, LedgerLine
+from analysis.ledger.must_know import sentences
 from analysis.ledger.record import Record
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
@@ -112,25 +113,33 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record) -> str:
     return _document([*parts, *_events(record), *_earlier(lines), *_runs(lines, record)])
 
 
-def families_table(lines: Sequence[LedgerLine], ledger_md: str) -> str:
-    """The README's: one row a family, and by release how many claims are decided which way, on the defaults' backend."""
+def families_table(lines: Sequence[LedgerLine]) -> str:
+    """The README's: one row a family with the claims that each release confirms, refutes and leaves undecided, on the
+    defaults' backend; below it what of each an operator must know."""
     releases = sorted({line.release for line in lines}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
+    main = _on_defaults(lines)
     rows = [_row(["claims", "about", *releases]), _row("---" for _ in range(len(releases) + 2))]
-    for family, of in _families(lines).items():
+    families = _families(lines)
+    for family, of in families.items():
         claims = {line.claim for line in of}
         by_release = []
         for release in releases:
-            main: Entries = {}
-            for line in of:
-                if line.release == release and _is_default(line) >= _is_default(main.get(line.claim, line)):
-                    main[line.claim] = line
-            counts = Counter(str(line.verdict) for line in main.values())
-            by_release.append(", ".join(f"{counts[kind]} {kind}" for kind in VerdictKind if counts[kind]) or "not run")
-        linked = f"[{family} ({len(claims)})]({ledger_md}#{family.lower()})"
-        rows.append(_row([linked, _title(family), *by_release]))
-    return "\n".join(rows)
+            counts = Counter(main[claim][release] for claim in claims if release in main[claim])
+            by_release.append(" / ".join(str(counts[kind]) for kind in VerdictKind) if counts else "not run")
+        rows.append(_row([f"{family} ({len(claims)})", _title(family), *by_release]))
+    return "\n".join([*rows, "", *sentences(main, families, releases)])
+
+
+def _on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, VerdictKind]]:
+    """Verdicts by claim and release: of the local backend, and stalled in the JVM, where there are several."""
+    found: dict[str, dict[str, LedgerLine]] = {}
+    for line in lines:
+        of = found.setdefault(line.claim, {})
+        if _is_default(line) >= _is_default(of.get(line.release, line)):
+            of[line.release] = line
+    return {claim: {release: line.verdict for release, line in of.items()} for claim, of in found.items()}
 
 
 def _is_default(line: LedgerLine) -> tuple[bool, bool]:

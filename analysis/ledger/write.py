@@ -24,8 +24,7 @@ def made_files(
     made = {folder / LEDGER: lines_text(lines), folder / markdown.LEDGER_MD: markdown.ledger_index(lines, record)}
     readme = folder.parent / "README.md"
     if readme.exists():
-        table = markdown.families_table(lines, f"{folder.name}/{markdown.LEDGER_MD}")
-        made[readme] = markdown.between_markers(_text(readme), table, str(readme))
+        made[readme] = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
     return made
 
 

@@ -20,7 +20,8 @@ from analysis.ledger.lines import (
     load_lines,
     plain,
 )
-from analysis.ledger.markdown import BEGIN, END, families_table, ledger_document, ledger_index, ledger_table
+from analysis.ledger.markdown import BEGIN, END, FAMILIES, families_table, ledger_document, ledger_index, ledger_table
+from analysis.ledger.must_know import MUST_KNOW, sentences
 from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
 from analysis.ledger.write import LEDGER, RECORD, made_files, write_ledger
@@ -281,7 +282,7 @@ def test_a_fence_in_an_excerpt_does_not_end_the_excerpt(tmp_path: Path, document
 
 
 def test_an_empty_ledger_has_a_sentence_instead_of_a_table() -> None:
-    assert ledger_table([]) == families_table([], "LEDGER.md") == "No run is recorded yet."
+    assert ledger_table([]) == families_table([]) == "No run is recorded yet."
 
 
 def test_the_ledger_for_people_has_families_counterexamples_changes_and_runs(tmp_path: Path) -> None:
@@ -302,13 +303,36 @@ def test_the_ledger_for_people_has_families_counterexamples_changes_and_runs(tmp
 
 def test_the_readme_counts_claims_by_family_on_the_defaults(tmp_path: Path, document: dict[str, Any]) -> None:
     docker = lines(tmp_path / "two", only(document, "ORDER-06", "5.3.3", backend="compose", verdict="confirmed"))
-    table = families_table([*docker, *lines(tmp_path / "one", document)], "scenarios/LEDGER.md")
+    table = families_table([*docker, *lines(tmp_path / "one", document)])
     rows = {row.split(" | ")[0]: row.split(" | ")[2:] for row in table.splitlines()}
     assert rows["| claims"] == ["4.6.0", "4.9.7", "5.3.3 |"]
     orders = [line for line in lines(tmp_path / "one", document) if line.claim.startswith("ORDER-")]
-    refuted = sum(line.release == "5.3.3" and line.verdict is REFUTED for line in orders)
+    counts = [sum(line.release == "5.3.3" and line.verdict is kind for line in orders) for kind in VerdictKind]
     count = len({line.claim for line in orders})
-    assert f"{refuted} refuted" in rows[f"| [ORDER ({count})](scenarios/LEDGER.md#order)"][2]
+    said = rows[f"| ORDER ({count})"][2]
+    assert said == " / ".join(map(str, counts)) + " |"
+
+
+def test_what_an_operator_must_know_is_told_for_as_long_as_the_record_bears_it_out() -> None:
+    known = MUST_KNOW["ORDER"]
+    other = REFUTED if known.verdict is CONFIRMED else CONFIRMED
+    releases = ("4.6.0", "5.5.0")
+
+    def told(*verdicts: VerdictKind) -> str:
+        found = {known.claim: dict(zip(releases, verdicts, strict=True))}
+        return " ".join(" ".join(sentences(found, ["ORDER"], releases)).split())
+
+    assert told(known.verdict, known.verdict) == f"- **ORDER**: {known.says} ({known.claim}, all releases)"
+    assert "5.5.0)" in told(other, known.verdict)
+    assert "4.6.0" not in told(other, known.verdict)
+    assert told(other, other) == "- **Not decided by the present rules yet**: ORDER."
+    assert sentences({}, ["NEW"], releases) == ["- **Not decided by the present rules yet**: NEW."]
+
+
+def test_what_an_operator_must_know_rests_on_claims_that_some_incident_has() -> None:
+    claims = {claim.id for scenario in scenarios.ALL for claim in scenario.claims}
+    assert {known.claim for known in MUST_KNOW.values()} <= claims
+    assert all(known.claim.startswith(f"{family}-") and family in FAMILIES for family, known in MUST_KNOW.items())
 
 
 def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Path) -> None:
@@ -317,7 +341,7 @@ def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Pat
     record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
     assert str(readme) in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
     first = readme.read_text(encoding="utf-8")
-    table = families_table(recompute(record, GONE, experiment_now), "scenarios/LEDGER.md")
+    table = families_table(recompute(record, GONE, experiment_now))
     assert first == f"# Title\n\n{BEGIN}\n{table}\n{END}\n\nafter\n"
     assert str(readme) not in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
 
