@@ -97,7 +97,10 @@ def report(found: Diagnosis) -> Iterator[str]:
     for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
         count = sum((one.zone, one.known_by) == (zone, known_by) for one in found.files)
         yield f"  times of {_counted(count, 'file')} are in {zone} ({known_by})"
-    yield from (f"  {one.file}: {one.problem}" for one in found.files if one.problem)
+    for skew in found.skews:
+        ahead = f"{abs(skew.ahead_s):g} s {'ahead of' if skew.ahead_s > 0 else 'behind'} that of {skew.other}"
+        yield f"  the clock of {skew.node} is {ahead}, or in another zone (by {skew.pairs} pairs of {skew.by})"
+    yield from (f"  {file.file}: {file.problem}" for file in found.files if file.problem)
     if found.unknown:
         yield f"  {found.unknown:,} lines have no layout that is known; the commonest:"
         yield from (f"    {one.lines:,} x {one.file}:{one.line}  {shortened(one.sample)}" for one in found.shapes)

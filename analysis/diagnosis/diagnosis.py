@@ -10,6 +10,7 @@ from pathlib import Path
 from analysis.diagnosis.found import Found, gather
 from analysis.diagnosis.reading import ReadFile, log_files, read_files
 from analysis.diagnosis.rules import RULES
+from analysis.diagnosis.skew import Skew, skews
 from analysis.ledger.lines import LedgerLine
 from harness.errors import ConfigurationError
 from harness.model.log_events import Sign
@@ -75,6 +76,7 @@ class Diagnosis:
     unknown: int
     shapes: tuple[UnknownShape, ...]
     releases: tuple[str, ...]
+    skews: tuple[Skew, ...]
     incidents: tuple[Diagnosed, ...]
     silent: Mapping[str, str]
 
@@ -110,6 +112,7 @@ def diagnose(
         unknown=sum(one.unknown for one in files),
         shapes=tuple(_shapes(files)),
         releases=running,
+        skews=skews(logs),
         incidents=tuple(_diagnosed(one, by_incident[one.incident], ledger, running) for one in found),
         silent=silent,
     )

@@ -81,6 +81,7 @@ def render(found: Diagnosis) -> str:
                 for one in found.files
             ],
             shapes=found.shapes,
+            skews=found.skews,
         )
     )
 

@@ -19,6 +19,7 @@ from analysis.diagnosis.events import GATES
 from analysis.diagnosis.found import Found
 from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
 from analysis.diagnosis.page import render
+from analysis.diagnosis.skew import distance
 from harness.errors import ConfigurationError
 from harness.model.log_events import WORDINGS
 from mqlab.diagnose import report
@@ -291,7 +292,46 @@ def test_a_pool_without_a_buffer_and_a_broker_that_lost_one_are_known(tmp_path: 
         ("pool-exhausted", "sure"),
     ]
     (tmp_path / "broker.log").write_text(started.replace("true", "false"))
-    assert [one.incident for one in found_in(tmp_path)] == ["pool-exhausted"]
+    (tmp_path / "store.log").write_text("2026-11-21 16:46:01 INFO main - last shutdown abnormally\n")
+    assert found_in(tmp_path) == [], "without the pool a killed process loses nothing"
+
+
+# --- clocks ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ahead_s", [-40, 0, 1, 3600])
+def test_the_distance_of_two_clocks_is_said_by_what_both_wrote(ahead_s: int, tmp_path: Path) -> None:
+    for node in ("b1", "names", "app"):
+        (tmp_path / node).mkdir()
+    start = datetime(2026, 11, 21, 16, 46, 2)
+    boots = [start + timedelta(seconds=at) for at in (0, 400, 1000)]
+    slow = [start + timedelta(seconds=at) for at in (60, 460, 1100, 1500)]
+    (tmp_path / "b1" / "broker.log").write_text(
+        "".join(
+            f"{at} INFO main - The broker[broker-a, 10.0.0.9:10911] boot success. serializeType=JSON\n" for at in boots
+        )
+    )
+    (tmp_path / "b1" / "store.log").write_text("".join(f"{at} WARN x - {SLOW.format(ms=700)}" for at in slow))
+    later = timedelta(seconds=ahead_s)
+    (tmp_path / "names" / "namesrv.log").write_text(
+        "".join(
+            f"{at + later} INFO x - new broker registered, 10.0.0.9:10911 HAServer: 10.0.0.9:10912\n" for at in boots
+        )
+    )
+    (tmp_path / "app" / "rocketmq_client.log").write_text("".join(f"{at + later} WARN x - y\n{REFUSED}" for at in slow))
+    found = read(tmp_path)
+    said = {(one.node, one.other): (one.ahead_s, one.pairs) for one in found.skews}
+    far = abs(ahead_s) > 3
+    assert said == ({("names", "b1"): (ahead_s, 3), ("app", "b1"): (ahead_s, 4)} if far else {})
+    assert any("the clock of names is" in line for line in report(found)) == far
+    assert ("The clock of app is" in render(found)) == far
+
+
+def test_a_distance_that_is_one_of_many_is_not_said() -> None:
+    assert distance([10.0, 20.0, 30.0], [0.0, 10.0, 20.0, 30.0, 40.0], least=3) is None
+    assert distance([10.0], [], least=1) is None
+    assert distance([10.0, 20.0], [110.0, 120.0], least=3) is None
+    assert distance([110.0, 127.0, 190.0], [10.0, 27.0, 90.0, 300.0], least=3) == (100.0, 3)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------------

@@ -190,10 +190,12 @@ def files_late(logs: Logs) -> Iterator[Found]:
 def pool_loss(logs: Logs) -> Iterator[Found]:
     """A broker with the transient store pool that came back without having been shut down."""
     for killed in logs.of(Logged.KILLED):
-        if logs.setting(killed.node, "transientStorePoolEnable") != "true":
+        # 5.x prints none of the store's settings: there the pool's own lines tell.
+        pool = [one for one in logs.of(Logged.POOL_LOW, Logged.POOL_EMPTY) if one.node == killed.node]
+        if not pool and logs.setting(killed.node, "transientStorePoolEnable") != "true":
             continue
         yield Found(
             incident="pool-loss", sure=Sure.LIKELY, from_s=killed.from_s, to_s=killed.to_s, brokers=(logs.broker(killed),),
             why=("the broker was not shut down before this start, and transientStorePoolEnable is on",),
-            against=("which messages were lost, if any, is in no log",), lines=lines_of([killed]),
+            against=("which messages were lost, if any, is in no log",), lines=lines_of([killed, *pool]),
         )  # fmt: skip
