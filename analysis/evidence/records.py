@@ -34,6 +34,7 @@ class Records:
     threads: DataFrame
     attempts: DataFrame
     answers: DataFrame
+    calls: DataFrame
     anchors: DataFrame
     damaged: DataFrame
     events: DataFrame
@@ -57,6 +58,7 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         threads=_of_type(whole, "threads"),
         attempts=_of_type(whole, "attempt"),
         answers=_of_type(whole, "answer"),
+        calls=_of_type(whole, "call"),
         anchors=_anchors(whole).unionByName(_anchors(events)),
         damaged=_damaged(whole).unionByName(_damaged(events)),
         events=events,

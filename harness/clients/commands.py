@@ -38,8 +38,9 @@ class SendSettings:
     mode: str = "async"
     """``sync``, ``async``, ``oneway``, ``batch`` or ``transaction``."""
     route: str = "normal"
-    """``normal``, ``selector`` (a queue by the key), ``hash`` (a queue by the client library's own hash of the key) or
-    ``fixed`` (a queue that the key was mapped to beforehand)."""
+    """``normal``, ``selector`` (a queue by the key), ``again`` (the same, and what fails once more to another queue; in mode
+    ``sync``), ``hash`` (a queue by the client library's own hash of the key) or ``fixed`` (a queue that the key was mapped to
+    beforehand)."""
     run: str = "-"
     """In every body, so that a consumer can tell this run's messages from others."""
     threads: int = 1

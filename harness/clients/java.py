@@ -171,6 +171,11 @@ class JavaClient(CommandedClient):
         )
         self.note_overrides(settings)
 
+    def change_producer(self, instance: str, **settings: Setting) -> None:
+        """Change bean properties of a producer that runs, by name; those that it copied when it started stay."""
+        self.call("change_producer", instance=instance, settings=settings)
+        self.note_overrides(settings)
+
     def note_overrides(self, settings: Mapping[str, Setting]) -> None:
         """Note which of the user's settings these win over."""
         for key, value in settings.items():
@@ -181,6 +186,13 @@ class JavaClient(CommandedClient):
     def record_attempts(self, instance: str) -> None:
         """Record each attempt of the producer's sends, not only how a send ended."""
         self.call("record_attempts", instance=instance)
+
+    def record_calls(self, instance: str, brokers: Mapping[str, str]) -> None:
+        """Record each call that hands a message of the producer to the network, also to a broker that refuses connections.
+
+        ``brokers`` are their names by address. The records go to the history that is open now.
+        """
+        self.call("record_calls", instance=instance, brokers=dict(brokers))
 
     def wait_for_route(self, instance: str, topic: str, queues: int) -> None:
         """Wait until the producer's own route of the topic has that many queues, which also warms it.

@@ -83,10 +83,21 @@ class Worker:
         producer.start()
         self._producers[instance] = producer
 
+    def change_producer(self, instance: str, settings: Mapping[str, Any]) -> None:
+        """Set bean properties of a producer that runs, by name."""
+        _set(self._producers[instance], settings)
+
     def record_attempts(self, instance: str) -> None:
         """Record every request that carries a message of this producer, and its answer, from now on."""
         factory = self._producers[instance].getDefaultMQProducerImpl().getmQClientFactory()
         factory.getMQClientAPIImpl().getRemotingClient().registerRPCHook(self._attempts)
+
+    def record_calls(self, instance: str, brokers: Mapping[str, str]) -> None:
+        """Record every call of this producer that hands a message to its network client; ``brokers`` are names by address."""
+        named = jpype.JClass("java.util.HashMap")()
+        for address, name in brokers.items():
+            named.put(address, name)
+        jpype.JClass("mqlab.Calls").record(self._producers[instance], named, self._history)
 
     def publish_queues(self, instance: str, topic: str) -> int:
         """Number of queues in the producer's own route of the topic; asking for it also warms the route."""
@@ -276,8 +287,12 @@ class Worker:
         client.setInstanceName(instance)
         client.setClientIP("127.0.0.1")
         client.setVipChannelEnabled(False)
-        for name, value in settings.items():
-            getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
+        _set(client, settings)
+
+
+def _set(client: Any, settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
 
 
 def _process_queues(consumer: Any) -> Any:

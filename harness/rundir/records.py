@@ -223,6 +223,15 @@ HISTORY = declared(
         CODE,
         maybe(_REMARK),
     ),
+    record(
+        "call",
+        "A message that a producer handed to its network client, whether or not a broker could be asked.",
+        PROCESS,
+        _SEQ,
+        BROKER,
+        AT_NS,
+        maybe(text("error", "the class of what the call threw")),
+    ),
     record("anchor", "The wall clock tied to the monotonic one, every 10 s.", PROCESS, MONO_NS, WALL_US),
 )
 """The records of a client process's history."""

@@ -62,7 +62,7 @@ _TYPE = re.compile(r'(?:prefix|write)\("(\w+)"')
 _FIELD = re.compile(r'(?:\.text|\.number|\bfield|\bqueues)\((?:record, )?"(\w+)"')
 _LITERAL = re.compile(r'[{,]\\"(\w+)\\":')
 _EACH = frozenset({"type", "n"})
-_WRITERS = ("Attempts", "History", "Listener", "LockHook", "QueueWatch", "Sends")
+_WRITERS = ("Attempts", "Calls", "History", "Listener", "LockHook", "QueueWatch", "Sends")
 
 
 def _source(name: str) -> str:
@@ -91,7 +91,7 @@ def test_the_recorder_writes_every_type_that_is_declared_and_no_other_source_of_
 
 
 def test_spark_reads_what_is_declared_but_what_nothing_is_decided_by() -> None:
-    left = {"client", "msg_id", "error", "stored_ms", "response"}
+    left = {"client", "msg_id", "stored_ms", "response"}
     for schema, records, left_out in ((tables.HISTORY, HISTORY, left), (tables.EVENTS, EVENTS, set())):
         names = {field.name for kind in records.values() for field in kind.fields}
         assert set(schema.names) == {*names, "type", "n", tables.CORRUPT_COLUMN} - left_out

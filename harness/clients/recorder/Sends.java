@@ -19,7 +19,8 @@ import org.apache.rocketmq.remoting.exception.RemotingTimeoutException;
  * Sends a load's operations in its mode and route, and records what came of each.
  *
  * <p>Routes: normal (the client chooses the queue), selector (the queue that the key selects from the route as it is),
- * hash (the same with the client library's own selector by the key's hash),
+ * again (the same, and what fails is sent once more to the queue half of the route further on, as an application may do),
+ * hash (as selector, with the client library's own selector by the key's hash),
  * fixed (a queue that the key was mapped to when the load began, which does not move when the route changes).
  */
 final class Sends {
@@ -118,6 +119,9 @@ final class Sends {
     }
 
     private SendResult sendSync(Message message, Operation operation) throws Exception {
+        if (settings.route.equals("again")) {
+            return sendAgain(message, operation);
+        }
         if (settings.route.equals("selector")) {
             return producer.send(message, BY_SLOT, Integer.valueOf(operation.slot), settings.timeoutMs);
         }
@@ -128,6 +132,14 @@ final class Sends {
             return producer.send(message, queue(operation), settings.timeoutMs);
         }
         return producer.send(message, settings.timeoutMs);
+    }
+
+    private SendResult sendAgain(Message message, Operation operation) throws Exception {
+        try {
+            return producer.send(message, BY_SLOT, Integer.valueOf(operation.slot), settings.timeoutMs);
+        } catch (Exception e) {
+            return producer.send(operation.message(), BY_OTHER_SLOT, Integer.valueOf(operation.slot), settings.timeoutMs);
+        }
     }
 
     private void sendOneway(Message message, Operation operation) throws Exception {
@@ -177,6 +189,12 @@ final class Sends {
     private static final MessageQueueSelector BY_SLOT = new MessageQueueSelector() {
         public MessageQueue select(List queues, Message message, Object slot) {
             return (MessageQueue) queues.get(((Integer) slot).intValue() % queues.size());
+        }
+    };
+
+    private static final MessageQueueSelector BY_OTHER_SLOT = new MessageQueueSelector() {
+        public MessageQueue select(List queues, Message message, Object slot) {
+            return (MessageQueue) queues.get((((Integer) slot).intValue() + queues.size() / 2) % queues.size());
         }
     };
 

@@ -7,7 +7,7 @@ public final class Settings {
     public String topic;
     /** sync, async, oneway, batch or transaction. */
     public String mode = "async";
-    /** normal, selector or fixed: see {@link Sends}. */
+    /** normal, selector, again, hash or fixed: see {@link Sends}. */
     public String route = "normal";
     public String run = "-";
     public int threads = 1;
