@@ -197,7 +197,9 @@ def _is_in_sync(master: Node, slave: Node) -> bool:
     return True
 
 
-def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] = ()) -> None:
+def create_topic(
+    cluster: Cluster, topic: str, *, read_queues: int, write_queues: int, on: Sequence[Node] = (), order: bool = False
+) -> None:
     """Create a topic on every master, or on those named, and wait until every name server's route lists them all.
 
     A topic that exists gets these numbers of queues.
@@ -205,7 +207,7 @@ def create_topic(cluster: Cluster, topic: str, *, read_queues: int, write_queues
     brokers = on or masters(cluster)
     for master in brokers:
         with ask(master, timeout_s=RECORD_S_MAX) as connection:
-            connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues)
+            connection.create_topic(topic, read_queues=read_queues, write_queues=write_queues, order=order)
     wanted = {master.broker_name: (write_queues, read_queues) for master in brokers}
     for namesrv in (node for node in cluster.nodes if node.kind == "namesrv"):
         wait_until(

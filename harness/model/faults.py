@@ -267,6 +267,14 @@ class PauseNode(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReadOnlyBroker(Fault):
+    """A broker is without the permission to write (``brokerPermission`` 4)."""
+
+    proofs = (Proof.HELD,)
+    node: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class DiskFull(Fault):
     """The file system of a broker's store has ``free_mb`` mebibytes left."""
 

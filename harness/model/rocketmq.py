@@ -69,8 +69,10 @@ SYSTEM_GROUP_PREFIXES = (
     "SELF_TEST",
 )
 """What the names of the consumer groups begin with that RocketMQ itself has (``MixAll``)."""
-PERM_READ_WRITE = 6
-"""``PERM_READ | PERM_WRITE`` of org.apache.rocketmq.common.constant.PermName."""
+PERM_READ, PERM_READ_WRITE = 4, 6
+"""``PERM_READ`` and ``PERM_READ | PERM_WRITE`` of org.apache.rocketmq.common.constant.PermName."""
+BROKER_PERMISSION = "brokerPermission"
+"""What a broker itself may be used for (org.apache.rocketmq.common.BrokerConfig)."""
 
 DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 """``messageDelayLevel`` of org.apache.rocketmq.store.config.MessageStoreConfig."""

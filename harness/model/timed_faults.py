@@ -21,7 +21,9 @@ FOR, BY, CONSUMER = "for", "by", "consumer"
 
 STAYS_S: Mapping[str, float] = {
     **dict.fromkeys(("silence-owners", "cut-off-owners"), math.inf),
-    **dict.fromkeys(("network-cut", "network-delay", "pause-node", "unheard-broker", "forgotten-topic"), 10.0),
+    **dict.fromkeys(
+        ("network-cut", "network-delay", "pause-node", "read-only-broker", "unheard-broker", "forgotten-topic"), 10.0
+    ),
     **dict.fromkeys(("disk-full", "throttled-writes", "dirty-pages", "broker-away", "broker-crash"), 10.0),
 }
 """How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""
@@ -39,6 +41,7 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "network-cut": {"nodes": ("broker-a",)},
     "network-delay": {"delay_ms": 20.0, "nodes": ("broker-a",)},
     "pause-node": {"node": "broker-a"},
+    "read-only-broker": {"node": "broker-a"},
     "disk-full": {"node": "broker-a"},
     "throttled-writes": {"bytes_per_s": 2**20, "node": "broker-a"},
     "dirty-pages": {"file_mb": 512, "node": "broker-a", "seconds_max": 60.0},

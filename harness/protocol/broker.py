@@ -80,8 +80,8 @@ def pull_fields(group: str, topic: str, queue: int, offset: int) -> Fields:
 class Broker(Connection):
     """A connection to a broker. Every method raises ClientError when it does not answer, or refuses."""
 
-    def create_topic(self, topic: str, *, read_queues: int, write_queues: int) -> None:
-        """Create the topic on this broker, readable and writable."""
+    def create_topic(self, topic: str, *, read_queues: int, write_queues: int, order: bool = False) -> None:
+        """Create the topic on this broker, readable and writable; ``order``: as an order topic."""
         self.call(
             rocketmq.UPDATE_AND_CREATE_TOPIC,
             {
@@ -92,7 +92,7 @@ class Broker(Connection):
                 "perm": rocketmq.PERM_READ_WRITE,
                 "topicFilterType": "SINGLE_TAG",
                 "topicSysFlag": 0,
-                "order": "false",
+                "order": str(order).lower(),
             },
         )
 
