@@ -26,6 +26,7 @@ FAMILIES = {
     "QUEUES": "numbers of read and write queues",
     "TOPICS": "retry topics and the size of a registration",
     "NAMES": "name servers that differ",
+    "SENDS": "retries by kind of send",
 }
 """By the first word of a claim's id."""
 

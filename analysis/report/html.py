@@ -24,6 +24,7 @@ from analysis.report import claims
 from analysis.report.cells import CellLabels
 from analysis.report.heat_table import HeatTable, rejections
 from analysis.report.injections import by_injection, told_apart
+from analysis.report.send_matrix import send_tables
 from analysis.report.stack import Stack, stack
 from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
@@ -279,7 +280,7 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         stack=stack(shown, name, labels),
         strips=strips(shown, name, labels),
         rejections=rejections(shown, name, labels),
-        tables=tuple(data.tables.get(name, ())),
+        tables=(*data.tables.get(name, ()), *send_tables(shown, name)),
         trials=_trials(shown, name),
     )
 

@@ -11,6 +11,7 @@ from analysis.report.cells import CellLabels, Json, plotted
 from analysis.verdicts.document import Distribution, ReportData
 from analysis.verdicts.numbers import MISSING, Quantiles, cell_key, cell_label, quantiles, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
+from harness.model.measures import measures_of
 
 POINTS_MAX = 400
 """Points drawn in one row of a strip. More are not told apart on a screen and only make the page heavy."""
@@ -21,8 +22,8 @@ STRIP_FIRST = ("handover_s", "period_in_queue_ms", "append_in_lock_ms", "message
 YES_OR_NO = frozenset({"log_file_exists", "store_log_line", "foreign_lock_granted"})
 """Measures of 0 or 1. A distribution of them says less than the numbers beside their claim."""
 
-STACKED = frozenset({"handover_part_s"})
-"""Measures that have a figure of their own, ``stack.py``."""
+ELSEWHERE = frozenset({"handover_part_s", *measures_of("send_kinds")})
+"""Measures that have a figure of their own, ``stack.py``, or tables, ``send_matrix.py``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +83,11 @@ def strips(data: ReportData, incident: str, labels: CellLabels) -> Strips | None
     cell_names = _cell_names(data, incident)
     by_measure: dict[tuple[str, str], list[StripRow]] = {}
     for distribution in data.distributions:
-        if distribution.incident != incident or not distribution.values or distribution.measure in YES_OR_NO | STACKED:
+        if (
+            distribution.incident != incident
+            or not distribution.values
+            or distribution.measure in YES_OR_NO | ELSEWHERE
+        ):
             continue
         variant = cell_label({k: v for k, v in distribution.params.items() if k not in cell_names})
         by_measure.setdefault((distribution.measure, variant), []).append(_row(distribution, cell_names, labels))

@@ -9,6 +9,7 @@ from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
 from harness.load.own import OwnLoad, OwnLoadSession
 from harness.load.queue_numbers import QueueNumbersSession
+from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
 from harness.model.loads import (
     FailingMessages,
@@ -19,12 +20,14 @@ from harness.model.loads import (
     QueueNumbers,
     SteadyClients,
 )
+from harness.model.send_kinds import SendKinds
 from harness.trial import LoadSession, TrialContext
 
 SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] = {
     OrderedGroups: OrderedSession,
     QueueNumbers: QueueNumbersSession,
     KeyedSends: KeyedSession,
+    SendKinds: SendKindsSession,
     OpenLoopSends: OpenLoopSession,
     SteadyClients: SteadySession,
     FailingMessages: FailingSession,

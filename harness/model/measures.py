@@ -104,6 +104,8 @@ ORIGINS = {
     "senders": ("producer", "consumer"),
     "stored": ("client", "store"),
     "loss": ("client", "store"),
+    # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
+    "send_kinds": ("producer", "consumer"),
 }
 """By checker, where it is more than one: two records of different origin that agree verify what must not happen."""
 
@@ -253,6 +255,22 @@ _ALL = (
     ),
     *_of("statuses", TRIAL,
         ("stored_unsure_count", "", "Sends that a broker stored but answered with a status other than SEND_OK, by status."),
+    ),
+    *_of("send_kinds", MEMBER,
+        ("aimed_count", "", "Sends during the fault whose first attempt was for the broker that it was done to."),
+        ("attempts_median", "", "Attempts of a send whose first one was for the faulty broker, by the median."),
+        ("attempts_most", "", "Most attempts of a send whose first one was for the faulty broker."),
+        ("brokers_tried_most", "", "Most brokers that a send tried whose first attempt was for the faulty one."),
+        ("aimed_took_s", "s", "Median time to the end of a send whose first attempt was for the faulty broker."),
+        ("ended_share", "", "Share of the sends to the faulty broker that ended so for their sender."),
+        ("failed_for_good_share", "", "Share of all sends during the fault that failed for good, as their sender was told."),
+        ("failed_stored_share", "", "Share of the failed sends to the faulty broker that are stored nevertheless."),
+        ("copies_count", "", "Further copies in the stores of messages that were sent during the fault."),
+        ("untold_loss_count", "", "Messages sent during the fault that are in no store, and whose sender was told of no failure."),
+    ),
+    *_of("send_kinds", KEY,
+        ("copies_of_key_count", "", "Further copies in the stores of a key's messages."),
+        ("disorder_of_key_count", "", "Messages of a key that a queue stores after a later one, or again."),
     ),
     *_of("isolation", POOL,
         ("probe_worst_ms", "ms", "Longest request of a kind while another pool was jammed."),

@@ -1,0 +1,127 @@
+"""One producer for each kind of send, and readers of the stores at the end."""
+
+import time
+
+from harness.backends.cluster import Node, create_topic, masters, namesrv_addresses, unconsumed, wait_registered
+from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec, Setting
+from harness.load.base import POLL_S, OneProcessSession
+from harness.model.send_kinds import BOTH, DEFAULT_RETRIES, KINDS, ONE, SendKind, SendKinds
+from harness.trial import TrialContext
+
+QUEUES = 1
+PERSIST_MS = 500
+"""How often a reader commits; by default the end would be known 5 s later."""
+
+
+class SendKindsSession(OneProcessSession):
+    """Every producer has a client of its own, so that no other's timeout closes its connections."""
+
+    def __init__(self, trial: TrialContext, load: SendKinds) -> None:
+        super().__init__(trial)
+        self._load = load
+        brokers = masters(trial.cluster)
+        faulty = brokers[0] if load.at == "first" else brokers[-1]
+        self._on: dict[str, list[Node]] = {BOTH: brokers, ONE: [faulty]}
+
+    def _topic_of(self, topic: str) -> str:
+        return f"{self._topic}-{topic}"
+
+    def up(self) -> None:
+        """Create the topics and start the producers, then their sends."""
+        for topic, brokers in self._on.items():
+            create_topic(
+                self._trial.cluster,
+                self._topic_of(topic),
+                read_queues=QUEUES,
+                write_queues=QUEUES,
+                on=brokers,
+                order=self._load.order_topic,
+            )
+        self._start_process()
+        for kind in KINDS:
+            self._start_producer(kind)
+        for kind in KINDS:
+            self._client.wait_for_route(kind.name, self._topic_of(kind.topic), QUEUES * len(self._on[kind.topic]))
+        for number, kind in enumerate(KINDS):
+            self._start_sends(number, kind)
+
+    def _start_producer(self, kind: SendKind) -> None:
+        period_ms = self._load.poll_route_ms
+        settings: dict[str, Setting] = {"pollNameServerInterval": period_ms, "heartbeatBrokerInterval": period_ms}
+        if kind.retries != DEFAULT_RETRIES:
+            settings |= {"retryTimesWhenSendFailed": kind.retries, "retryTimesWhenSendAsyncFailed": kind.retries}
+        addresses = namesrv_addresses(self._trial.cluster)
+        group = f"{self._topic}-{kind.name}"
+        self._client.start_producer(kind.name, group, addresses, transactional=False, **settings)
+        names = {broker.address: broker.broker_name for broker in self._on[BOTH]}
+        self._client.record_calls(kind.name, names)
+
+    def _start_sends(self, number: int, kind: SendKind) -> None:
+        sends = SendSettings(
+            topic=self._topic_of(kind.topic),
+            run=self._trial.record.trial,
+            mode=kind.mode,
+            route=kind.route,
+            threads=kind.threads,
+            keys=self._load.keys,
+            body_bytes=(self._load.body_bytes,),
+            first=number,
+            step=len(KINDS),
+        )
+        self._send(self._client, kind.name, kind.name, self._load.rate_hz, sends)
+
+    def steady(self) -> None:
+        """A window in which every key is sent; avoidance is switched on at its end.
+
+        The first sends of a process take as long as those to a slow broker, and would have both brokers avoided for half a
+        minute and more. Before it is on a producer learns nothing (``updateFaultItem`` of MQFaultStrategy).
+        """
+        self._trial.on_rate(self._load.rate_hz * len(KINDS))
+        self._stay_steady(self._client, [kind.name for kind in KINDS])
+        for kind in KINDS:
+            if kind.avoids:
+                self._client.change_producer(kind.name, sendLatencyFaultEnable=True)
+
+    def hold(self) -> None:
+        """Send for the least time of the phase, then wait while the broker is as it is until every send has ended."""
+        phases = self._trial.phases
+        self._trial.stay(phases.hold_s_min)
+        for kind in KINDS:
+            self._client.stop_schedule(kind.name)
+        deadline = time.monotonic() + phases.hold_s_max - phases.hold_s_min
+        while time.monotonic() < deadline and not self._is_through():
+            self._trial.stay(POLL_S)
+
+    def _is_through(self) -> bool:
+        return all(self._client.schedule_state(kind.name).is_through for kind in KINDS)
+
+    def recover(self) -> None:
+        """Until the name servers list every broker again, which one that was forgotten would otherwise wait for 30 s for."""
+        super().recover()
+        wait_registered(self._trial.cluster)
+
+    def drain(self) -> None:
+        """Read both topics from their beginning, wherever the brokers are well again."""
+        for topic, group in zip(self._on, self._trial.record.groups, strict=True):
+            spec = ConsumerSpec(
+                instance=f"reader-{topic}",
+                group=group,
+                topic=self._topic_of(topic),
+                ordered=False,
+                run=self._trial.record.trial,
+                settings={"persistConsumerOffsetInterval": PERSIST_MS, "pollNameServerInterval": 1000},
+            )
+            self._start_member(self._client, spec)
+        self._drain(self._client, [kind.name for kind in KINDS], self._unread)
+
+    def _unread(self) -> int:
+        left = 0
+        for (topic, brokers), group in zip(self._on.items(), self._trial.record.groups, strict=True):
+            unread = unconsumed(self._trial.cluster, self._topic_of(topic), QUEUES, [group], on=brokers)
+            left = -1 if unread < 0 or left < 0 else left + unread
+        return left
+
+    def collect(self) -> None:
+        """Close the history."""
+        self._client.close_history()
