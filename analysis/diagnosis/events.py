@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -70,18 +70,19 @@ GATES: tuple[bytes, ...] = (
 """Short words, one of which is in every wording: most lines have none, and are done with."""
 
 
+_Asked = tuple[int, bytes, Wording, re.Pattern[str]]
+
+
 @cache
-def _compiled() -> tuple[tuple[bytes, Wording, re.Pattern[str]], ...]:
-    return tuple((one.words.encode(), one, re.compile(one.fields)) for one in WORDINGS)
+def _by_gate() -> Mapping[bytes, tuple[_Asked, ...]]:
+    compiled = [(at, one.words.encode(), one, re.compile(one.fields)) for at, one in enumerate(WORDINGS)]
+    return {gate: tuple(one for one in compiled if gate in one[1]) for gate in GATES}
 
 
-def wording_of(line: bytes) -> tuple[Wording, re.Pattern[str]] | None:
-    """The first wording that a line has, if any."""
-    if any(gate in line for gate in GATES):
-        for words, wording, pattern in _compiled():
-            if words in line:
-                return wording, pattern
-    return None
+def wording_of(line: bytes, gates: Sequence[bytes]) -> _Asked | None:
+    """The first wording that a line has, if any; ``gates`` are those words of ``GATES`` that it has."""
+    found = [one for gate in gates for one in _by_gate().get(gate, ()) if one[1] in line]
+    return min(found, key=lambda one: one[0]) if found else None
 
 
 @dataclass(slots=True)
@@ -94,31 +95,30 @@ class Collected:
     families: set[str] = field(default_factory=set)
     """4.x or 5.x, where words are those of one alone."""
     _open: dict[tuple[object, ...], Event] = field(default_factory=dict)
-    _head: Event | None = None
+    _last: Event | None = None
+    _last_number: int = 0
 
-    def begins(self) -> None:
-        """A line with a time of its own begins: what comes after no longer belongs to the one before."""
-        self._head = None
-
-    def take(self, line: bytes, number: int, at_s: float | None, *, goes_on: bool) -> None:
-        """A line that may be an event; ``goes_on`` for one of a stack trace."""
-        found = wording_of(line)
+    def take(
+        self, line: bytes, number: int, at_s: float | None, gates: Sequence[bytes], head: int | None = None
+    ) -> None:
+        """A line that may be an event; ``head`` is the number of the line that it goes on from, as a stack trace does."""
+        found = wording_of(line, gates)
         if found is None:
             return
-        wording, pattern = found
+        _, _, wording, pattern = found
         if wording.releases:
             self.families.add(wording.releases)
         text = line.decode("utf-8", "replace").rstrip()[:TEXT_MAX]
         match = pattern.search(text) if wording.fields else None
         fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
-        head = self._head if goes_on else None
-        if head is not None and "error" in fields:
-            head.fields.setdefault("error", fields["error"])
-        if head is not None and head.kind is Logged.UNDECODABLE and "address" in head.fields:
-            fields.setdefault("address", head.fields["address"])
-        event = self._kept(wording.event, fields, text, number, at_s, head.kind if head else None)
-        if not goes_on:
-            self._head = event
+        above = self._last if head is not None and head == self._last_number else None
+        if above is not None and "error" in fields:
+            above.fields.setdefault("error", fields["error"])
+        if above is not None and above.kind is Logged.UNDECODABLE and "address" in above.fields:
+            fields.setdefault("address", above.fields["address"])
+        event = self._kept(wording.event, fields, text, number, at_s, above.kind if above else None)
+        if head is None:
+            self._last, self._last_number = event, number
 
     def _kept(
         self, kind: Logged, fields: dict[str, str], text: str, number: int, at_s: float | None, within: Logged | None

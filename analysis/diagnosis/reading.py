@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
-import gzip
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
 
-from analysis.diagnosis.events import Collected, Event
+from analysis.diagnosis.blocks import blocks, lines_with
+from analysis.diagnosis.events import GATES, Collected, Event
 from analysis.diagnosis.moments import (
     ASSUMED,
     DAY_S,
@@ -50,14 +48,16 @@ _SETTING = re.compile(
     rb"(?:- |\] )(brokerName|brokerId|brokerRole|flushDiskType|transientStorePoolEnable|waitTimeMillsInSendQueue"
     rb"|osPageCacheBusyTimeOutMills)=(\S+)\s*$"
 )
-_SETTING_GATE = (b"broker", b"Enable=", b"Mills", b"flushDiskType=")
+_SETTING_WORDS = (
+    b"brokerName=", b"brokerId=", b"brokerRole=", b"flushDiskType=", b"transientStorePoolEnable=",
+    b"waitTimeMillsInSendQueue=", b"osPageCacheBusyTimeOutMills=",
+)  # fmt: skip
+_WORDS = (*GATES, *_SETTING_WORDS, b"lastUpdateTimestamp=", b"storeTimestamp=")
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
 _NUMBERS = re.compile(r"[0-9a-f]*\d[0-9a-f]*", re.IGNORECASE)
 STAMPS_MAX = 200
 SHAPES_MAX = 100
 SHAPE_LENGTH = 80
-LINE_BYTES_MAX = 65_536
-"""What has no line ends is read in pieces of this size."""
 
 
 @dataclass(slots=True)
@@ -133,44 +133,110 @@ def read_file(path: Path, node: str) -> ReadFile:
         ConfigurationError: it cannot be opened.
     """
     result = ReadFile(path=str(path), node=node, name=rotated_name(path.name) or path.name)
-    clock = _Clock()
-    collected = Collected(result.path)
-    stamps: list[float] = []
-    offsets: list[float] = []
+    scan = _Scan(result)
     try:
         with path.open("rb") as raw:
-            for number, line in enumerate(_lines(raw), start=1):
-                result.lines = number
-                goes_on = line.startswith(_GOES_ON)
-                if not goes_on:
-                    moment = moment_of(line)
-                    if moment is not None:
-                        clock.at(moment)
-                        collected.begins()
-                        if moment.offset_s is not None and len(offsets) < STAMPS_MAX:
-                            offsets.append(moment.offset_s)
-                        if number < STAMPS_MAX:
-                            result.stock_layout = result.stock_layout or _STOCK_LAYOUT.match(line) is not None
-                            result.millis = result.millis or moment.millis
-                    elif not line.startswith((b"[", b"{")):
-                        _count_unknown(result, line, number)
-                if b"imestamp=" in line and len(stamps) < STAMPS_MAX and clock.now_s is not None:
-                    stamps += (clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
-                if any(gate in line for gate in _SETTING_GATE) and (setting := _SETTING.search(line)):
-                    result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
-                collected.take(line, number, clock.now_s, goes_on=goes_on)
-    except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]
+            for block in blocks(raw):
+                scan.take(block)
+    except (OSError, EOFError, zlib.error) as error:
         if not result.lines:
             raise ConfigurationError(
                 f"{path} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error
         # What a full disk or a copy in progress cut off is still worth what came before.
         result.broken = f"cannot be read to its end: {error}"
-    result.events, result.left_out = collected.events, collected.left_out
-    result.families = frozenset(collected.families)
-    result.from_s, result.to_s, result.undated = clock.first_s, clock.last_s, clock.undated
-    result.zone = _zone_of_file(offsets, stamps)
+    scan.end()
     return result
+
+
+class _Scan:
+    """One pass over a file. Looked at are lines with a word that is asked for, and those that do not begin with a date."""
+
+    def __init__(self, result: ReadFile) -> None:
+        self.result = result
+        self.clock = _Clock()
+        self.collected = Collected(result.path)
+        self.stamps: list[float] = []
+        self.offsets: list[float] = []
+        self._head = (0, b"")
+        """The last line that did not go on from another one, with its number."""
+
+    def take(self, block: bytes) -> None:
+        """The next lines."""
+        lines = block.removesuffix(b"\n").split(b"\n")
+        asked = lines_with(block, lines, _WORDS)
+        odd = {at for at, line in enumerate(lines) if line[4:5] != b"-" or line[13:14] != b":"}
+        ends = (
+            [at for at in (0, *range(1, STAMPS_MAX), len(lines) - 1) if at < len(lines)]
+            if not self.result.lines
+            else [0, -1]
+        )
+        for at in dict.fromkeys(ends):
+            if at % len(lines) not in odd:
+                self._see(lines[at])
+        before = self.result.lines
+        for at in sorted({*asked, *odd}):
+            self._look(lines, at, before, asked.get(at, ()))
+        self.result.lines += len(lines)
+        self._head = self._head_of(lines, len(lines), before)
+
+    def end(self) -> None:
+        """Leave what was found in the result."""
+        result, clock = self.result, self.clock
+        result.events, result.left_out = self.collected.events, self.collected.left_out
+        result.families = frozenset(self.collected.families)
+        result.from_s, result.to_s, result.undated = clock.first_s, clock.last_s, clock.undated
+        result.zone = _zone_of_file(self.offsets, self.stamps)
+
+    def _see(self, line: bytes) -> None:
+        """What a line that begins with a date says of its file's layout."""
+        moment = moment_of(line)
+        if moment is not None:
+            self.clock.sees(moment.local_s)
+            self._stated(moment)
+            self.result.stock_layout = self.result.stock_layout or _STOCK_LAYOUT.match(line) is not None
+            self.result.millis = self.result.millis or moment.millis
+
+    def _stated(self, moment: Moment) -> None:
+        if moment.offset_s is not None and len(self.offsets) < STAMPS_MAX:
+            self.offsets.append(moment.offset_s)
+
+    def _look(self, lines: Sequence[bytes], at: int, before: int, asked: Sequence[bytes]) -> None:
+        line, head = lines[at], None
+        if _goes_on(line):
+            if not asked:
+                return
+            head, above = self._head_of(lines, at, before)
+            moment = moment_of(above)
+        else:
+            moment = moment_of(line)
+            if moment is None and not line.startswith((b"[", b"{")):
+                _count_unknown(self.result, line, before + at + 1)
+            elif moment is not None:
+                self._stated(moment)
+        # Of times without a date each is looked at, since only their order tells of midnight.
+        if moment is not None and (moment.dated or head is None):
+            self.clock.at(moment)
+        if asked:
+            self._ask(line, before + at + 1, asked, head)
+
+    def _ask(self, line: bytes, number: int, words: Sequence[bytes], head: int | None) -> None:
+        if b"imestamp=" in line and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
+            self.stamps += (self.clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
+        if any(word in _SETTING_WORDS for word in words) and (setting := _SETTING.search(line)):
+            self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
+        self.collected.take(line, number, self.clock.now_s, words, head)
+
+    def _head_of(self, lines: Sequence[bytes], end: int, before: int) -> tuple[int, bytes]:
+        """The last line before this one that does not go on from another."""
+        for at in range(end - 1, -1, -1):
+            if not _goes_on(lines[at]) and moment_of(lines[at]) is not None:
+                return before + at + 1, lines[at]
+        return self._head
+
+
+def _goes_on(line: bytes) -> bool:
+    return not line or line.startswith(_GOES_ON)
 
 
 @dataclass(slots=True)
@@ -184,6 +250,7 @@ class _Clock:
     _days: int = 0
 
     def at(self, moment: Moment) -> None:
+        """The next line is of this moment."""
         now_s = moment.local_s
         if not moment.dated:
             self.undated = True
@@ -192,24 +259,12 @@ class _Clock:
                 self._days += 1
                 now_s += DAY_S
         self.now_s = now_s
+        self.sees(now_s)
+
+    def sees(self, now_s: float) -> None:
+        """A line of this time is in the file."""
         self.first_s = now_s if self.first_s is None else min(self.first_s, now_s)
         self.last_s = now_s if self.last_s is None else max(self.last_s, now_s)
-
-
-def _lines(raw: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file as UTF-8 or what comes near it: gz by its first bytes, whatever its name, UTF-16 by its mark."""
-    start = raw.read(4)
-    raw.seek(0)
-    stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if start[:2] == b"\x1f\x8b" else raw
-    start = stream.read(2)
-    if start in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        encoding = "utf-16-le" if start == codecs.BOM_UTF16_LE else "utf-16-be"
-        text = codecs.getreader(encoding)(stream, "replace")
-        yield from (line.encode() for line in iter(lambda: text.readline(LINE_BYTES_MAX), ""))
-        return
-    first = start + stream.readline(LINE_BYTES_MAX)
-    lines = iter(lambda: stream.readline(LINE_BYTES_MAX), b"")
-    yield from itertools.chain([first.removeprefix(codecs.BOM_UTF8)] if first else [], lines)
 
 
 def _count_unknown(result: ReadFile, line: bytes, number: int) -> None:

@@ -14,11 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from analysis.diagnosis import blocks
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.events import GATES
 from analysis.diagnosis.found import Found
 from analysis.diagnosis.moments import moment_of, offset_by_stamps, words_of
 from analysis.diagnosis.page import render
+from analysis.diagnosis.reading import read_file
 from analysis.diagnosis.skew import distance
 from harness.errors import ConfigurationError
 from harness.model.log_events import WORDINGS
@@ -352,6 +354,23 @@ def test_rotated_and_packed_files_times_without_a_date_and_other_encodings_are_r
     (one,) = found_in(clock)
     assert (words_of(one.from_s), words_of(one.to_s)) == ("23:59:58.700", "00:00:01")
     assert read(clock).files[0].problem == "its times have no date"
+
+
+@pytest.mark.parametrize("folder", [LOCKS[0], "append-stall-5.5.0"])
+def test_where_a_block_of_a_file_ends_makes_no_difference(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read(KEPT / folder)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 700)
+    assert read(KEPT / folder) == whole
+    assert whole.lines > 500
+
+
+def test_a_stack_trace_belongs_to_the_line_above_it_and_a_line_without_an_end_is_read(tmp_path: Path) -> None:
+    (tmp_path / "broker.log").write_bytes(
+        FAILED.replace("\n", "\r\n").encode() + b"2026-11-21 16:47:01 INFO x\n" + FAILED.split("\n")[1].encode()
+    )
+    failed, *others = read_file(tmp_path / "broker.log", "b").events
+    assert failed.get("error") == "RemotingSendRequestException"
+    assert [(one.line, one.within) for one in others] == [(2, "registration failed"), (4, None)]
 
 
 def test_garbage_is_counted_and_shown_by_shape_and_a_broken_archive_read_as_far_as_it_goes(tmp_path: Path) -> None:
