@@ -111,6 +111,8 @@ SILENT: Mapping[str, str] = {
     "ordered-migration": "An instance that is moved leaves the lines of ordered-lock-handover.",
     "busy-broker-of-two": "Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
     "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
+    "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
+    "exception, resend at once).",
     "sync-flush-power-loss": "What a power loss took is in no log: compare what producers were told was stored with what is there.",
     "page-cache-pressure": "Dirty memory leaves the lines of append-stall at most: look at /proc/vmstat and at the disk.",
 }
