@@ -96,7 +96,7 @@ def report(found: Diagnosis) -> Iterator[str]:
     yield f"{found.lines:,} lines in {_counted(len(found.files), 'file')} of {_counted(nodes, 'node')}{_during(found.files)}"
     for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
         count = sum((one.zone, one.known_by) == (zone, known_by) for one in found.files)
-        yield f"  times of {_counted(count, 'file')} are in {zone} ({known_by})"
+        yield f"  {_counted(count, 'file')} in {zone} ({known_by})"
     for skew in found.skews:
         ahead = f"{abs(skew.ahead_s):g} s {'ahead of' if skew.ahead_s > 0 else 'behind'} that of {skew.other}"
         yield f"  the clock of {skew.node} is {ahead}, or in another zone (by {skew.pairs} pairs of {skew.by})"
