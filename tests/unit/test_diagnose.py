@@ -155,6 +155,20 @@ def test_a_lock_that_nobody_takes_over_is_possible_at_most(tmp_path: Path) -> No
     assert (one.incident, one.sure, one.groups, one.queues) == ("ordered-lock-handover", "possible", ("g",), ("t@b:0",))
 
 
+def test_a_consumer_that_says_it_waits_for_a_lock_is_possible_without_the_brokers_log(tmp_path: Path) -> None:
+    line = (
+        "2026-11-21 08:46:{second:02d},424 WARN Consume_1 - the message queue not locked, so consume later, MessageQueue "
+        "[topic=t, brokerName=b, queueId=3]\n"
+    )
+    log = tmp_path / "rocketmq_client.log"
+    log.write_text("".join(line.format(second=second) for second in range(0, 45, 3)))
+    (one,) = found_in(tmp_path)
+    assert (one.sure, one.queues) == ("possible", ("t@b:3",))
+    assert "for up to 42 s" in one.why[0]
+    log.write_text("".join(line.format(second=second) for second in range(0, 20, 3)))
+    assert found_in(tmp_path) == [], "an owner's first request comes within 20 s"
+
+
 NAMESRV = (
     "2026-11-21 16:46:01 ERROR NettyServerCodecThread_2 - decode exception, 10.0.0.9:40112\n"
     "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 16777216: {size} - discarded\n"

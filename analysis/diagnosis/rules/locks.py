@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged
 from harness.model.rocketmq import LOCK_INTERVAL_MS
@@ -39,11 +39,31 @@ def handover(logs: Logs) -> Iterator[Found]:
             used.update(map(id, before))
     stuck = [one for of in waits.values() for one in of if id(one) not in used and _length_s(one) >= STUCK_S_MIN]
     ends = {id(expiry): before for expiry, before in taken}
-    for group in together([*stuck, *(one for expiry, before in taken for one in (expiry, *before))], APART_S):
+    told = [*stuck, *(one for expiry, before in taken for one in (expiry, *before))]
+    yield from _by_clients(logs, told)
+    for group in together(told, APART_S):
         expiries = [one for one in group if id(one) in ends]
         yield _found(
             logs, group, expiries, [one for one in group if one.kind is Logged.LOCK_WAITED and id(one) not in used]
         )
+
+
+def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
+    """Consumers that say that they wait for a lock, at times of which no broker's log has who held it."""
+    waits = [
+        one
+        for one in logs.of(Logged.NOT_LOCKED)
+        if _length_s(one) >= STUCK_S_MIN and not any(overlap(other, one.from_s, one.to_s) for other in told)
+    ]
+    for group in together(waits, APART_S):
+        from_s, to_s = span(group)
+        yield Found(
+            incident="ordered-lock-handover", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+            why=(f"consumers waited for the locks of {len(group)} queues for up to {max(map(_length_s, group)):.0f} s",),
+            brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group),
+            queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group),
+            against=("no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)",),
+        )  # fmt: skip
 
 
 def _queue(event: Event) -> tuple[str, str, str]:
