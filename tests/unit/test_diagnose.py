@@ -223,6 +223,16 @@ def test_a_name_server_that_one_broker_does_not_reach_is_named(tmp_path: Path) -
     (one,) = found_in(tmp_path)
     assert (one.incident, one.sure) == ("name-server-divergence", "likely")
     assert "registrations with 10.0.0.1:9876 failed 4 times while those with 10.0.0.2:9876 went on" in one.why[0]
+    booted = "2026-11-21 16:40:00 INFO main - The broker[b, 10.0.0.9:10911] boot success. serializeType=JSON\n"
+    log = tmp_path / "broker.log"
+    log.write_text(booted + log.read_text())
+    (tmp_path / "names").mkdir()
+    for address, sure in (("10.0.0.8:10911", "likely"), ("10.0.0.9:10911", "sure")):
+        (tmp_path / "names" / "namesrv.log").write_text(
+            f"2026-11-21 16:47:40 WARN x - The broker channel expired, {address} 120000ms\n"
+        )
+        (one,) = found_in(tmp_path)
+        assert one.sure == sure, address
 
 
 def test_a_broker_that_shuts_down_while_its_name_server_is_gone_shows_nothing(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def flood(logs: Logs) -> Iterator[Found]:
     for group in together(refused, GAP_S):
         from_s, to_s = span(group)
         failed = [one for one in _failures(logs) if overlap(one, from_s, to_s, NEAR_S)]
-        dropped = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, 3 * NEAR_S)]
+        dropped = _dropped(logs, failed, from_s, to_s)
         sizes = [int(size) for one in group if (size := one.get("bytes"))]
         why = [
             f"{sum(one.count for one in group)} requests to the name server were longer than its limit of "
@@ -96,6 +96,17 @@ def _failures(logs: Logs) -> Iterator[Event]:
     return logs.of(Logged.NOT_REGISTERED)
 
 
+def _dropped(logs: Logs, failed: Sequence[Event], from_s: float | None, to_s: float | None) -> list[Event]:
+    """What a name server dropped then: these brokers, where their logs have their addresses, else any."""
+    nodes = {one.node for one in failed}
+    addresses = {one.get("address") for one in logs.of(Logged.BOOTED) if one.node in nodes and one.get("broker")}
+    return [
+        one
+        for one in logs.of(Logged.BROKER_WENT)
+        if overlap(one, from_s, to_s, 3 * NEAR_S) and (not addresses or one.get("address") in addresses)
+    ]
+
+
 def divergence(logs: Logs) -> Iterator[Found]:
     """A broker that registers with one name server while another one does not hear of it."""
     flooded = [one for one in logs.of(Logged.FRAME_TOO_LONG) if _at_name_server(logs, one)]
@@ -110,15 +121,13 @@ def divergence(logs: Logs) -> Iterator[Found]:
             and overlap(one, failed.from_s, failed.to_s, 35)
         ]
         # One failure that the next registration mends is no difference that anybody notices.
-        long_enough = failed.count > 1 or any(
-            overlap(one, failed.from_s, failed.to_s, 3 * NEAR_S) for one in logs.of(Logged.BROKER_WENT)
-        )
+        long_enough = failed.count > 1 or _dropped(logs, [failed], failed.from_s, failed.to_s)
         if others and long_enough and failed.from_s is not None:
             apart.append((failed, others[0]))
     for group in together((one for one, _ in apart), GAP_S):
         from_s, to_s = span(group)
         heard = [other for failed, other in apart if failed in group]
-        dropped = [one for one in logs.of(Logged.BROKER_WENT) if overlap(one, from_s, to_s, 3 * NEAR_S)]
+        dropped = _dropped(logs, group, from_s, to_s)
         servers = distinct(one.get("address") for one in group)
         yield Found(
             incident="name-server-divergence", sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
