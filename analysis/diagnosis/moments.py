@@ -108,8 +108,12 @@ def words_of(at_s: float | None) -> str:
     """A time in UTC for the reader; of one without a date the clock alone."""
     if at_s is None:
         return ""
-    # Rounded first: what is shown has whole milliseconds.
-    at = datetime.fromtimestamp(round(at_s, 3), UTC)
+    try:
+        # Rounded first: what is shown has whole milliseconds.
+        at = datetime.fromtimestamp(round(at_s, 3), UTC)
+    except (ValueError, OverflowError):
+        # A garbled year, such as 9999, that its zone takes beyond the calendar.
+        return ""
     millis = f".{at.microsecond // 1000:03}" if at.microsecond else ""
     if -DAY_S < at_s < 30 * DAY_S:
         return f"{at:%H:%M:%S}{millis}"

@@ -31,8 +31,8 @@ _NETTY = "io.netty.handler.codec"
 
 _QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<queue>\d+)"
 _ADDRESS = r"(?P<address>\d+\.\d+\.\d+\.\d+:\d+)"
-_NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d+), writeQueueNums=(?P<write>\d+)"
-_REFUSED = r"(?:period in queue: (?P<ms>\d+)ms|)(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
+_NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d{1,9}), writeQueueNums=(?P<write>\d{1,9})"
+_REFUSED = r"(?:period in queue: (?P<ms>\d{1,9})ms|)(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
 
 
 class Logged(StrEnum):
@@ -108,10 +108,10 @@ _WAITED_5X = (
 )
 
 WORDINGS: tuple[Wording, ...] = (
-    _all(Logged.SLOW_APPEND, " in lock cost time(ms)=", f"{_ROCKETMQ}.store.CommitLog", r"time\(ms\)=(?P<ms>\d+)"),
+    _all(Logged.SLOW_APPEND, " in lock cost time(ms)=", f"{_ROCKETMQ}.store.CommitLog", r"time\(ms\)=(?P<ms>\d{1,9})"),
     _5x(
         Logged.SLOW_PUT, "CommitLog#putMessage cost ", f"{_ROCKETMQ}.store.DefaultMessageStore",
-        r"cost (?P<ms>\d+)ms, topic=(?P<topic>[^,\s]+)",
+        r"cost (?P<ms>\d{1,9})ms, topic=(?P<topic>[^,\s]+)",
     ),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"
@@ -161,7 +161,7 @@ WORDINGS: tuple[Wording, ...] = (
     _5x(Logged.NOT_REGISTERED, "Failed to register current broker to name server", _OUTER, r"TargetHost=(?P<address>\S+)"),
     _all(
         Logged.FRAME_TOO_LONG, "Adjusted frame length exceeds ", f"{_NETTY}.LengthFieldBasedFrameDecoder",
-        r"exceeds (?P<limit>\d+)(?:: (?P<bytes>\d+))?",
+        r"exceeds (?P<limit>\d{1,12})(?:: (?P<bytes>\d{1,12}))?",
     ),
     _all(Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS),
     _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, _ADDRESS),

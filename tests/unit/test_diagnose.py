@@ -413,6 +413,35 @@ def test_garbage_is_counted_and_shown_by_shape_and_a_broken_archive_read_as_far_
     assert any("core dumped at" in line for line in report(found))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_garbled_lines_end_in_no_traceback(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+
+    def garbled(line: bytes) -> bytes:
+        at = draw.randrange(len(line))
+        put = draw.choice((b"", b"9" * 5000, b"\0\xff\xfe", b"-1", line[::-1], b"\n", "½".encode()))
+        year = draw.choice((b"9999", b"0001", b"0000", line[:4]))
+        return year + line[4:at] + put + line[at + draw.randrange(9) :]
+
+    hand_made = [
+        NAMESRV.format(size=16777295),
+        FAILED,
+        MADE.format(topic="t", read=4, write=8),
+        REFUSED,
+        SLOW.format(ms=700),
+    ]
+    lines = [
+        line for path in (KEPT / LOCKS[0]).iterdir() for line in gzip.decompress(path.read_bytes()).splitlines(True)
+    ]
+    chosen = [*draw.sample(lines, 300), *(f"2026-11-21 16:46:01 WARN x - {text}".encode() for text in hand_made * 60)]
+    for name in ("broker.log", "namesrv.log"):
+        (tmp_path / name).write_bytes(b"".join(garbled(line) if draw.random() < 0.5 else line for line in chosen))
+    found = read(tmp_path)
+    assert found.lines > 600
+    assert list(report(found))
+    assert render(found)
+
+
 def test_what_is_no_log_is_an_error_of_the_users(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigurationError):
         read(tmp_path)

@@ -30,7 +30,7 @@ def flood(logs: Logs) -> Iterator[Found]:
         sizes = [int(size) for one in group if (size := one.get("bytes"))]
         why = [
             f"{sum(one.count for one in group)} requests to the name server were longer than its limit of "
-            f"{int(group[0].get('limit')):,} bytes" + (f", the first of {sizes[0]:,}" if sizes else "")
+            f"{int(group[0].get('limit') or 0):,} bytes" + (f", the first of {sizes[0]:,}" if sizes else "")
         ]
         related = [
             f"{words_of(one.from_s)} {logs.broker(one)} failed to register with {one.get('address')}"
