@@ -169,6 +169,14 @@ class HasQueueNumbers(Protocol):
 
 
 @runtime_checkable
+class HasSlowSends(Protocol):
+    """A load that says which of its sends are to be slow."""
+
+    def slow_sends(self) -> Sequence[Mapping[str, float]]:
+        """For each master by topic for how many milliseconds one send is held up."""
+
+
+@runtime_checkable
 class CanStopSending(Protocol):
     """A load that can stop, send one message more, and give a broker that lost its store the topic back."""
 

@@ -27,6 +27,7 @@ FAMILIES = {
     "TOPICS": "retry topics and the size of a registration",
     "NAMES": "name servers that differ",
     "SENDS": "retries by kind of send",
+    "AVOID": "how producers avoid a broker",
 }
 """By the first word of a claim's id."""
 

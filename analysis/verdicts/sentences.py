@@ -25,6 +25,10 @@ def _fact(part: Part, found: PartResult) -> str:
     unit = MEASURES[part.of.measure].unit
     if part.kind is Kind.JAR:
         return quantity(found.values[0], unit)
+    if part.predicted is not None and unit:
+        # Whether a duration is the predicted one is a fact; which one it is, is what a reader wants to know.
+        low, high = (quantity(found.values[index], unit) for index in (0, -1))
+        return f"{low if low == high else f'{low} to {high}'} in {_count(found.deployments, 'deployment')}"
     in_how_many = "none" if found.wrong == found.deployments else found.right
     return f"in {in_how_many} of {_count(found.deployments, 'deployment')}"
 

@@ -28,7 +28,7 @@ from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 from harness.releases.node_logging import client_logging_options
 from harness.wait import NotYet, patience, wait_until
 
-Setting = bool | int | str
+Setting = bool | int | str | list[int]
 
 JAVA_WORKER = "harness.clients.worker"
 

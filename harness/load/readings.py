@@ -11,7 +11,8 @@ from typing import Literal
 
 from harness.backends.cluster import Cluster, Node, ask
 from harness.errors import ClientError
-from harness.releases.class_file import method_of
+from harness.releases.class_file import class_of, method_of
+from harness.releases.class_file import texts as texts_of
 
 Moment = Literal["before", "after"]
 
@@ -125,6 +126,13 @@ def _shared_executors(cluster: Cluster, node: Node) -> Reading:
     return Reading(value=float(len(shared)), detail=f"{detail}; shared are {', '.join(shared) or 'none'}")
 
 
+def _fault_item_lacks(cluster: Cluster, node: Node) -> Reading:
+    class_name = "org.apache.rocketmq.client.latency.LatencyFaultToleranceImpl$FaultItem"
+    texts = set(texts_of(class_of(cluster.spec.release, class_name)))
+    lacks = [name for name in ("name", "currentLatency", "startTimestamp") if name not in texts]
+    return Reading(value=float(len(lacks)), detail=f"{class_name} lacks {', '.join(lacks) or 'none'} of the three")
+
+
 READINGS: Mapping[str, Callable[[Cluster, Node], Reading]] = {
     "free_buffers": _free_buffers,
     "locked_mb": _locked_mb,
@@ -134,8 +142,9 @@ READINGS: Mapping[str, Callable[[Cluster, Node], Reading]] = {
     "other_reject_conditions": _other_conditions,
     "clean_period_ms": _clean_period_ms,
     "shared_executors": _shared_executors,
+    "fault_item_lacks": _fault_item_lacks,
 }
-"""By name, which is the measure's. The last four are read from the release's jars."""
+"""By name, which is the measure's. The last five are read from the release's jars."""
 
 
 def take(cluster: Cluster, node: Node, names: tuple[str, ...]) -> Iterator[tuple[str, Reading]]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harness.load.avoiding import AvoidingSession
 from harness.load.failing import FailingSession
 from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession
@@ -12,6 +13,7 @@ from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
 from harness.model.loads import (
+    AvoidingProducers,
     FailingMessages,
     KeyedSends,
     LoadValue,
@@ -31,6 +33,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     OpenLoopSends: OpenLoopSession,
     SteadyClients: SteadySession,
     FailingMessages: FailingSession,
+    AvoidingProducers: AvoidingSession,
     OwnLoad: OwnLoadSession,
 }
 

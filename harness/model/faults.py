@@ -336,6 +336,17 @@ class PoolJam(Fault):
     pool: Pool = "pull"
 
 
+class SlowSends(Fault):
+    """Single sends are held up in their send threads, before the store, each for as long as the load says for its topic."""
+
+    proofs = (Proof.LASTED,)
+    needs_rules = True
+
+    def seconds(self, params: Parameters) -> float:
+        """As the longest of any load, and what the rules take."""
+        return 25.0
+
+
 class StoreFreeze(Fault):
     """The page cache of the first broker's store takes no writes for ``stall_ms`` (a cell's parameter).
 

@@ -61,6 +61,7 @@ TRIAL = Independent(name="trial", key=("deployment", "trial"))
 OWNER = Independent(name="owner", key=("deployment", "trial", "group"))
 """A group has one owner, whose queues share the phase of its renewals."""
 MEMBER = Independent(name="member", key=("deployment", "trial", "instance"))
+PRODUCER = Independent(name="producer", key=("deployment", "trial", "instance"))
 KEY = Independent(name="key", key=("deployment", "trial", "send", "key"))
 MESSAGE = Independent(name="message", key=("deployment", "trial", "seq"))
 POOL = Independent(name="pool", key=("deployment", "trial", "kind"))
@@ -102,6 +103,8 @@ ORIGINS = {
     "queue_numbers": ("client", "broker"),
     # A message has its sender's time and, where it was accepted, its queue; when it came is told by who consumed it.
     "senders": ("producer", "consumer"),
+    # A send was slow by the broker's stamps; where the next ones went is told by their answers.
+    "avoidance": ("producer", "broker"),
     "stored": ("client", "store"),
     "loss": ("client", "store"),
     # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
@@ -286,6 +289,14 @@ _ALL = (
         ("through_s", "s", "From equal views of all name servers until a group has had all that was sent in the hold."),
     ),
     *_of("senders", MEMBER, ("notice_s", "s", "From the change of a topic to a producer's first send that obeys it.")),
+    *_of("avoidance", PRODUCER,
+        ("avoided_s", "s", "From the end of a producer's slow or failed send to its next one to that broker."),
+        ("first_broker_share", "", "Share of a producer's sends to the first broker, in the 5 s after its last slow one."),
+        ("busiest_queue_share", "", "Share of the queue that got most of a producer's sends in those 5 s."),
+        ("out_of_turn_share", "", "Share of a producer's sends that did not go to the queue whose turn it was."),
+        ("unused_queues_count", "", "Queues that a producer has used and does not use in the last 10 s."),
+        ("failed_of_producer_share", "", "Share of a producer's sends from the fault on that failed."),
+    ),
     # --- topics
     *_of("readings", TRIAL,
         ("free_buffers", "", "Free buffers of the transient store pool, as the broker tells."),
@@ -295,6 +306,7 @@ _ALL = (
         ("other_reject_conditions", "", "Conditions that reject a send before it is queued, beyond the two known."),
         ("clean_period_ms", "ms", "Period of the check of the queues' heads, by the release's code."),
         ("shared_executors", "", "Thread pools of a broker that several request processors share, by the release's code."),
+        ("fault_item_lacks", "", "Of broker name, last latency and end of avoidance, those that an entry lacks, by the code."),
         ("append_count", "", "Appends that the rule inside the broker saw."),
         ("append_short_share", "", "Share of the appends that took less than 1 ms."),
         ("append_mean_ms", "ms", "Mean time of an append."),
