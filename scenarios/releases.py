@@ -27,6 +27,7 @@ READ: Mapping[str, Mapping[str, str]] = {
         f"{BROKER}.processor.AdminBrokerProcessor.deleteTopic": "the lite topics of a parent go with it",
         f"{CLIENT}.impl.consumer.RebalanceImpl.rebalanceByTopic": "no queue or no member is as good as no answer",
         f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendDefaultImpl": "the message is logged at DEBUG, not WARN",
+        f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendKernelImpl": "a timed message is told to be a delayed one",
         f"{CLIENT}.producer.DefaultMQProducer.retryResponseCodes": "only another field's default changed",
         "org.apache.rocketmq.namesrv.NamesrvController": "looks for silent brokers from 5 s after its start on, not 5 ms",
         "org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand": "an answer may have a callback",

@@ -73,7 +73,7 @@ LOGGED_5X: dict[str, tuple[str, ...]] = {
 CODES = tuple(
     name
     for name, value in vars(rocketmq).items()
-    if isinstance(value, int) and name not in {"FRAME_BYTES_MAX", "PERM_READ_WRITE", "RETRIES_MAX"}
+    if isinstance(value, int) and name not in {"FRAME_BYTES_MAX", "PERM_READ", "PERM_READ_WRITE", "RETRIES_MAX"}
 )
 
 
