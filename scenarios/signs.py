@@ -103,7 +103,7 @@ SIGNS: tuple[Sign, ...] = (
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 
 SILENT: Mapping[str, str] = {
-    "all-brokers-avoided": "Which brokers a producer avoids is in its memory alone: count by broker what arrives while all are slow.",
+    "all-brokers-avoided": "Which brokers a producer avoids is in its memory: count by broker what arrives while all are slow.",
     "broker-killed": "That a producer avoids a broker is in no log: after the lines of a broker that was gone, see when it is sent "
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
