@@ -28,6 +28,7 @@ from analysis.report.send_matrix import send_tables
 from analysis.report.stack import Stack, stack
 from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
+from analysis.report.todo import differs_between_releases, todos, was_tried
 from analysis.verdicts.document import IncidentText, ReportData, Table, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
@@ -110,6 +111,9 @@ def render(data: ReportData) -> str:
             warnings=_warnings(data),
             carries=(*carries, *(note for note in manifest.notes if note not in carries)),
             releases=releases,
+            families=sorted({finding.claim.partition("-")[0] for finding in data.findings}),
+            todos=todos(data),
+            differing=differs_between_releases(data.findings),
             matrix={name: _matrix(data, name) for name in names},
             claims=data.claims,
             incidents=incidents,
@@ -177,6 +181,7 @@ def environment() -> jinja2.Environment:
         unlike=unlike,
         shortened=shortened,
     )
+    environment.tests["tried"] = was_tried
     return environment
 
 
@@ -252,18 +257,18 @@ def _budget(trials: tuple[TrialNote, ...]) -> str:
 
 
 def _matrix(data: ReportData, incident: str) -> dict[tuple[str, str], dict[str, Finding]]:
-    """The findings by release, by claim and way; the way is empty where there is one only."""
+    """The findings by release, by claim and way; the way is empty where there is one only. What was not tried comes last."""
     apart = told_apart(data.findings)
     rows: dict[tuple[str, str], dict[str, Finding]] = {}
     for finding in in_order(data.findings):
         if finding.incident == incident:
             injection = finding.injection if incident in apart else ""
             rows.setdefault((finding.claim, injection), {})[finding.release] = finding
-    return rows
+    return dict(sorted(rows.items(), key=lambda row: not any(map(was_tried, row[1].values()))))
 
 
 def _incident(data: ReportData, name: str) -> IncidentView:
-    views = claims.claim_views(data, name)
+    views = tuple(sorted(claims.claim_views(data, name), key=lambda view: not any(map(was_tried, view.findings))))
     shown = by_injection(data)
     labels = CellLabels.of(data, name)
     articles = sorted(

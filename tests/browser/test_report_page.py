@@ -169,3 +169,21 @@ def test_a_run_without_findings_renders_without_a_problem(tab: Any, page_of: Pag
     tab.open(page_of(document))
     assert tab.problems == []
     assert "This run decided nothing" in tab.evaluate("document.querySelector('main').innerText")
+
+
+def test_rows_are_filtered_by_verdict_release_and_family(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    page = page_of(document)
+    tab.open(page)
+    shown = "[...document.querySelectorAll('.matrix .row')].filter((row) => row.offsetParent !== null)"
+    everything = tab.evaluate(f"{shown}.length")
+    refuted = {one["claim"] for one in document["findings"] if one["verdict"] == "refuted"}
+    tab.evaluate("document.getElementById('show-1').click()")
+    assert tab.evaluate(f"{shown}.length") == len(refuted) < everything
+    assert tab.evaluate(f"{shown}.every((row) => row.hasAttribute('data-refuted'))")
+    tab.evaluate("document.getElementById('family-0').click()")
+    assert tab.evaluate(f"{shown}.every((row) => row.dataset.family === '0')")
+    tab.evaluate("['show-0', 'family-all', 'release-1'].forEach((id) => document.getElementById(id).click())")
+    assert tab.evaluate(f"{shown}.length") == everything
+    columns = "[...document.querySelectorAll('.matrix td[data-column]')].filter((cell) => cell.offsetParent !== null)"
+    assert set(tab.evaluate(f"{columns}.map((cell) => cell.dataset.column)")) == {"1"}
+    assert tab.requests == [page.as_uri()]

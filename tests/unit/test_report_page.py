@@ -18,6 +18,7 @@ from analysis.report.claims import claim_views
 from analysis.report.heat_table import rejections
 from analysis.report.strips import strips
 from analysis.report.timeline import timeline
+from analysis.report.todo import differs_between_releases, todos
 from analysis.verdicts.document import ReportData
 from tests.lib.samples import loaded, sample
 
@@ -332,3 +333,67 @@ def test_a_part_without_any_number_is_still_drawn(load: Load, document: dict[str
         for part in view.parts:
             assert all(mark.left is None and mark.words == "—" for mark in part.marks)
     assert Tree(html.render(data)).problems == []
+
+
+# --- what to do, and what is shown first ----------------------------------------------------------------------------------
+
+
+def _verdicts(document: dict[str, Any], claim: str, *verdicts: str, reason: str = "") -> None:
+    found = [one for one in document["findings"] if one["claim"] == claim]
+    for finding, verdict in zip(found, verdicts, strict=True):
+        finding.update(verdict=verdict, reason=reason)
+
+
+def test_the_summary_first_says_what_to_do(load: Load, document: dict[str, Any]) -> None:
+    for finding in document["findings"]:
+        finding.update(verdict="confirmed", expected="confirmed", reason="")
+    assert [one.says for one in todos(load(document))] == [
+        "Nothing was refuted. Look below for how far each verdict carries."
+    ]
+    releases = [one["release"] for one in document["findings"] if one["claim"] == "ORDER-06"]
+    _verdicts(document, "ORDER-06", "refuted", *("confirmed" for _ in releases[1:]))
+    data = load(document)
+    refuted, differs, unlike = todos(data)
+    assert refuted.claims == differs.claims == unlike.claims == ("ORDER-06",)
+    assert differs_between_releases(data.findings) == {"ORDER-06"}
+    page = html.render(data)
+    assert page.index("What to do") < page.index("Each cell is one claim") < page.index('class="incident"')
+    assert 'Before an upgrade, read what differs between releases: <a href="#ORDER-06">' in page
+
+
+def test_an_interrupted_run_is_first_to_be_gone_on_with(load: Load, document: dict[str, Any]) -> None:
+    document["manifest"]["status"] = "interrupted"
+    assert todos(load(document))[0].command == "mqlab verify --resume RUN_DIR"
+
+
+def test_a_quick_run_says_that_a_full_one_decides(load: Load, document: dict[str, Any]) -> None:
+    document["manifest"]["budget"] = "quick"
+    for finding in document["findings"]:
+        finding.update(verdict="undecided", reason="too few deployments")
+    (todo,) = todos(load(document))
+    assert todo.command.startswith("mqlab verify ")
+    assert todo.claims == ()
+
+
+def test_claims_that_were_not_tried_come_last(load: Load, document: dict[str, Any]) -> None:
+    views = claim_views(load(document), HANDOVER)
+    first = views[0].id
+    _verdicts(document, first, *("undecided" for _ in views[0].findings), reason="not exercised")
+    page = html.render(load(document))
+    order = re.findall(r'<article class="claim" id="(ORDER-\d+)"', page)
+    assert order[-1] == first
+    rows = re.findall(r'<tr class="row( untried)?"[^>]*>\s*<th scope="row"><a href="#(ORDER-\d+)"', page)
+    assert [claim for untried, claim in rows if untried] == [first] == [rows[-1][1]]
+
+
+def test_rows_can_be_filtered_without_a_script(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    page = html.render(data)
+    chosen = set(re.findall(r'<input type="radio" name="\w+" id="([\w-]+)"', page))
+    assert {"show-0", "show-1", "show-2", "show-3", "release-all", "release-0", "family-all", "family-0"} <= chosen
+    for used in re.findall(r"main:has\(#([\w-]+):checked\)", page):
+        assert used in chosen
+    rows = re.findall(r'<tr class="row[^>]*>', page)
+    refuted = {one.claim for one in data.findings if one.verdict == "refuted"}
+    assert sum("data-refuted" in row for row in rows) == len(refuted)
+    assert sum("data-differs" in row for row in rows) == len(differs_between_releases(data.findings))
