@@ -16,7 +16,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
-from mqlab import audit, clusters, diagnose, judging, load_options, looking, patrol, recording
+from mqlab import audit, clusters, diagnose, judging, load_options, looking, patrol, recording, serve
 from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
 from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_backend_options, add_releases, add_settings
 from mqlab.verify import verify
@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     patrol.add_command(add)
     diagnose.add_command(add)
     judging.add_record_commands(add)
+    serve.add_command(add)
     recording.add_commands(add)
     clusters.add_clean(add)
     return parser

@@ -142,6 +142,7 @@ def _plotly() -> tuple[str, str]:
 
 @cache
 def asset(name: str) -> str:
+    """A file of the templates' folder."""
     """A file of our own that pages carry, such as style.css."""
     return resources.files("analysis.report").joinpath("templates", name).read_text(encoding="utf-8")
 
@@ -161,8 +162,9 @@ def _policy(script: str, plotly_sha256: str) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
+    """What renders every page: all text is escaped, and control characters are written out."""
     """The templates of all pages; what is put into them is escaped."""
-    environment = jinja2.Environment(
+    made = jinja2.Environment(
         loader=jinja2.PackageLoader("analysis.report", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -170,7 +172,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         finalize=_finalize,
     )
-    environment.globals.update(
+    made.globals.update(
         excerpt_length_max=EXCERPT_LENGTH_MAX,
         figure_json=_figure_json,
         symbols=SYMBOLS,
@@ -181,8 +183,8 @@ def environment() -> jinja2.Environment:
         unlike=unlike,
         shortened=shortened,
     )
-    environment.tests["tried"] = was_tried
-    return environment
+    made.tests["tried"] = was_tried
+    return made
 
 
 def _finalize(value: object) -> object:

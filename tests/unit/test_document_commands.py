@@ -35,6 +35,7 @@ NOT_RUN = {
     "law": "needs a run directory; tests/spark makes one",
     "load": "starts a cluster or sends to one; tests/cluster/test_load.py does",
     "report": "needs a run directory; tests/spark makes one",
+    "serve": "serves until Ctrl-C; tests/unit/test_serve.py asks its pages",
     "up": "starts a cluster",
     "verify": "starts clusters; tests/cluster/test_verify.py does",
 }

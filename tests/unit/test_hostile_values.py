@@ -93,6 +93,7 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "harness.backends.docker.engine.find_engine",
             "mqlab.audit.read_cluster",
             "mqlab.judging.spark_place",
+            "mqlab.serve.make_server",
         ):
             patch.setattr(started, accepted)
         # A release's jars are fetched before its settings can be known.

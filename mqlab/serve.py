@@ -1,0 +1,109 @@
+"""``mqlab serve``: a local page over all runs of a folder. Loopback only, read only, and without a script of its own."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from rich.console import Console
+
+from analysis.report.runs import compare_page, list_page, run_names
+from harness.errors import EXIT_OK, LabError, PortTakenError
+from mqlab.kinds import FOLDER, PORT
+from mqlab.options import DEFAULT_RUNS, Adder
+
+HOST = "127.0.0.1"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+REPORT_POLICY = "frame-ancestors 'none'"
+"""A report has a policy of its own, with the hashes of its two scripts."""
+
+
+def add_command(add: Adder) -> None:
+    """``serve``."""
+    command = add(
+        "serve", serve, "a local page over all runs: progress, reports, two side by side; loopback only, read only"
+    )
+    command.add_argument("--runs", type=FOLDER, default=DEFAULT_RUNS, metavar="DIR", help="default: %(default)s")
+    command.add_argument("--port", type=PORT, default=8090, help="default: %(default)s")
+
+
+def serve(options: argparse.Namespace, console: Console) -> int:
+    """Serve until Ctrl-C."""
+    try:
+        server = make_server(options.runs, options.port)
+    except OSError as error:
+        raise PortTakenError(
+            f"port {options.port} cannot be had: {error.strerror}", advice="Give another --port."
+        ) from error
+    with server:
+        print(f"http://{HOST}:{server.server_port}/ shows the runs in {options.runs}; Ctrl-C ends it", flush=True)
+        server.serve_forever()
+    return EXIT_OK
+
+
+def make_server(runs: Path, port: int) -> ThreadingHTTPServer:
+    """Bound to loopback; port 0 is any. Raises OSError."""
+    return ThreadingHTTPServer((HOST, port), partial(_Handler, runs))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server_version = "mqlab"
+    sys_version = ""
+
+    def __init__(self, runs: Path, *rest: object) -> None:
+        self._runs = runs
+        super().__init__(*rest)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        """Answer with a page. Other methods are not implemented, so that nothing can be changed."""
+        # A page of another site that has its name point to loopback must not read along.
+        if self.headers.get("Host", "").rpartition(":")[0] not in (HOST, "localhost"):
+            self._answer(HTTPStatus.FORBIDDEN, "only as 127.0.0.1 or localhost", kind="text/plain")
+            return
+        where = urlsplit(self.path)
+        asked = {name: values[-1] for name, values in parse_qs(where.query).items()}
+        if where.path == "/":
+            self._page(lambda: list_page(self._runs))
+        elif where.path == "/compare" and self._has(asked.get("left", "")) and self._has(asked.get("right", "")):
+            self._page(lambda: compare_page(self._runs, asked["left"], asked["right"]))
+        elif where.path == "/compare":
+            self._answer(HTTPStatus.BAD_REQUEST, "choose one run left and one right", kind="text/plain")
+        elif (run := self._run_of(where.path)) is not None:
+            self._page(lambda: (self._runs / run / "report.html").read_text(encoding="utf-8"), REPORT_POLICY)
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, "there is no such page", kind="text/plain")
+
+    def _has(self, run: str) -> bool:
+        """Whether a run of the folder has this name: it comes from a request, and is looked up, never followed."""
+        return run in run_names(self._runs)
+
+    def _run_of(self, path: str) -> str | None:
+        """The run whose report a path asks for."""
+        parts = path.split("/")
+        run = unquote(parts[2]) if len(parts) == 4 and parts[1] == "runs" and parts[3] == "report.html" else ""
+        return run if run and self._has(run) else None
+
+    def _page(self, make: Callable[[], str], policy: str = POLICY) -> None:
+        try:
+            self._answer(HTTPStatus.OK, make(), policy=policy)
+        except (LabError, OSError) as error:
+            self._answer(HTTPStatus.NOT_FOUND, str(error), kind="text/plain")
+
+    def _answer(self, status: HTTPStatus, text: str, *, kind: str = "text/html", policy: str = POLICY) -> None:
+        body = text.encode("utf-8", errors="replace")
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", policy)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Requests are not worth a line each."""
