@@ -25,6 +25,7 @@ from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
 from mqlab.kinds import FILE_OR_FOLDER, FOLDER, MILLISECONDS, RATE, RECORDED, several, whole
 from mqlab.options import Adder, add_analysis, print_json
+from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
@@ -134,8 +135,9 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
         Console().print(summary_table(findings))
     else:
         print("\n".join(summary_lines(findings)))
-    if not options.json and read_manifest(path).budget == "quick":
-        print("\n".join(agreement.lines(agreement.agreements(findings, committed_ledger()))))
+    ours = [one for one in findings if one.incident in {scenario.name for scenario in scenarios.ALL}]
+    if ours and not options.json and read_manifest(path).budget == "quick":
+        print("\n".join(agreement.lines(agreement.agreements(ours, committed_ledger()))))
     return exit_code(findings, options.strict)
 
 
@@ -146,7 +148,7 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
         return judge_load(options.run, options, find_java(), console)
-    chosen = [scenarios.find(name) for name in manifest.incidents]
+    chosen = incidents_of_run(options.run, manifest.incidents)
     code = judge(options.run, chosen, options, find_java(), console)
     print_report(options.run, options)
     return code

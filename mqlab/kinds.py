@@ -179,7 +179,7 @@ FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
 DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
 RELEASE = one_of("release", known_releases)
-INCIDENT = one_of("incident", lambda: [scenario.name for scenario in scenarios.ALL])
+_OF_THE_LAB = one_of("incident", lambda: [scenario.name for scenario in scenarios.ALL])
 RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
 """Of a record, which may hold others than those of ``known_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")
@@ -190,6 +190,10 @@ FILE = Kind(noun="a file that can be read", read=_existing(Path.is_file))
 FOLDER = Kind(noun="a folder that can be read", read=_existing(Path.is_dir))
 FILE_OR_FOLDER = Kind(
     noun="a file or folder that can be read", read=_existing(lambda path: path.is_file() or path.is_dir())
+)
+INCIDENT = Kind(
+    noun="an incident, nor a file of your own that can be read",
+    read=lambda text: str(FILE.read(text)) if text.endswith(".py") else _OF_THE_LAB.read(text),
 )
 NEW_FOLDER = Kind(noun="a folder that can be made or written to", read=_new_folder)
 NEW_FILE = Kind(noun="a file that can be written in a folder that exists", read=_new_file)

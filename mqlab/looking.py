@@ -20,6 +20,7 @@ from harness.errors import (
 from harness.faults.injections import INJECTIONS, why_not_made
 from harness.host.abilities import Abilities
 from harness.model.cluster import BrokerSettings
+from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.model.timed_faults import ALIASES, LIBRARY, LibraryFault
 from harness.releases.compile import RECORDER_SOURCES, RULE_SOURCES, compiled_classes
@@ -29,6 +30,7 @@ from harness.run import doctor
 from harness.trial import Injection
 from mqlab.kinds import INCIDENT
 from mqlab.options import Adder, add_releases, print_json
+from mqlab.own_incident import incidents_of
 from mqlab.recorded import decided_on_defaults
 
 
@@ -40,9 +42,12 @@ def add_commands(add: Adder) -> None:
         nargs="*",
         type=INCIDENT,
         metavar="INCIDENT",
-        help="only these, each with what the record says of it",
+        help="only these, each with what the record says of it; also a file of your own",
     )
     add_releases(command, "with incidents: all that are recorded")
+    command.add_argument(
+        "--measures", action="store_true", help="what a claim can be about, for an incident of your own"
+    )
     command.add_argument("--faults", action="store_true", help="the faults that `mqlab load --fault` puts on a load")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -54,10 +59,12 @@ def add_commands(add: Adder) -> None:
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:
-    """Every incident with its arms and claims, or every fault."""
+    """Every incident with its arms and claims, or every fault, or every measure."""
     if options.faults:
         return list_faults(options)
-    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or scenarios.ALL
+    if options.measures:
+        return list_measures(options)
+    chosen = incidents_of(options.incidents) or scenarios.ALL
     if options.json:
         print_json(
             [
@@ -75,8 +82,10 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
         return EXIT_OK
     out = Console()
     for scenario in chosen:
-        out.print(f"[bold]{scenario.name}[/bold]  {scenario.title} ({scenario.article})", highlight=False)
-        out.print(f"  {scenario.summary}", highlight=False)
+        article = f" ({escape(scenario.article)})" if scenario.article else ""
+        out.print(f"[bold]{scenario.name}[/bold]  {escape(scenario.title)}{article}", highlight=False)
+        if scenario.summary:
+            out.print(f"  {scenario.summary}", highlight=False, markup=False)
         for arm in scenario.arms:
             out.print(f"  {arm.name}: {arm.what}", highlight=False, markup=False)
         out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}", highlight=False)
@@ -101,7 +110,12 @@ def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLin
 
 
 def without_expectation(scenario: Scenario) -> dict[str, list[str]]:
-    """The claims that state nothing of a known release, by release; they are judged there all the same."""
+    """The claims that state nothing of a known release, by release; they are judged there all the same.
+
+    An incident that states no expectation at all lacks none.
+    """
+    if not any(claim.expected for claim in scenario.claims):
+        return {}
     found = {
         release: [claim.id for claim in scenario.claims if release not in claim.expected]
         for release in known_releases()
@@ -157,6 +171,21 @@ def list_faults(options: argparse.Namespace) -> int:
             out.print(f"  by {way.name}{asks}{here}", highlight=False, markup=False)
     aliases = ", ".join(f"{alias} is {name}" for alias, name in ALIASES.items())
     out.print(f"\n--fault NAME[:VALUE[,KEY=VALUE...]]@TIME; {aliases}; owners are a load's consumers.", highlight=False)
+    return EXIT_OK
+
+
+def list_measures(options: argparse.Namespace) -> int:
+    """Every measure with its unit, what a try of it is, and one sentence."""
+    if options.json:
+        print_json(
+            [
+                {"measure": one.name, "unit": one.unit, "try": one.independent.name, "says": one.says}
+                for one in MEASURES.values()
+            ]
+        )
+        return EXIT_OK
+    for one in MEASURES.values():
+        print(f"{one.name}{f' ({one.unit})' if one.unit else ''}, a try is a {one.independent.name}\n  {one.says}")
     return EXIT_OK
 
 

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
-from mqlab import audit, clusters, diagnose, judging, load_options, looking, patrol, recording, serve
+from mqlab import audit, clusters, diagnose, judging, load_options, looking, own_incident, patrol, recording, serve
 from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
 from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_backend_options, add_releases, add_settings
 from mqlab.verify import verify
@@ -115,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add = _adder(commands)
     looking.add_commands(add)
+    own_incident.add_command(add)
     clusters.add_commands(add)
     audit.add_command(add)
     load_options.add_command(add, judging.run_load)
@@ -132,7 +133,11 @@ def _parser() -> argparse.ArgumentParser:
 def _add_verify(add: Adder) -> None:
     command = add("verify", verify, "run incidents and judge their claims")
     command.add_argument(
-        "incidents", nargs="*", type=INCIDENT, metavar="INCIDENT", help="see `mqlab list`; none: a quick run of two"
+        "incidents",
+        nargs="*",
+        type=INCIDENT,
+        metavar="INCIDENT",
+        help="see `mqlab list`, or a file of your own (`mqlab new`); none: a quick run of two",
     )
     command.add_argument("--all", action="store_true", help="every incident")
     command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")

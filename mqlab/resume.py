@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-import scenarios
 from harness.errors import ConfigurationError, UsageError
 from harness.host.facts import own_commit
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
+from mqlab.own_incident import KEPT, SUFFIX, incidents_of_run
 
 WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
 
@@ -32,24 +32,26 @@ def restore_options(options: argparse.Namespace) -> str:
             f"{options.resume} holds a load, which cannot be gone on with",
             advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {options.resume}.",
         )
-    note = _difference(manifest)
+    note = _difference(options.resume, manifest)
     if note and not options.anyway:
         raise ConfigurationError(
             f"{options.resume} was {note}: to go on would mix two experiments",
             advice="Go on with the code that started it, start a new run, or add --anyway, which its findings will say.",
         )
-    remembered = options.parse(shlex.split(manifest.command)[1:])
+    kept = {path.name: str(path) for path in (options.resume / KEPT).glob(f"*{SUFFIX}")}
+    words = shlex.split(manifest.command)[1:]
+    remembered = options.parse([kept.get(Path(word).name, word) for word in words])
     for name in _REMEMBERED:
         setattr(options, name, getattr(remembered, name))
     return f"{RESUMED}{note}" if note else ""
 
 
-def _difference(manifest: Manifest) -> str:
+def _difference(run: Path, manifest: Manifest) -> str:
     """By what the code is another than that of the run's start; empty where it is the same."""
     now, parts = own_commit(), []
     if (now.id, now.dirty) != (manifest.commit, manifest.dirty):
         parts.append(f"{_named(manifest.commit, manifest.dirty)} and not {_named(now.id, now.dirty)}")
-    rules = rules_of([scenarios.find(name) for name in manifest.incidents])
+    rules = rules_of(incidents_of_run(run, manifest.incidents))
     changed = sorted(claim for claim in {*rules, *manifest.rules} if rules.get(claim) != manifest.rules.get(claim))
     if changed:
         parts.append(f"other rules of {', '.join(changed)}")
@@ -67,7 +69,8 @@ def rules_of(chosen: Sequence[Scenario]) -> dict[str, str]:
 
 def command_line(options: argparse.Namespace) -> str:
     """The command that repeats this run, of the options that decide what it is."""
-    words = ["mqlab", "verify", *options.incidents]
+    own = {word: str(Path(word).absolute()) for word in options.incidents if word.endswith(SUFFIX)}
+    words = ["mqlab", "verify", *(own.get(word, word) for word in options.incidents)]
     for name in ("all", "quick"):
         words += [f"--{name}"] if getattr(options, name) else []
     for name in WITH_VALUE:

@@ -46,6 +46,7 @@ from harness.rundir.writing import RunWriter
 from mqlab.judging import archive_spark, judge, print_report
 from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, read_settings
+from mqlab.own_incident import SUFFIX, incidents_of, keep_files
 from mqlab.recording import register_run
 from mqlab.resume import command_line, restore_options, rules_of
 
@@ -62,13 +63,15 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             "a run is registered when it starts", advice="Start it with --register; --resume goes on with it."
         )
+    if options.register and any(word.endswith(SUFFIX) for word in options.incidents):
+        raise UsageError("the record is of the lab's own incidents", advice="Leave --register out for one of yours.")
     resumed = restore_options(options) if options.resume else ""
     java = find_java()
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
     budget: BudgetName = "quick" if options.quick or not (options.incidents or options.all) else "full"
     unnamed = scenarios.ALL if options.all else scenarios.QUICK
-    chosen = [scenarios.find(name) for name in dict.fromkeys(options.incidents)] or list(unnamed)
+    chosen = incidents_of(options.incidents) or list(unnamed)
     unnamed_quick = budget == "quick" and not options.incidents and not options.all
     default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
     releases = options.release or default
@@ -96,6 +99,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     if options.register:
         register_run(manifest)
     with _open_run(options.resume, path, manifest) as run:
+        keep_files(run.path, () if options.resume else options.incidents)
         if resumed:
             run.add_note(resumed)
         if backend.docker is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harness.errors import UsageError
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
 from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection
@@ -39,7 +40,13 @@ def side(if_true: float, if_false: float, because: str, bound: float | None = No
 
 
 def of(measure: str, arm: str, **where: ParameterValue | tuple[ParameterValue, ...]) -> Selection:
-    """A measure in an arm, in the cells that ``where`` names; a parameter may have several values."""
+    """A measure in an arm, in the cells that ``where`` names; a parameter may have several values.
+
+    Raises:
+        UsageError: there is no such measure.
+    """
+    if measure not in MEASURES:
+        raise UsageError.unknown("measure", measure, MEASURES)
     named = {name: value if isinstance(value, tuple) else (value,) for name, value in where.items()}
     return Selection(measure=measure, arm=arm, where=named)
 
@@ -146,15 +153,24 @@ def claim(
     says: str,
     *,
     reading: str,
-    expected: Mapping[str, Expectation],
     parts: Mapping[str, Part],
-    summary: str,
+    expected: Mapping[str, Expectation] | None = None,
+    summary: str = "",
 ) -> Claim:
-    """A claim whose parts have their names; KeyError for a measure that is not in the catalogue."""
+    """A claim whose parts have their names; ``summary`` by default names each part with its number.
+
+    Raises:
+        UsageError: nothing decides it.
+    """
+    if not parts:
+        raise UsageError(
+            f"{name} has no rule: it has no parts", advice="Give at least one, such as happens(of(...), ...)."
+        )
     named = tuple(dataclasses.replace(part, name=part_name) for part_name, part in parts.items())
-    for part in named:
-        assert all(quantity.measure in MEASURES for quantity in part.quantities()), part
-    return Claim(id=name, article=article, says=says, reading=reading, parts=named, expected=expected, summary=summary)
+    said = summary or "; ".join(f"{part_name}: {{{part_name}}}" for part_name in parts) + "."
+    return Claim(
+        id=name, article=article, says=says, reading=reading, parts=named, expected=expected or {}, summary=said
+    )
 
 
 def confirmed(because: str, source: str, releases: tuple[str, ...] = RELEASES) -> dict[str, Expectation]:

@@ -92,23 +92,23 @@ class TrialBudget:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One incident."""
+    """One incident; ``article`` and ``summary`` are for whom it has to be explained to."""
 
     name: str
     title: str
-    article: str
-    summary: str
+    article: str = ""
+    summary: str = ""
     topology: Topology
     arms: tuple[Arm, ...]
     phases: Phases
     claims: tuple[Claim, ...]
     budget: TrialBudget
-    quick_budget: TrialBudget
+    quick_budget: TrialBudget = TrialBudget(trials=1, deployments=1)
     quick_cells: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
     """Cells by arm that a quick run keeps; an arm that is absent keeps all of its cells, one that has none is left out."""
-    exclusive: bool
+    exclusive: bool = True
     """True when the trials measure milliseconds and must have the machine to themselves."""
-    hiccup_ms_max: float
+    hiccup_ms_max: float = 100.0
     """Where no claim asks: a trial whose hiccup probe exceeds this was too noisy, and is repeated within a bound."""
     schedule: Literal["interleaved", "side by side"] = "interleaved"
     extra_measures: tuple[str, ...] = ()

@@ -170,7 +170,7 @@ def why_not_on(timed: TimedFault, topology: Topology, *, consumers: int, is_give
     if timed.fault.kind in TWO_MASTERS and topology.masters < 2:
         return "is done to the second broker, and asks for --topology two-masters or another one with several"
     nodes = node_names(topology)
-    for node in _nodes_of(timed.fault):
+    for node in nodes_of(timed.fault):
         if node not in nodes:
             return f"names {node}, and the nodes are {', '.join(nodes)}"
     return None
@@ -187,7 +187,8 @@ def node_names(topology: Topology) -> tuple[str, ...]:
     return (*servers, *topology.broker_names(), *slaves)
 
 
-def _nodes_of(fault: Fault) -> tuple[str, ...]:
+def nodes_of(fault: Fault) -> tuple[str, ...]:
+    """The names of the nodes that it is done to, where it names some."""
     one = getattr(fault, "node", None)
     return (*((one,) if one else ()), *getattr(fault, "nodes", ()))
 

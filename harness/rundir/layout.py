@@ -11,6 +11,7 @@ RUN/
   manifest.json                             what was run
   hiccups.jsonl                             the noise probe's records of the whole run
   .lock                                     held by the process that writes the run
+  incidents/<incident>.py                   an incident of the user's own, as it was run
   deployments/<deployment>/
     deployment.json                         one cluster that was up
     nodes/<node>/                           gc.log, stdout.log and the node's logs/

@@ -1,0 +1,181 @@
+"""What is wrong with an incident that its values alone show: names that nothing has, cells that lack what is asked of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.errors import UsageError, shown
+from harness.model.cells import canonical
+from harness.model.faults import Fault
+from harness.model.loads import LoadValue
+from harness.model.measures import MEASURES
+from harness.model.rules import Claim, Part, Selection
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.timed_faults import CELL, node_names, nodes_of
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+ARM = re.compile(r"(baseline|incident|fix|better)(-[a-z0-9-]{1,40})?")
+CLAIM = re.compile(r"[A-Z][A-Z0-9]{1,11}-\d{1,4}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistake:
+    """``near`` is a text or a name that stands in the file where the mistake was made, in a call of ``within`` if in any."""
+
+    says: str
+    near: str
+    within: str = "Arm"
+    advice: str = ""
+
+
+def mistakes(scenario: Scenario) -> Iterator[Mistake]:
+    """All that is found; what lacks its kind hides the rest."""
+    wrong = [*_kinds(scenario)]
+    yield from wrong
+    if wrong:
+        return
+    if not NAME.fullmatch(scenario.name):
+        yield Mistake(says=f"{shown(scenario.name)} is no name of an incident", near=scenario.name, advice=_NAMED)
+    yield from _arms(scenario)
+    for name in set(scenario.extra_measures) - MEASURES.keys():
+        yield _unknown("measure", name, MEASURES)
+    for claim in scenario.claims:
+        yield from _claim(scenario, claim)
+    yield from _twice([claim.id for claim in scenario.claims], "claims")
+    for budget in (scenario.budget, scenario.quick_budget):
+        if min(budget.trials, budget.deployments) < 1:
+            yield Mistake(says="a budget has at least one trial and one deployment", near="budget")
+
+
+_NAMED = "Small letters, digits and -, at most 40, beginning with a letter."
+
+
+# --- kinds of values ------------------------------------------------------------------------------------------------------
+
+
+def _kinds(scenario: Scenario) -> Iterator[Mistake]:
+    for name, kind in (("phases", Phases), ("budget", TrialBudget), ("quick_budget", TrialBudget)):
+        if not isinstance(value := getattr(scenario, name), kind):
+            yield _no_kind(name, value, f"a {kind.__name__}(...)")
+    yield from _several("arms", scenario.arms, Arm, 1)
+    yield from _several("claims", scenario.claims, Claim, 0)
+    for arm in scenario.arms if isinstance(scenario.arms, tuple) else ():
+        if isinstance(arm, Arm):
+            if not isinstance(arm.fault, Fault):
+                yield _no_kind("fault", arm.fault, "a fault such as AppendStall()")
+            if not isinstance(arm.load, LoadValue):
+                yield _no_kind("load", arm.load, "a load such as OpenLoopSends()")
+            yield from _several("cells", arm.cells, Mapping, 1)
+
+
+def _several(name: str, value: object, kind: type, least: int) -> Iterator[Mistake]:
+    is_kind = isinstance(value, tuple) and all(isinstance(one, kind) for one in value)
+    if not is_kind or (isinstance(value, tuple) and len(value) < least):
+        what = "values by name in braces" if kind is Mapping else f"{kind.__name__}(...)"
+        yield _no_kind(name, value, f"a tuple of {what}, a single one with a comma behind it")
+
+
+def _no_kind(name: str, value: object, wanted: str) -> Mistake:
+    is_of = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+    return Mistake(says=f"{name} is {is_of} and has to be {wanted}", near=name)
+
+
+# --- arms -----------------------------------------------------------------------------------------------------------------
+
+
+def _arms(scenario: Scenario) -> Iterator[Mistake]:
+    yield from _twice([arm.name for arm in scenario.arms], "arms")
+    for arm in scenario.arms:
+        if not ARM.fullmatch(arm.name):
+            yield Mistake(
+                says=f"{shown(arm.name)} is no name of an arm",
+                near=arm.name,
+                advice="It is baseline or incident, or begins with incident-, fix- or better-.",
+            )
+        for cell in arm.cells:
+            yield from _cell(scenario, arm, cell)
+        known = node_names(arm.topology or scenario.topology)
+        for node in set(nodes_of(arm.fault)) - set(known):
+            yield _unknown("node", node, known)
+        for other in scenario.arms:
+            for key in arm.live_conf.keys() - other.live_conf.keys() if _share_a_broker(arm, other) else ():
+                yield Mistake(
+                    says=f"arm {arm.name} sets {key} on the running broker, and arm {other.name} would find it so",
+                    near=arm.name,
+                    advice=f"Give {other.name} its own value in live_conf.",
+                )
+
+
+def _cell(scenario: Scenario, arm: Arm, cell: Mapping[str, object]) -> Iterator[Mistake]:
+    lacking = CELL.get(arm.fault.kind, {}).keys() - cell.keys()
+    try:
+        arm.load.messages_hz(arm.topology or scenario.topology, cell)  # type: ignore[arg-type]
+    except KeyError as error:
+        lacking |= {str(error.args[0])}
+    for name in sorted(lacking):
+        yield Mistake(says=f"arm {arm.name} has a cell without {name}, which its fault or load needs", near=arm.name)
+    for name, value in cell.items():
+        if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
+            yield Mistake(says=f"{name} of arm {arm.name} is neither a number nor a text", near=name)
+
+
+def _share_a_broker(arm: Arm, other: Arm) -> bool:
+    return (arm.broker, arm.topology) == (other.broker, other.topology) and not (arm.is_apart or other.is_apart)
+
+
+# --- claims ---------------------------------------------------------------------------------------------------------------
+
+
+def _claim(scenario: Scenario, claim: Claim) -> Iterator[Mistake]:
+    if not CLAIM.fullmatch(claim.id):
+        yield Mistake(says=f"{shown(claim.id)} is no name of a claim", near=claim.id, advice="For example MINE-01.")
+    known = {part.name for part in claim.parts}
+    for name in set(re.findall(r"{([^{}]+)}", claim.summary)) - known:
+        yield _unknown(f"part of {claim.id}", name, known)
+    for part in claim.parts:
+        yield from _part(claim, part)
+        for selection in part.quantities():
+            yield from _selection(scenario, claim, selection)
+
+
+def _part(claim: Claim, part: Part) -> Iterator[Mistake]:
+    low, high = sorted((part.if_true, part.if_false))
+    if low == high or not low <= part.bound <= high:
+        yield Mistake(
+            says=f"{claim.id}: the bound of {part.name} does not lie between what is expected and what is not",
+            near=part.name,
+        )
+    if not part.because:
+        yield Mistake(says=f"{claim.id}: {part.name} has numbers without a reason", near=part.name)
+
+
+def _selection(scenario: Scenario, claim: Claim, of: Selection) -> Iterator[Mistake]:
+    arms = {arm.name: arm for arm in scenario.arms}
+    if of.arm not in arms:
+        yield _unknown(f"arm of {claim.id}", of.arm, arms)
+        return
+    for name, wanted in of.where.items():
+        run = {canonical(cell[name]) for cell in arms[of.arm].cells if name in cell}
+        never = [str(value) for value in wanted if canonical(value) not in run] if run else []
+        if never:
+            yield Mistake(
+                says=f"{claim.id} asks for {name} {', '.join(never)}, which arm {of.arm} never runs",
+                near=of.arm,
+                within="of",
+            )
+
+
+# --- words ----------------------------------------------------------------------------------------------------------------
+
+
+def _twice(names: Sequence[str], noun: str) -> Iterator[Mistake]:
+    for name in {name for name in names if names.count(name) > 1}:
+        yield Mistake(says=f"there are two {noun} {name}", near=name)
+
+
+def _unknown(noun: str, word: str, known: Mapping[str, object] | Sequence[str] | set[str]) -> Mistake:
+    error = UsageError.unknown(noun, word, known)
+    return Mistake(says=error.message, near=word, within="of", advice=error.advice)

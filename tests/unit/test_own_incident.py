@@ -1,0 +1,238 @@
+"""An incident of the user's own: the template runs as it is, and each mistake in a file is named with its line."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+import mqlab.incident
+import scenarios
+from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, UsageError
+from harness.model.faults import FAULTS
+from harness.model.scenario import Scenario
+from harness.model.verdicts import Reason, VerdictKind
+from harness.paths import PACKAGES
+from harness.plan.request import Request
+from harness.plan.schedule import make_plan
+from harness.releases.jars import known_releases
+from mqlab.main import main
+from mqlab.mistakes import mistakes
+from mqlab.own_incident import TEMPLATE, incidents_of, incidents_of_run, keep_files, read_incident
+from tests.lib.histories import claims_of, said, verdict
+from tests.unit.test_plan import TWO_CORES
+
+TEXT = TEMPLATE.read_text("utf-8")
+DOCUMENT = PACKAGES / "docs" / "own-incident.md"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Scenario:
+    return read_incident(_written(tmp_path, TEXT))
+
+
+def _written(folder: Path, text: str) -> Path:
+    path = folder / "my_incident.py"
+    path.write_text(text, "utf-8")
+    return path
+
+
+# --- the template ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_template_is_written_under_the_name_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "slow_disk_2.py"
+    assert main(["new", str(path)]) == EXIT_OK
+    assert read_incident(path).name == "slow-disk-2"
+    assert len(path.read_text("utf-8").splitlines()) <= 40
+    assert f"mqlab verify {path}" in capsys.readouterr().out
+    assert main(["new", str(path)]) == EXIT_USAGE
+    assert main(["list", str(path)]) == EXIT_OK
+    listed = capsys.readouterr().out
+    assert "claims: MINE-01, MINE-02" in listed
+    assert "expectation" not in listed
+
+
+@pytest.mark.parametrize("name", ["incident.txt", "My.py", "1st.py", "a-b.py", "x" * 41 + ".py"])
+def test_a_file_is_named_as_an_incident(tmp_path: Path, name: str) -> None:
+    assert main(["new", str(tmp_path / name)]) == EXIT_USAGE
+    assert not (tmp_path / name).exists()
+
+
+def test_the_template_is_planned_on_every_release(own: Scenario) -> None:
+    plan = make_plan(Request(scenarios=[own], releases=known_releases()), TWO_CORES)
+    trials = [trial for _, trial in plan.trials()]
+    assert len(trials) == len(known_releases()) * 3 * 5
+    assert len({deployment.id for deployment, _ in plan.trials()}) == len(known_releases()) * 5
+
+
+NONE, EACH = [[0]] * 5, [[120]] * 5
+HISTORY = {
+    "rejected_count baseline keyword=any": NONE,
+    "rejected_count incident keyword=any": EACH,
+    "rejected_count fix-wait keyword=any": NONE,
+}
+
+
+@pytest.mark.parametrize(
+    ("claim", "changed", "found"),
+    [
+        ("MINE-01", {}, (VerdictKind.CONFIRMED, "")),
+        ("MINE-01", {"rejected_count incident keyword=any": NONE}, (VerdictKind.UNDECIDED, Reason.TOO_FEW_TRIES)),
+        ("MINE-01", {"rejected_count incident keyword=any": [[0] * 15] * 5}, (VerdictKind.REFUTED, "")),
+        ("MINE-02", {}, (VerdictKind.CONFIRMED, "")),
+        ("MINE-02", {"rejected_count fix-wait keyword=any": EACH}, (VerdictKind.REFUTED, "")),
+    ],
+)
+def test_the_template_is_judged(
+    own: Scenario, claim: str, changed: dict[str, list[list[float]]], found: tuple[VerdictKind, str]
+) -> None:
+    assert verdict(claims_of(own)[claim], {**HISTORY, **changed}) == found
+
+
+def test_a_claim_without_a_sentence_names_its_parts_with_their_numbers(own: Scenario) -> None:
+    sentence = said(claims_of(own)["MINE-02"], HISTORY).replace("\xa0", " ")
+    assert sentence == "still refused: 0 % of stalls in each of 5 deployments."
+
+
+def test_the_document_shows_the_template() -> None:
+    shown = re.search(r"```python\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert shown is not None
+    assert shown[1] == TEXT
+
+
+def test_the_nouns_have_every_fault() -> None:
+    assert {fault.__name__ for fault in FAULTS} <= set(mqlab.incident.__all__)
+    assert all(hasattr(mqlab.incident, name) for name in mqlab.incident.__all__)
+
+
+# --- mistakes -------------------------------------------------------------------------------------------------------------
+
+
+def _line(words: str) -> int:
+    """The template's line in which these words first are."""
+    return next(number for number, line in enumerate(TEXT.splitlines(), 1) if words in line)
+
+
+PLANTED = {
+    "no Python": ("arms=(  #", "arms=(((  #", None, "this is no Python"),
+    "an unknown argument": ('what="Stalls."', 'wat="Stalls."', 'what="Stalls."', "Arm takes no wat"),
+    "a missing argument": ('what="Stalls.", ', "", 'what="Stalls."', "Arm needs what"),
+    "an unknown measure": (
+        'of("rejected_count", "incident"', 'of("rejectd_count", "incident"', "happens(of(",
+        "unknown measure 'rejectd_count'"),
+    "no rule": (
+        TEXT[TEXT.index("    parts={\"still") : TEXT.index("\n)\n\nSCEN")], "    parts={},", "MINE_02 = claim(",
+        "MINE-02 has no rule"),
+    "an arm that is not there": (
+        '"incident", keyword', '"incidnt", keyword', "happens(of(",
+        "unknown arm of MINE-01 'incidnt'"),
+    "a name that nothing has": (
+        'fault=AppendStall(), load=LOAD, cells=(STALL,), live_conf={WAIT: "800"}', "fault=AppendStal()", 'name="fix-wait"',
+        "nothing is called AppendStal"),
+    "a noun that is not there": (
+        "import claim, happens", "import claims, happens", "import claim, happens",
+        "mqlab.incident has no claims"),
+    "a class instead of a fault": (
+        "fault=AppendWatch()", "fault=AppendWatch", "fault=AppendWatch()",
+        "fault is the class AppendWatch and has to be a fault"),
+    "one cell without its comma": (
+        "cells=(CALM,)", "cells=(CALM)", "cells=(CALM,)",
+        "cells is a dict and has to be a tuple"),
+    "a cell that lacks what its fault needs": (
+        '{"watch_ms": 600, ', "{", 'name="baseline"',
+        "arm baseline has a cell without watch_ms"),
+    "a cell that lacks what its load needs": (
+        ', "rate_hz": 300}  #', "}  #", 'name="incident"',
+        "arm incident has a cell without rate_hz"),
+    "no role": ('name="fix-wait"', 'name="fixed"', 'name="fix-wait"', "'fixed' is no name of an arm"),
+    "a setting that stays": (
+        '{WAIT: "800"}', '{WAIT: "800", "fastFailIfNoBufferInStorePool": "true"}', 'name="fix-wait"',
+        "arm fix-wait sets fastFailIfNoBufferInStorePool on the running broker"),
+    "a bound that decides nothing": (
+        "side(0, 1,", "side(1, 1,", '"still refused"',
+        "MINE-02: the bound of still refused does not lie between"),
+    "two claims of one name": ('"MINE-02"', '"MINE-01"', '"MINE-01"', "there are two claims MINE-01"),
+    "a claim of the lab's": ('"MINE-02"', '"BUSY-09"', '"MINE-02"', "BUSY-09 is a claim of the lab's append-stall"),
+    "another name than the file's": (
+        'name="my-incident"', 'name="yours"', 'name="my-incident"',
+        "the incident is called yours"),
+    "no incident": ("SCENARIO = ", "INCIDENT = ", None, "the file states no SCENARIO"),
+    "a comma too many": ("five deployments\n)", "five deployments\n),", "SCENARIO =", "SCENARIO is a tuple"),
+    "an error": (
+        "LOAD = OpenLoopSends()", "LOAD = OpenLoopSends(); 1 / 0", "LOAD = Open",
+        "ZeroDivisionError: division by zero"),
+    "the end": ("LOAD = OpenLoopSends()", "LOAD = OpenLoopSends(); raise SystemExit(0)", "LOAD = Open", "SystemExit: 0"),
+}  # fmt: skip
+"""By mistake: what of the template is replaced, by what, words of the line that is named, and what is said."""
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_mistake_is_named_with_its_line(planted: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new, near, says = PLANTED[planted]
+    assert old in TEXT
+    path = _written(tmp_path, TEXT.replace(old, new, 1))
+    assert main(["list", str(path)]) == EXIT_USAGE
+    told = capsys.readouterr().err.splitlines()
+    (sentence,) = [line for line in told if line.startswith("mqlab: ")]
+    line, _, rest = sentence.removeprefix(f"mqlab: {path}:").partition(": ")
+    assert rest.startswith(says), sentence
+    if near is not None:
+        assert int(line) == _line(near), sentence
+    assert "Traceback" not in "".join(told)
+
+
+def test_a_mistyped_name_has_the_nearest_beside_it(tmp_path: Path) -> None:
+    for old, new, near in (
+        ('wait", what=', 'wait", whatt=', "what"),
+        ('of("rejected_count", "incident"', 'of("rejectd_count", "incident"', "rejected_count"),
+        ('"incident", keyword', '"incidnt", keyword', "incident"),
+        ("import claim, happens", "import claims, happens", "claim"),
+    ):
+        with pytest.raises((ConfigurationError, UsageError)) as caught:
+            read_incident(_written(tmp_path, TEXT.replace(old, new, 1)))
+        assert f"Did you mean {near}" in caught.value.advice
+
+
+@pytest.mark.parametrize("text", [b"\0", b"\xff\xfe", b"", b"(" * 5000, b"x = " + b"-" * 100_000 + b"1"])
+def test_what_is_no_text_of_python_is_one_sentence(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "my_incident.py"
+    path.write_bytes(text)
+    with pytest.raises(ConfigurationError, match=r"my_incident\.py:\d+: "):
+        read_incident(path)
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda one: one.name)
+def test_the_incidents_of_the_lab_have_no_mistake(scenario: Scenario) -> None:
+    # Claims of arms that no load or fault can make yet are told apart in test_scenarios.
+    arms = {arm.name for arm in scenario.arms}
+    claims = [claim for claim in scenario.claims if {one.arm for one in claim.quantities()} <= arms]
+    assert not list(mistakes(dataclasses.replace(scenario, claims=tuple(claims))))
+
+
+# --- a run ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_the_file_that_it_was_made_of(tmp_path: Path) -> None:
+    path, run = _written(tmp_path, TEXT), tmp_path / "run"
+    run.mkdir()
+    keep_files(run, ["append-stall", str(path)])
+    path.write_text(TEXT.replace("side(0, 1,", "side(0.2, 1,"), "utf-8")
+    stall, kept = incidents_of_run(run, ["append-stall", "my-incident"])
+    assert stall is scenarios.find("append-stall")
+    assert kept.claims[1].parts[0].if_true == 0
+    assert read_incident(path).claims[1].parts[0].if_true == 0.2
+
+
+def test_two_files_of_one_incident_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    paths = [_written(tmp_path, TEXT), _written(tmp_path / "other", TEXT)]
+    with pytest.raises(UsageError, match="two files are of the incident my-incident"):
+        incidents_of([str(path) for path in paths])
+
+
+def test_the_record_takes_no_run_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(_written(tmp_path, TEXT)), "--register"]) == EXIT_USAGE
+    assert "the record is of the lab's own incidents" in capsys.readouterr().err
