@@ -93,7 +93,7 @@ def test_the_template_is_judged(
 
 
 def test_a_claim_without_a_sentence_names_its_parts_with_their_numbers(own: Scenario) -> None:
-    sentence = said(claims_of(own)["MINE-02"], HISTORY).replace("\xa0", " ")
+    sentence = " ".join(said(claims_of(own)["MINE-02"], HISTORY).split())
     assert sentence == "still refused: 0 % of stalls in each of 5 deployments."
 
 
