@@ -16,7 +16,19 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
-from mqlab import audit, clusters, diagnose, judging, load_options, looking, own_incident, patrol, recording, serve
+from mqlab import (
+    audit,
+    clusters,
+    diagnose,
+    judging,
+    load_options,
+    looking,
+    own_incident,
+    patrol,
+    recording,
+    serve,
+    upgrade,
+)
 from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
 from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_backend_options, add_releases, add_settings
 from mqlab.verify import verify
@@ -125,6 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     diagnose.add_command(add)
     judging.add_record_commands(add)
     serve.add_command(add)
+    upgrade.add_command(add)
     recording.add_commands(add)
     clusters.add_clean(add)
     return parser

@@ -102,7 +102,7 @@ def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
             raise LedgerError(
                 f"the record has nothing of {release}", advice=f"It has {', '.join(known) or 'no findings at all'}."
             )
-    old, new = _of_release(lines, before), _of_release(lines, after)
+    old, new = of_release(lines, before), of_release(lines, after)
     both = sorted(old.keys() & new.keys(), key=lambda entry: natural_key(" ".join(entry)))
     undecided = [entry for entry in both if VerdictKind.UNDECIDED in (old[entry].verdict, new[entry].verdict)]
     decided = [entry for entry in both if entry not in undecided]
@@ -132,7 +132,8 @@ def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
     )
 
 
-def _of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, LedgerLine]:
+def of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, LedgerLine]:
+    """A release's lines by claim, backend and injection."""
     return {(line.claim, line.backend, line.injection): line for line in lines if line.release == release}
 
 
@@ -143,7 +144,7 @@ def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine])
         after = {part.name: part for part in new[entry].parts}
         for part in finding.parts:
             now = after.get(part.name)
-            if now is not None and _has_moved(part, now):
+            if now is not None and has_moved(part, now):
                 found.append(
                     FigureChange(
                         claim=entry[0],
@@ -158,7 +159,8 @@ def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine])
     return sorted(found, key=lambda one: -abs(math.log(one.factor)) if one.factor else -math.inf)
 
 
-def _has_moved(before: LedgerPart, after: LedgerPart) -> bool:
+def has_moved(before: LedgerPart, after: LedgerPart) -> bool:
+    """Whether the number of a part differs beyond what chance explains, and by more than a tenth."""
     if before.kind != after.kind or before.estimate is None or after.estimate is None:
         return False
     if abs(after.estimate - before.estimate) <= MOVED_SHARE * max(abs(before.estimate), abs(after.estimate)):

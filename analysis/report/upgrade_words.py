@@ -1,0 +1,158 @@
+"""What an upgrade changes, in words: for the terminal, and the same sections as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from analysis.report.upgrade import BETTER, CHANCE, OTHER, SIGN, WORSE, Upgrade
+from analysis.report.upgrade_settings import DefaultChanged, SettingsChanged
+
+TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One thing that changes: what it is, and its details a line each."""
+
+    what: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """``none`` is what is said where there is no row."""
+
+    title: str
+    rows: tuple[Row, ...]
+    none: str = "nothing that the record decides"
+
+
+def sections(found: Upgrade) -> list[Section]:
+    """What gets better and worse, what alerts hang on, settings, and what nobody knows yet."""
+    return [
+        Section(title="What gets better", rows=tuple(_changes(found, BETTER))),
+        Section(title="What gets worse", rows=tuple(_changes(found, WORSE))),
+        Section(
+            title="What changes its log lines or error codes",
+            rows=(*_changes(found, SIGN), *_words(found), *_codes(found.settings)),
+            none="nothing",
+        ),
+        Section(title="What is otherwise different", rows=tuple(_changes(found, OTHER))),
+        Section(
+            title="What was seen on one of them, and may be chance", rows=tuple(_changes(found, CHANCE)), none="nothing"
+        ),
+        Section(title="Your broker.conf", rows=tuple(_conf(found)), none="nothing in it changes its meaning"),
+        Section(title="Defaults that are others", rows=tuple(_defaults(found)), none="none"),
+        Section(title="What has no decided cell", rows=tuple(_undecided(found)), none="nothing"),
+    ]
+
+
+def title(found: Upgrade) -> str:
+    """Of the page and of the terminal's first line."""
+    clients = (
+        "" if (found.client_before, found.client_after) == (found.before, found.after)
+        else f", clients from {found.client_before} to {found.client_after}"
+    )  # fmt: skip
+    return (
+        f"RocketMQ from {found.before} to {found.after}{clients}: {found.compared} recorded claims are decided on both"
+    )
+
+
+def lines(found: Upgrade) -> list[str]:
+    """For the terminal."""
+    said = [title(found)]
+    for section in sections(found):
+        said += ["", section.title]
+        said += [line for row in section.rows for line in (f"  {row.what}", *(f"      {one}" for one in row.details))]
+        said += [] if section.rows else [f"  {section.none}"]
+    return said
+
+
+def page(found: Upgrade) -> str:
+    """The same as one HTML file."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    style = (TEMPLATES / "style.css").read_text("utf-8")
+    return environment.get_template("upgrade.html.j2").render(title=title(found), sections=sections(found), style=style)
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------------
+
+
+def _changes(found: Upgrade, sort: str) -> Iterator[Row]:
+    for one in found.changes:
+        if one.sort == sort:
+            by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
+            yield Row(
+                what=f"{one.claim} {one.part} ({one.incident}{by})",
+                details=(one.says, f"{found.before}: {one.before}", f"{found.after}: {one.after}"),
+            )
+
+
+def _words(found: Upgrade) -> Iterator[Row]:
+    for one in found.words:
+        told = ((found.before, one.before), (found.after, one.after))
+        details = tuple(
+            f"{release}: {' or '.join(map(repr, words)) if words else 'no such line'}" for release, words in told
+        )
+        yield Row(what=f"log: {one.event}", details=details)
+
+
+def _codes(settings: SettingsChanged) -> Iterator[Row]:
+    for kind, codes in (("new", settings.codes_new), ("gone", settings.codes_gone)):
+        if codes:
+            told = ", ".join(f"{number} {name}" for name, number in sorted(codes.items(), key=lambda one: int(one[1])))
+            yield Row(what=f"codes of answers that are {kind}", details=(told,))
+
+
+def _conf(found: Upgrade) -> Iterator[Row]:
+    settings = found.settings
+    if not settings.has_conf:
+        yield Row(what="not given: --broker-conf FILE says what becomes of each of its keys")
+        return
+    for name in settings.ignored:
+        yield Row(what=f"{name}: {found.after} does not know it, and ignores it without a word")
+    for name, now in (settings.renamed or {}).items():
+        yield Row(what=f"{name}: is {now} in {found.after}, which ignores the old name without a word")
+    for name in settings.comes_into_force:
+        yield Row(what=f"{name}: was ignored by {found.before}, and comes into force with {found.after}")
+    for name in settings.never_known:
+        yield Row(what=f"{name}: neither release knows it")
+    for one in settings.broker:
+        if one.yours is not None:
+            yield Row(what=f"{one.name}={one.yours}: stays as you set it, while the default goes {_told(one)}")
+
+
+def _defaults(found: Upgrade) -> Iterator[Row]:
+    for one in found.settings.broker:
+        if one.yours is None:
+            yield Row(what=f"broker {one.name}: {_told(one)}")
+    for one in found.settings.client:
+        yield Row(what=f"client {one.name}: {_told(one)}")
+    if found.settings.broker_new:
+        yield Row(what=f"{found.settings.broker_new} settings of brokers are new")
+    if found.settings.broker_gone:
+        yield Row(what="no more known to brokers", details=(", ".join(found.settings.broker_gone),))
+
+
+def _told(one: DefaultChanged) -> str:
+    return f"from {one.before} to {one.after}"
+
+
+def _undecided(found: Upgrade) -> Iterator[Row]:
+    releases = ",".join(dict.fromkeys((found.before, found.after)))
+    for release, client in ((found.before, found.client_before), (found.after, found.client_after)):
+        if release != client:
+            yield Row(what=f"clients of {client} on brokers of {release}: every recorded run has both of one release")
+    for incident, claims in found.undecided.items():
+        yield Row(what=f"{incident}: {', '.join(claims)}")
+    if found.undecided:
+        yield Row(
+            what="A run of your own decides what it can, with your settings:",
+            details=(f"mqlab verify INCIDENT --release {releases} --broker-conf FILE",),
+        )

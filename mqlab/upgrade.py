@@ -1,0 +1,72 @@
+"""``mqlab upgrade``: what changes for a cluster from one release to another."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from rich.console import Console
+
+import scenarios
+from harness.errors import EXIT_OK
+from harness.releases.settings import settings_of
+from harness.releases.user_settings import read_broker_conf
+from mqlab.kinds import FILE, NEW_FILE, RELEASE
+from mqlab.options import Adder, print_json
+
+
+def add_command(add: Adder) -> None:
+    """``upgrade``."""
+    command = add(
+        "upgrade", upgrade, "what an upgrade changes: better, worse, log lines and codes, settings, not known yet"
+    )
+    command.add_argument(
+        "--from", dest="before", type=RELEASE, required=True, metavar="RELEASE", help="the brokers' release now"
+    )
+    command.add_argument("--to", dest="after", type=RELEASE, required=True, metavar="RELEASE", help="the one to come")
+    command.add_argument(
+        "--client-from", type=RELEASE, metavar="RELEASE", help="the clients' release now; default: the brokers'"
+    )
+    command.add_argument(
+        "--client-to", type=RELEASE, metavar="RELEASE", help="the clients' release then; default: the brokers'"
+    )
+    command.add_argument(
+        "--broker-conf",
+        type=FILE,
+        metavar="FILE",
+        help="your broker.conf: which of its keys are ignored or come into force",
+    )
+    command.add_argument("--page", type=NEW_FILE, metavar="FILE", help="write it as one HTML page, too")
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def upgrade(options: argparse.Namespace, console: Console) -> int:
+    """Say what changes, by the record, the releases' logs and their settings."""
+    from analysis.ledger.lines import load_lines
+    from analysis.ledger.write import LEDGER
+    from analysis.report import upgrade as report
+    from analysis.report.upgrade_settings import settings_changed
+    from analysis.report.upgrade_words import lines, page
+
+    clients = options.client_from or options.before, options.client_to or options.after
+    before, after = (
+        (settings_of(broker).broker, settings_of(client).client, settings_of(broker).codes)
+        for broker, client in zip((options.before, options.after), clients, strict=True)
+    )
+    conf = read_broker_conf(options.broker_conf) if options.broker_conf else None
+    found = report.upgrade(
+        load_lines(Path(scenarios.__file__).with_name(LEDGER)),
+        {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims},
+        settings_changed(before, after, conf),
+        options.before,
+        options.after,
+        *clients,
+    )
+    if options.page:
+        options.page.write_text(page(found), "utf-8")
+    if options.json:
+        print_json(dataclasses.asdict(found))
+    else:
+        print("\n".join(lines(found)))
+    return EXIT_OK

@@ -1,0 +1,18 @@
+"""The settings that are kept of each release are those that its own classes have."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.releases.jars import known_releases
+from harness.releases.java import find_java
+from harness.releases.settings import read_settings_of, settings_of
+from harness.releases.user_settings import broker_keys, client_keys
+
+
+@pytest.mark.parametrize("release", known_releases())
+def test_the_kept_settings_are_those_of_the_classes(release: str) -> None:
+    kept = settings_of(release)
+    assert kept == read_settings_of(release, find_java())
+    assert broker_keys(release).keys() <= kept.broker.keys()
+    assert client_keys(release).keys() <= kept.client.keys()

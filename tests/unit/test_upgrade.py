@@ -1,0 +1,251 @@
+"""What an upgrade changes: sorted by which way is better for an operator, with what nobody has measured named."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+import scenarios
+from analysis.ledger.lines import LedgerLine, LedgerPart, load_lines
+from analysis.report.upgrade import (
+    BETTER,
+    CHANCE,
+    LESS_IS_BETTER,
+    MORE_IS_BETTER,
+    OTHER,
+    SIGN,
+    SIGNS,
+    WORSE,
+    sort_of,
+    upgrade,
+    words_changed,
+)
+from analysis.report.upgrade_settings import RENAMED, SettingsChanged, settings_changed
+from analysis.report.upgrade_words import lines, page
+from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.model.measures import MEASURES
+from harness.model.rules import Claim, Part
+from harness.model.verdicts import VerdictKind
+from harness.releases.jars import known_releases
+from harness.releases.settings import settings_of
+from mqlab.main import main
+from scenarios.rules import claim, each, exists, fact, happens, law, median, of, ratio, share, side, slope
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+
+LESS, MORE = of("handover_s", "incident"), of("throughput_per_s", "incident")
+UP, DOWN = side(3, 1, "for the test"), side(1, 3, "for the test")
+
+
+@pytest.mark.parametrize(
+    ("part", "rises", "sort"),
+    [
+        (median(LESS, UP), True, WORSE),
+        (median(LESS, DOWN), False, BETTER),
+        (median(MORE, UP), True, BETTER),
+        (ratio(LESS, of("handover_s", "baseline"), DOWN), True, WORSE),
+        (share(of("rejected_count", "incident"), (1, None), UP), True, WORSE),
+        (share(LESS, (None, 3), UP), True, BETTER),
+        (share(LESS, (1, 3), UP), True, OTHER),
+        # More tries of "at most 3 s" that break it; fewer of "at least 3 s".
+        (each(LESS, DOWN), True, WORSE),
+        (each(LESS, UP), True, BETTER),
+        (happens(of("lost_count", "incident"), 3, "for the test"), True, WORSE),
+        (exists(LESS, DOWN), True, BETTER),
+        (fact(of("foreign_lock_granted", "incident"), UP), False, BETTER),
+        (law(LESS, 3, 1, 2, "for the test"), True, OTHER),
+        (slope(LESS, "rate_hz", UP), True, OTHER),
+        (median(of("locked_mb", "incident"), UP), True, OTHER),
+        (fact(of("lock_lines_waiting", "incident"), UP), True, SIGN),
+        (fact(of("refusal_code", "incident"), UP), False, SIGN),
+    ],
+)
+def test_which_way_is_better_is_said_by_the_measure_and_by_what_the_part_counts(
+    part: Part, rises: bool, sort: str
+) -> None:
+    assert sort_of(part, rises) == sort
+
+
+def test_a_measure_is_of_one_sort() -> None:
+    sorts = (LESS_IS_BETTER, MORE_IS_BETTER, SIGNS)
+    assert sum(map(len, sorts)) == len(frozenset.union(*sorts))
+    assert frozenset.union(*sorts) <= MEASURES.keys()
+
+
+# --- a ledger -------------------------------------------------------------------------------------------------------------
+
+
+def _line(release: str, claim: str, verdict: VerdictKind, part: LedgerPart, backend: str = "local") -> LedgerLine:
+    return LedgerLine(
+        claim=claim, incident="ordered-lock-handover", article="", says="the article's words", release=release,
+        backend=backend, injection="signal", client=f"java {release}", verdict=verdict, reason="", summary="", expected=None,
+        expected_from_code="", parts=(part,),
+    )  # fmt: skip
+
+
+def _part(verdict: VerdictKind, value: float) -> LedgerPart:
+    values = tuple(value * (1 + place / 100) for place in range(5))
+    return LedgerPart(name="it", verdict=verdict, kind="Q", values=values, estimate=value, words=f"{value:g} s")
+
+
+def _claims(*names: str) -> dict[str, Claim]:
+    return {name: claim(name, "", "s", reading="r", parts={"it": median(LESS, DOWN)}) for name in names}
+
+
+LEDGER = [
+    _line("4.9.7", "ORDER-01", CONFIRMED, _part(CONFIRMED, 60)),
+    _line("5.5.0", "ORDER-01", REFUTED, _part(REFUTED, 20)),
+    _line("4.9.7", "ORDER-02", CONFIRMED, _part(CONFIRMED, 1)),
+    _line("5.5.0", "ORDER-02", CONFIRMED, _part(CONFIRMED, 2)),
+    _line("4.9.7", "ORDER-03", CONFIRMED, _part(CONFIRMED, 7)),
+    _line("5.5.0", "ORDER-03", CONFIRMED, _part(CONFIRMED, 7)),
+    _line("4.9.7", "ORDER-04", CONFIRMED, _part(CONFIRMED, 7)),
+    _line("5.5.0", "ORDER-04", UNDECIDED, LedgerPart(name="it", verdict=UNDECIDED, kind="Q")),
+    _line("4.9.7", "ORDER-05", CONFIRMED, _part(CONFIRMED, 7)),
+    _line("4.9.7", "ORDER-01", CONFIRMED, _part(CONFIRMED, 60), backend="compose"),
+    _line("5.5.0", "ORDER-01", CONFIRMED, _part(CONFIRMED, 90), backend="compose"),
+]
+RULES = _claims(*(f"ORDER-0{number}" for number in range(1, 6)))
+
+
+def test_what_moved_is_better_or_worse_and_what_is_not_decided_is_named() -> None:
+    found = upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")
+    assert [(one.claim, one.sort, one.before, one.after) for one in found.changes] == [
+        ("ORDER-01", BETTER, "60 s", "20 s"),
+        ("ORDER-02", WORSE, "1 s", "2 s"),
+    ]
+    assert found.undecided == {"ordered-lock-handover": ("ORDER-04", "ORDER-05")}
+    told = "\n".join(lines(found))
+    assert told.startswith("RocketMQ from 4.9.7 to 5.5.0: 3 recorded claims are decided on both")
+    assert "ordered-lock-handover: ORDER-04, ORDER-05" in told
+    assert "mqlab verify INCIDENT --release 4.9.7,5.5.0 --broker-conf FILE" in told
+    back = upgrade(LEDGER, RULES, SettingsChanged(), "5.5.0", "4.9.7")
+    assert [one.sort for one in back.changes] == [WORSE, BETTER]
+
+
+def test_a_counterexample_that_may_be_chance_is_no_change_for_the_worse() -> None:
+    def part(verdict: VerdictKind, events: int, high: float) -> LedgerPart:
+        return LedgerPart(name="it", verdict=verdict, kind="U", tries=36, estimate=events / 36, low=0, high=high)
+
+    rules = {"ORDER-01": claim("ORDER-01", "", "s", reading="r", parts={"it": each(LESS, DOWN)})}
+    for events, high, sort in ((1, 0.15, CHANCE), (30, 0.95, WORSE)):
+        after = dataclasses.replace(part(REFUTED, events, high), low=0.0007 if events == 1 else 0.67)
+        ledger = [
+            _line("4.9.7", "ORDER-01", CONFIRMED, part(CONFIRMED, 0, 0.098)),
+            _line("5.5.0", "ORDER-01", REFUTED, after),
+        ]
+        (change,) = upgrade(ledger, rules, SettingsChanged(), "4.9.7", "5.5.0").changes
+        assert change.sort == sort
+
+
+def test_clients_of_another_release_have_no_recorded_run() -> None:
+    assert "clients of" not in "\n".join(lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")))
+    told = "\n".join(lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0", "4.9.7", "4.9.7")))
+    assert "clients of 4.9.7 on brokers of 5.5.0: every recorded run has both of one release" in told
+
+
+def test_the_page_has_what_the_terminal_has() -> None:
+    found = upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")
+    html = page(found)
+    for line in ("What gets better", "ORDER-01 it", "4.9.7: 60 s", "5.5.0: 20 s", "What has no decided cell"):
+        assert line in html
+    assert "<script" not in html
+
+
+# --- words and settings ---------------------------------------------------------------------------------------------------
+
+
+def test_the_words_of_logs_differ_between_4x_and_5x_alone() -> None:
+    words = {one.event: one for one in words_changed("4.9.7", "5.5.0")}
+    assert words["lock held by another client"].before == ("message queue locked by other client",)
+    assert words["slow put"].before == ()
+    assert "slow append" not in words
+    assert not list(words_changed("4.6.0", "4.9.7"))
+
+
+OLD = {"a": "1", "b": "2", "haSlaveFallbehindMax": "3", "gone": "4", "untold": "?", "set": "1"}
+NEW = {"a": "1", "b": "9", "haMaxGapNotInSync": "3", "new": "5", "untold": "6", "set": "2"}
+
+
+def test_each_key_of_a_broker_conf_is_told_apart() -> None:
+    conf = {"a": "1", "gone": "1", "haSlaveFallbehindMax": "1", "new": "1", "typo": "1", "set": "7"}
+    found = settings_changed((OLD, {}, {"X": "1"}), (NEW, {}, {"Y": "2"}), conf)
+    assert found.ignored == ("gone",)
+    assert found.renamed == {"haSlaveFallbehindMax": "haMaxGapNotInSync"}
+    assert found.comes_into_force == ("new",)
+    assert found.never_known == ("typo",)
+    assert [(one.name, one.before, one.after, one.yours) for one in found.broker] == [
+        ("b", "2", "9", None),
+        ("set", "1", "2", "7"),
+    ]
+    assert (found.codes_new, found.codes_gone) == ({"Y": "2"}, {"X": "1"})
+
+
+def test_a_renamed_setting_is_gone_and_its_new_name_has_the_old_default() -> None:
+    old, new = settings_of("4.9.7").broker, settings_of("5.5.0").broker
+    for name, now in RENAMED.items():
+        assert name in old.keys() - new.keys()
+        assert now in new.keys() - old.keys()
+        assert old[name] == new[now]
+
+
+@pytest.mark.parametrize("release", known_releases())
+def test_every_release_has_its_settings(release: str) -> None:
+    kept = settings_of(release)
+    assert kept.broker["waitTimeMillsInSendQueue"] == "200"
+    assert kept.broker["brokerIP1"] == ""
+    assert kept.client["pollNameServerInterval"] == "30000"
+    assert kept.codes["SYSTEM_BUSY"] == "2"
+
+
+# --- the command ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_becomes_of_a_broker_conf(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conf, html = tmp_path / "broker.conf", tmp_path / "upgrade.html"
+    conf.write_text(
+        "flushDiskType=SYNC_FLUSH\nhaSlaveFallbehindMax=1000\nregisterBrokerTimeoutMills=6000\nnonsense=1\n"
+    )
+    assert (
+        main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf), "--page", str(html)])
+        == EXIT_OK
+    )
+    told = capsys.readouterr().out
+    assert "haSlaveFallbehindMax: is haMaxGapNotInSync in 5.5.0" in told
+    assert "nonsense: neither release knows it" in told
+    assert "registerBrokerTimeoutMills=6000: stays as you set it, while the default goes from 6000 to 24000" in told
+    assert "broker transactionCheckInterval: from 60000 to 30000" in told
+    assert "haSlaveFallbehindMax" in html.read_text("utf-8")
+
+
+def test_what_is_said_agrees_with_the_ledger(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["upgrade", "--from", "4.6.0", "--to", "5.5.0", "--json"]) == EXIT_OK
+    found = json.loads(capsys.readouterr().out)
+    recorded = load_lines(Path(scenarios.__file__).with_name("ledger.jsonl"))
+    words = {
+        (line.claim, line.release, line.injection, part.name): part.words
+        for line in recorded
+        for part in line.parts
+        if line.backend == "local"
+    }
+    for one in found["changes"]:
+        for release, said in (("4.6.0", one["before"]), ("5.5.0", one["after"])):
+            assert words[one["claim"], release, one["injection"], one["part"]] == said
+    named = {claim for claims in found["undecided"].values() for claim in claims}
+    undecided = {
+        line.claim
+        for line in recorded
+        if line.backend == "local" and line.release in ("4.6.0", "5.5.0") and line.verdict is UNDECIDED
+    }
+    assert undecided <= named
+
+
+def test_releases_are_those_that_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["upgrade", "--from", "4.6.1", "--to", "5.5.0"]) == EXIT_USAGE
+    assert "unknown release '4.6.1'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as caught:
+        main(["upgrade", "--from", "4.6.0"])
+    assert caught.value.code == EXIT_USAGE
