@@ -15,6 +15,8 @@ from harness.model.measures import MEASURES
 from harness.model.rules import Claim, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.timed_faults import CELL, node_names, nodes_of
+from harness.releases.jars import known_releases
+from harness.releases.settings import settings_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 ARM = re.compile(r"(baseline|incident|fix|better)(-[a-z0-9-]{1,40})?")
@@ -97,6 +99,8 @@ def _arms(scenario: Scenario) -> Iterator[Mistake]:
             )
         for cell in arm.cells:
             yield from _cell(scenario, arm, cell)
+        for key in sorted({*arm.live_conf, *arm.broker.conf} - _settings()):
+            yield _unknown("setting of a broker", key, _settings())
         known = node_names(arm.topology or scenario.topology)
         for node in set(nodes_of(arm.fault)) - set(known):
             yield _unknown("node", node, known)
@@ -120,6 +124,11 @@ def _cell(scenario: Scenario, arm: Arm, cell: Mapping[str, object]) -> Iterator[
     for name, value in cell.items():
         if not isinstance(value, int | float | str) or (isinstance(value, float) and not math.isfinite(value)):
             yield Mistake(says=f"{name} of arm {arm.name} is neither a number nor a text", near=name)
+
+
+def _settings() -> set[str]:
+    """Of any release; one of them ignores what it does not know without a word."""
+    return {key for release in known_releases() for key in settings_of(release).broker}
 
 
 def _share_a_broker(arm: Arm, other: Arm) -> bool:

@@ -151,6 +151,9 @@ PLANTED = {
     "a setting that stays": (
         '{WAIT: "800"}', '{WAIT: "800", "fastFailIfNoBufferInStorePool": "true"}', 'name="fix-wait"',
         "arm fix-wait sets fastFailIfNoBufferInStorePool on the running broker"),
+    "a setting that no release knows": (
+        'WAIT = "waitTimeMillsInSendQueue"', 'WAIT = "waitTimeMillisInSendQueue"',
+        "WAIT = ", "unknown setting of a broker 'waitTimeMillisInSendQueue'"),
     "a bound that decides nothing": (
         "side(0, 1,", "side(1, 1,", '"still refused"',
         "MINE-02: the bound of still refused does not lie between"),
