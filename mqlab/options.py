@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.backends.choose import BACKENDS
+from harness.errors import UsageError
 from harness.model.cluster import UserSettings
 from harness.releases.jars import known_releases
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
@@ -67,6 +68,14 @@ def read_settings(options: argparse.Namespace, releases: Sequence[str], console:
             )
     sets = parse_sets(options.set, releases)
     return replace(sets, broker={**settings, **sets.broker})
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file that the user asked for. Raises UsageError."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}", advice="Choose another file.") from error
 
 
 def print_json(value: object) -> None:

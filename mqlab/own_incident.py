@@ -22,7 +22,7 @@ from harness.model.scenario import Scenario
 from mqlab import incident
 from mqlab.kinds import NEW_FILE
 from mqlab.mistakes import mistakes
-from mqlab.options import Adder
+from mqlab.options import Adder, write_new
 
 SUFFIX = ".py"
 FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\.py")
@@ -44,7 +44,7 @@ def write_template(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
     if path.exists():
         raise UsageError(f"{path} is there already", advice="Choose a new name.")
-    path.write_text(TEMPLATE.read_text("utf-8").replace(_name_of(TEMPLATE), _name_of(path)), "utf-8")
+    write_new(path, TEMPLATE.read_text("utf-8").replace(_name_of(TEMPLATE), _name_of(path)))
     print(f"{path}\nLook at it: mqlab list {path}\nRun it: mqlab verify {path} --release 5.5.0")
     return EXIT_OK
 

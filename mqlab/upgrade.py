@@ -13,7 +13,7 @@ from harness.errors import EXIT_OK
 from harness.releases.settings import settings_of
 from harness.releases.user_settings import read_broker_conf
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
-from mqlab.options import Adder, print_json
+from mqlab.options import Adder, print_json, write_new
 
 
 def add_command(add: Adder) -> None:
@@ -64,7 +64,7 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         *clients,
     )
     if options.page:
-        options.page.write_text(page(found), "utf-8")
+        write_new(options.page, page(found))
     if options.json:
         print_json(dataclasses.asdict(found))
     else:

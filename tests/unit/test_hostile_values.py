@@ -23,7 +23,7 @@ NO_NUMBERS = ("nan", "-inf", "1e308", "-1", "9" * 30, "9" * 5000, "0x10", "ten",
 NO_PATHS = ("missing", "folder", "unreadable", "file/below", "/dev/zero", "/proc/self/mem", "folder/" + "x" * 300)
 NAMES = ("--arm", "--image", "--injection", "--run-name", "--topic")
 """Options whose values may be nearly any word; what of it exists is asked later."""
-MADE = ("--out", "--journal")
+MADE = ("--out", "--journal", "--page")
 """Options that name what is made."""
 
 
