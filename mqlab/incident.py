@@ -25,6 +25,7 @@ from harness.model.faults import (
     PauseNode,
     PauseOwners,
     PoolJam,
+    ReadOnlyBroker,
     ResizeTopic,
     RestartBroker,
     RestartNameServer,
@@ -35,7 +36,15 @@ from harness.model.faults import (
     TopicMoments,
     UnheardBroker,
 )
-from harness.model.loads import FailingMessages, KeyedSends, OpenLoopSends, OrderedGroups, QueueNumbers, SteadyClients
+from harness.model.loads import (
+    FailingMessages,
+    KeyedSends,
+    OpenLoopSends,
+    OrderedGroups,
+    QueueNumbers,
+    SendKinds,
+    SteadyClients,
+)
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import (
     claim,
@@ -92,10 +101,12 @@ __all__ = [
     "Phases",
     "PoolJam",
     "QueueNumbers",
+    "ReadOnlyBroker",
     "ResizeTopic",
     "RestartBroker",
     "RestartNameServer",
     "Scenario",
+    "SendKinds",
     "ShutDownOwners",
     "SilenceOwners",
     "SteadyClients",

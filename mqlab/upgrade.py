@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
 
 from rich.console import Console
 
@@ -14,6 +13,7 @@ from harness.releases.settings import settings_of
 from harness.releases.user_settings import read_broker_conf
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
+from mqlab.recorded import committed_ledger
 
 
 def add_command(add: Adder) -> None:
@@ -43,8 +43,6 @@ def add_command(add: Adder) -> None:
 
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
-    from analysis.ledger.lines import load_lines
-    from analysis.ledger.write import LEDGER
     from analysis.report import upgrade as report
     from analysis.report.upgrade_settings import settings_changed
     from analysis.report.upgrade_words import lines, page
@@ -56,7 +54,7 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     )
     conf = read_broker_conf(options.broker_conf) if options.broker_conf else None
     found = report.upgrade(
-        load_lines(Path(scenarios.__file__).with_name(LEDGER)),
+        committed_ledger(),
         {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims},
         settings_changed(before, after, conf),
         options.before,

@@ -12,6 +12,7 @@ import mqlab.incident
 import scenarios
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, UsageError
 from harness.model.faults import FAULTS
+from harness.model.loads import LoadValue
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
 from harness.paths import PACKAGES
@@ -103,8 +104,9 @@ def test_the_document_shows_the_template() -> None:
     assert shown[1] == TEXT
 
 
-def test_the_nouns_have_every_fault() -> None:
-    assert {fault.__name__ for fault in FAULTS} <= set(mqlab.incident.__all__)
+def test_the_nouns_have_every_fault_and_every_load() -> None:
+    loads = (load for load in LoadValue.__subclasses__() if load.__module__ == LoadValue.__module__)
+    assert {one.__name__ for one in (*FAULTS, *loads)} <= set(mqlab.incident.__all__)
     assert all(hasattr(mqlab.incident, name) for name in mqlab.incident.__all__)
 
 
