@@ -31,21 +31,23 @@ from harness.model.faults import (
     RestartNameServer,
     ShutDownOwners,
     SilenceOwners,
+    SlowSends,
     StoreFreeze,
     ThrottledWrites,
     TopicMoments,
     UnheardBroker,
 )
 from harness.model.loads import (
+    AvoidingProducers,
     FailingMessages,
     KeyedSends,
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
-    SendKinds,
     SteadyClients,
 )
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from harness.model.send_kinds import SendKinds
 from scenarios.rules import (
     claim,
     code,
@@ -74,6 +76,7 @@ __all__ = [
     "AppendThrows",
     "AppendWatch",
     "Arm",
+    "AvoidingProducers",
     "BrokerAway",
     "BrokerCrash",
     "BrokerSettings",
@@ -109,6 +112,7 @@ __all__ = [
     "SendKinds",
     "ShutDownOwners",
     "SilenceOwners",
+    "SlowSends",
     "SteadyClients",
     "StoreFreeze",
     "ThrottledWrites",

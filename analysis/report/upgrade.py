@@ -50,7 +50,7 @@ CHANCE = "may be chance"
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One part of a claim, in the words of both releases."""
+    """One part of a claim, in the words of both releases; ``counts`` says what these count where they do not say so."""
 
     sort: str
     claim: str
@@ -60,6 +60,7 @@ class Change:
     injection: str
     before: str
     after: str
+    counts: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +135,7 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
                 injection=entry[2],
                 before=was.words,
                 after=now.words,
+                counts="counterexamples: " if rule.kind is Kind.UNIVERSAL else "",
             )
 
 

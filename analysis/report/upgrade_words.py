@@ -90,7 +90,11 @@ def _changes(found: Upgrade, sort: str) -> Iterator[Row]:
             by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
             yield Row(
                 what=f"{one.claim} {one.part} ({one.incident}{by})",
-                details=(one.says, f"{found.before}: {one.before}", f"{found.after}: {one.after}"),
+                details=(
+                    one.says,
+                    f"{found.before}: {one.counts}{one.before}",
+                    f"{found.after}: {one.counts}{one.after}",
+                ),
             )
 
 
@@ -122,7 +126,7 @@ def _conf(found: Upgrade) -> Iterator[Row]:
     for name in settings.comes_into_force:
         yield Row(what=f"{name}: was ignored by {found.before}, and comes into force with {found.after}")
     for name in settings.never_known:
-        yield Row(what=f"{name}: neither release knows it")
+        yield Row(what=f"{name}: neither release knows it in a broker.conf")
     for one in settings.broker:
         if one.yours is not None:
             yield Row(what=f"{one.name}={one.yours}: stays as you set it, while the default goes {_told(one)}")

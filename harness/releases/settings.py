@@ -24,14 +24,15 @@ from harness.releases.java import Java, find_java
 FOLDER = Path(__file__).with_name("defaults")
 ROCKETMQ = "org.apache.rocketmq"
 BROKER = ("common.BrokerConfig", "store.config.MessageStoreConfig", "remoting.netty.NettyServerConfig",
-          "remoting.netty.NettyClientConfig", "auth.config.AuthConfig")  # fmt: skip
+          "remoting.netty.NettyClientConfig", "auth.config.AuthConfig", "tieredstore.MessageStoreConfig")  # fmt: skip
 CODES = ("common.protocol.ResponseCode", "remoting.protocol.ResponseCode")
 """Of 4.x and of 5.x; both have those of RemotingSysResponseCode by inheritance."""
 CLIENT = ("client.ClientConfig", "client.producer.DefaultMQProducer", "client.consumer.DefaultMQPushConsumer")
 OF_THE_MACHINE = frozenset(
     {"brokerIP1", "brokerIP2", "brokerName", "rocketmqHome", "namesrvAddr", "clientIP", "instanceName", "listenPort"}
+    | {"consumeTimestamp"}
 )
-"""Names and addresses, which every broker and client has its own of, or is given at its start."""
+"""Names, addresses and a time, which every broker and client has its own of, or is given at its start."""
 
 BY_PROCESSORS = "by the number of processors"
 READ_S_MAX = 120
@@ -61,7 +62,7 @@ def settings_of(release: str) -> Settings:
 def read_settings_of(release: str, java: Java) -> Settings:
     """Ask a release's own classes. Raises ReleaseError."""
     few, many = (_read(release, java, processors) for processors in (2, 64))
-    broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES[:1]))
+    broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES))
     return Settings(broker=broker, client=client, codes=codes)
 
 
@@ -70,9 +71,9 @@ _Rows = Mapping[tuple[str, str], str]
 
 def _joined(few: _Rows, many: _Rows, classes: Sequence[str]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
-    for name in (one.rpartition(".")[2] for one in classes):
+    for name in classes:
         for (of, setting), value in few.items():
-            if of == name:
+            if of == f"{ROCKETMQ}.{name}":
                 said = value if many[of, setting] == value else BY_PROCESSORS
                 found.setdefault(setting, []).append("" if setting in OF_THE_MACHINE else said)
     # Some names are of two classes, both of which take the value.

@@ -7,6 +7,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.paths import PACKAGES
 from mqlab.main import _parser, main
+from mqlab.own_incident import TEMPLATE
 from tests.lib.documents import Example, examples, shape
 
 README = PACKAGES / "README.md"
@@ -23,7 +25,7 @@ README_LINES_MAX = 130
 README_COLUMNS_MAX = 120
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
-RUN = {"list", "changes", "tune", "patrol", "diagnose", "doctor", "ledger"}
+RUN = {"list", "changes", "upgrade", "tune", "patrol", "diagnose", "doctor", "ledger"}
 """Commands that take seconds and no cluster: every line of theirs is run."""
 NOT_RUN = {
     "analyze": "judges a run directory by Spark; tests/spark does",
@@ -34,6 +36,7 @@ NOT_RUN = {
     "image": "needs a Docker engine",
     "law": "needs a run directory; tests/spark makes one",
     "load": "starts a cluster or sends to one; tests/cluster/test_load.py does",
+    "new": "writes a file; tests/unit/test_own_incident.py does",
     "report": "needs a run directory; tests/spark makes one",
     "serve": "serves until Ctrl-C; tests/unit/test_serve.py asks its pages",
     "up": "starts a cluster",
@@ -124,6 +127,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).symlink_to(PACKAGES / name)
     for name in ("broker.conf", "history.jsonl", "store.log"):
         (tmp_path / name).write_text("")
+    shutil.copy(TEMPLATE, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

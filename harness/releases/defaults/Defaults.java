@@ -29,7 +29,7 @@ public final class Defaults {
         Field[] fields = codes.getFields();
         for (int i = 0; i < fields.length; i++) {
             if (fields[i].getType() == int.class) {
-                System.out.println("ResponseCode\t" + fields[i].getName() + "\tint\t" + fields[i].getInt(null));
+                System.out.println(codes.getName() + "\t" + fields[i].getName() + "\tint\t" + fields[i].getInt(null));
             }
         }
     }
@@ -41,7 +41,7 @@ public final class Defaults {
             Class[] kinds = methods[i].getParameterTypes();
             if (name.matches("set[A-Z]\\w*") && kinds.length == 1 && (kinds[0].isPrimitive() || kinds[0] == String.class)) {
                 Object value = value(bean, one, name.substring(3));
-                System.out.println(bean.getSimpleName() + "\t" + name.substring(3, 4).toLowerCase() + name.substring(4)
+                System.out.println(bean.getName() + "\t" + name.substring(3, 4).toLowerCase() + name.substring(4)
                     + "\t" + kinds[0].getSimpleName() + "\t" + String.valueOf(value));
             }
         }
