@@ -220,16 +220,19 @@ def _of_events(
     is_event: Callable[[Tried], bool],
     verified: int,
 ) -> PartResult:
-    groups = by_deployment(tries)
+    # A try that gave no value may have been an event, which the verdict allows for; it is not counted as one.
+    measured = [one for one in tries if one.shown]
+    groups = by_deployment(measured)
     happened = {name: sum(map(is_event, found)) for name, found in groups.items()}
-    count, total = len(tries), sum(happened.values())
+    count, total = len(measured), sum(happened.values())
     interval = events.rate_interval([(happened[name], len(groups[name])) for name in groups]) if count else (None, None)
-    shown = [one.number(part, 0.0).value for one in tries if one.shown]
+    shown = [one.number(part, 0.0).value for one in measured]
     return _result(
         part, verdict, reason, estimate=total / count if count else None, low=interval[0], high=interval[1],
-        right=count - total if part.kind is Kind.UNIVERSAL else total, line=total - verified if reason else 0,
-        wrong=total if part.kind is Kind.UNIVERSAL else count - total, deployments=len(groups), units=count, tries=count,
-        events=total, values=tuple(sorted(shown)),
+        right=count - total if part.kind is Kind.UNIVERSAL else total,
+        line=total - verified + len(tries) - count if reason else 0,
+        wrong=total if part.kind is Kind.UNIVERSAL else count - total, deployments=len(groups), units=len(tries),
+        tries=count, events=total, values=tuple(sorted(shown)),
     )  # fmt: skip
 
 

@@ -53,6 +53,11 @@ def _number(part: Part, found: PartResult) -> str:
 
 
 def _events(part: Part, found: PartResult) -> str:
+    said = _how_often(part, found)
+    return f"{said}, not measured in {found.units - found.tries} more" if found.units > found.tries else said
+
+
+def _how_often(part: Part, found: PartResult) -> str:
     tries = _count(found.tries, part.tries_are.removesuffix("s"), part.tries_are)
     if not found.events:
         return f"none in {tries} (below {_percent(found.high)}), in {_count(found.deployments, 'deployment')}"
