@@ -52,6 +52,11 @@ MUST_KNOW: Mapping[str, MustKnow] = {
         claim="NAMES-06",
         verdict=VerdictKind.CONFIRMED,
     ),
+    "SENDS": MustKnow(
+        says="A synchronous send to a broker that stands still is not tried again, whatever its retries.",
+        claim="SENDS-01",
+        verdict=VerdictKind.REFUTED,
+    ),
 }
 """By family; one that is not here has no sentence yet."""
 
