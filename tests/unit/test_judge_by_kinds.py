@@ -181,7 +181,8 @@ def test_a_death_of_which_nothing_is_known_confirms_nothing_and_is_not_counted_a
     found = judge_part(NONE_LOST, _deaths([0] * 10, [0] * 10, [0] * 10, [0] * 10, [None, *[0] * 9]))
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.UNVERIFIED)
     assert (found.tries, found.events, found.line) == (49, 0, 1)
-    assert found.words.startswith("none in 49 deaths") and found.words.endswith("not measured in 1 more")
+    assert found.words.startswith("none in 49 deaths")
+    assert found.words.endswith("not measured in 1 more")
 
 
 def test_an_unverified_one_blocks_until_enough_clean_tries_have_followed() -> None:
