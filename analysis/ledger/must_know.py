@@ -53,7 +53,7 @@ MUST_KNOW: Mapping[str, MustKnow] = {
         verdict=VerdictKind.CONFIRMED,
     ),
     "SENDS": MustKnow(
-        says="A synchronous send to a broker that stands still is not tried again, whatever its retries.",
+        says="Whether a normal synchronous send is tried three times depends on how its broker fails.",
         claim="SENDS-01",
         verdict=VerdictKind.REFUTED,
     ),
