@@ -297,7 +297,7 @@ def test_a_process_is_ended_when_its_time_is_over(state_dir: Path) -> None:
         process = leases.spawn(SLEEP, name="broker-a", until_s=0.4)
         other = leases.spawn(SLEEP, name="broker-b", until_s=60)
         assert process.wait(10) == -signal.SIGKILL
-        assert 0.4 <= time.monotonic() - started_s < 10.0
+        assert 0.4 <= time.monotonic() - started_s < 2.0
         assert other.poll() is None
         assert "broker-a" in wait_until("the log", lambda: (state_dir / "healer.log").read_text() or None, timeout_s=5)
 
