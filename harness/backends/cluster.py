@@ -30,7 +30,10 @@ NodeKind = Literal["broker", "namesrv"]
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server."""
+    """A name server or broker. ``role`` is RocketMQ's brokerRole, empty for a name server.
+
+    ``release`` is the one that it runs, which need not be that of other nodes; empty where nobody here knows it.
+    """
 
     name: str
     kind: NodeKind
@@ -40,6 +43,7 @@ class Node:
     broker_id: int = 0
     stall_port: int = 0
     """Port at which the append stall is armed; 0 if the broker was started without the rule."""
+    release: str = ""
     store: StoreMount | None = None
     """The file system that holds only its store; None if the store is a plain folder."""
 
@@ -50,6 +54,7 @@ class ClusterSpec:
 
     name: str
     release: str
+    """Of every node when it comes up."""
     topology: Topology
     settings: BrokerSettings = field(default_factory=BrokerSettings)
     user: UserSettings = field(default_factory=UserSettings)
@@ -88,11 +93,14 @@ class Cluster(Protocol):
     def stop_node(self, name: str, *, grace_s: float) -> bool:
         """SIGTERM, and SIGKILL after ``grace_s``; True when it ended by itself."""
 
-    def restart_node(self, name: str) -> None:
-        """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
+    def restart_node(self, name: str, *, release: str = "") -> None:
+        """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used.
 
-    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
-        """Start it again with further JVM options, which it keeps from now on, and wait only until it listens."""
+        With ``release`` it is of that one from now on, with the same settings.
+        """
+
+    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
+        """Start it again with further JVM options or another release, which it keeps, and wait only until it listens."""
 
     def pause_node(self, name: str, *, until_s: float) -> None:
         """Pause every thread of a node until it is resumed or ``until_s`` seconds are over."""

@@ -60,11 +60,11 @@ class GivenCluster:
         """Refused."""
         self._refuse(name)
 
-    def restart_node(self, name: str) -> None:
+    def restart_node(self, name: str, *, release: str = "") -> None:
         """Refused."""
         self._refuse(name)
 
-    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
+    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
         """Refused."""
         self._refuse(name)
 

@@ -110,7 +110,7 @@ class LaunchedCluster(abc.ABC):
         launch = self._blueprint.launch(name)
         self._save_output(launch)
         return NodeStartError(
-            f"{name} of RocketMQ {self.spec.release} ended with code {code}",
+            f"{name} of RocketMQ {launch.node.release} ended with code {code}",
             advice=f"Its logs are in {launch.home}.",
             log_lines=last_words(launch),
         )
@@ -134,14 +134,14 @@ class LaunchedCluster(abc.ABC):
         self.resume_node(name)
         return self._running.pop(name).terminate(grace_s)
 
-    def restart_node(self, name: str) -> None:
+    def restart_node(self, name: str, *, release: str = "") -> None:
         """Start a node that was killed or stopped again, on its store and ports, and wait until it can be used."""
-        self.start_node(name)
+        self.start_node(name, release=release)
         wait_registered(self)
 
-    def start_node(self, name: str, *, options: Sequence[str] = ()) -> None:
-        """Start a node that was killed or stopped, with further JVM options from now on, and wait until it listens."""
-        launch = self._blueprint.launch(name, options)
+    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
+        """Start a node that was killed or stopped, with further options or another release, and wait until it listens."""
+        launch = self._blueprint.launch(name, options, release)
         if name not in self._running:
             self._start([launch])
         wait_listening(self, [launch.node])

@@ -23,15 +23,15 @@ class LocalCluster(LaunchedCluster):
             self._spawn(launch)
 
     def _spawn(self, launch: Launch) -> None:
-        jars = ensure_jars(self.spec.release)
+        jars = ensure_jars(launch.node.release)
         command = [
             *memlock_prefix(launch.memlock_kb),
             str(self._java.executable),
             *MODULE_FLAGS,
             *launch.heap,
-            *launch.options,
+            *launch.jvm,
             # Java refuses an archive of another class path.
-            *(() if launch.classes else archived_classes(self.spec.release, launch.node.kind, self._java)),
+            *(() if launch.classes else archived_classes(launch.node.release, launch.node.kind, self._java)),
             gc_log_option(launch.gc_log),
             "-cp",
             os.pathsep.join(map(str, (*launch.classes, *jars))),

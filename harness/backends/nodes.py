@@ -25,6 +25,8 @@ from harness.releases.node_logging import write_node_logging
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "mqlab"
+BIND: Mapping[str, str] = {"bindAddress": HOST}
+"""5.x listens there alone; 4.x has no such setting and ignores it."""
 
 NAMESRV_MAIN = "org.apache.rocketmq.namesrv.NamesrvStartup"
 BROKER_MAIN = "org.apache.rocketmq.broker.BrokerStartup"
@@ -60,10 +62,14 @@ class Launch:
 
     node: Node
     home: Path
-    conf: Path
+    settings: Mapping[str, str]
+    """What its conf says, whatever its release."""
     heap: tuple[str, ...]
     options: tuple[str, ...]
     """Further options of its JVM. Those of the module system and of the GC log are added to them."""
+    logging: tuple[str, ...] = ()
+    """The options of its logging, which are those of its release."""
+    stock_logging: bool = False
     classes: tuple[Path, ...] = ()
     """Class folders and jars that come before the release's jars."""
     reads: tuple[Path, ...] = ()
@@ -71,6 +77,23 @@ class Launch:
     environment: Mapping[str, str] = field(default_factory=dict)
     memlock_kb: int | None = None
     """``memlock_kb`` of ``BrokerSettings``."""
+
+    @property
+    def conf(self) -> Path:
+        """The file of its settings."""
+        return self.home / ("namesrv.conf" if self.node.kind == "namesrv" else "broker.conf")
+
+    @property
+    def jvm(self) -> tuple[str, ...]:
+        """All options of its JVM beside the heap's."""
+        return (*self.logging, *self.options)
+
+    def of_release(self, release: str) -> Launch:
+        """The same node of that release: writes its conf and logging for it. Ports, settings and store stay."""
+        # What a broker was told while it ran it has written into its own conf; it starts with what it is to have.
+        self.conf.write_text("".join(f"{key}={value}\n" for key, value in self.settings.items()))
+        logging = write_node_logging(release, home=self.home, logs=self.home / "logs", stock=self.stock_logging)
+        return dataclasses.replace(self, node=dataclasses.replace(self.node, release=release), logging=logging)
 
     @property
     def main(self) -> str:
@@ -106,12 +129,11 @@ class Blueprint:
         """The nodes, name servers first."""
         return tuple(launch.node for launch in self.launches)
 
-    def launch(self, name: str, options: Sequence[str] = ()) -> Launch:
-        """How the node of that name is started: from now on with these further JVM options as well."""
+    def launch(self, name: str, options: Sequence[str] = (), release: str = "") -> Launch:
+        """How the node of that name is started: from now on with these further JVM options as well, and of that release."""
         found = next(launch for launch in self.launches if launch.node.name == name)
-        if not options:
-            return found
         changed = dataclasses.replace(found, options=(*found.options, *options))
+        changed = changed.of_release(release) if release else changed
         self.launches = tuple(changed if launch is found else launch for launch in self.launches)
         return changed
 
@@ -125,10 +147,11 @@ class Blueprint:
         topology = self.spec.topology
         for index in range(topology.name_servers):
             chosen = take_port(port) if port and index == 0 else free_port()
-            self.launches += (self._name_server(f"namesrv-{index + 1}", chosen),)
+            self.launches += (self._name_server(f"namesrv-{index + 1}", chosen).of_release(self.spec.release),)
         for broker in topology.broker_names():
             for broker_id in range(topology.slaves_per_master + 1):
-                self.launches += (self._broker(broker, broker_id, free_port(BROKER_PORTS)),)
+                launch = self._broker(broker, broker_id, free_port(BROKER_PORTS))
+                self.launches += (launch.of_release(self.spec.release),)
 
     def _name_server(self, name: str, port: int) -> Launch:
         home = self._home(name)
@@ -136,15 +159,14 @@ class Blueprint:
             "listenPort": str(port),
             "kvConfigPath": str(home / "store" / "kvConfig.json"),
             "configStorePath": str(home / "store" / "namesrv.properties"),
+            **BIND,
         }
-        if is_5x(self.spec.release):
-            conf["bindAddress"] = HOST
         return Launch(
             node=Node(name=name, kind="namesrv", address=f"{HOST}:{port}"),
             home=home,
-            conf=_write_conf(home / "namesrv.conf", conf),
+            settings=conf,
             heap=NAMESRV_JVM,
-            options=(*self._logging(home, stock=False), *self.spec.settings.name_server_jvm, *_homes(home)),
+            options=(*self.spec.settings.name_server_jvm, *_homes(home)),
         )
 
     def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
@@ -162,9 +184,8 @@ class Blueprint:
             "brokerIP2": HOST,
             "storePathRootDir": str(home / "store"),
             "storePathCommitLog": str(home / "store" / "commitlog"),
+            **BIND,
         }
-        if is_5x(self.spec.release):
-            own["bindAddress"] = HOST
         settings = self.spec.settings
         user = self.spec.user
         conf = {**LAB_BROKER_CONF, **user.broker, **settings.conf, **own}
@@ -188,11 +209,11 @@ class Blueprint:
                 store=store.mount if store else None,
             ),
             home=home,
-            conf=_write_conf(home / "broker.conf", conf),
+            settings=conf,
+            stock_logging=settings.logging == "stock",
             heap=BROKER_JVM,
             options=(
                 *stall.options,
-                *self._logging(home, stock=settings.logging == "stock"),
                 *(f"-D{key}={value}" for key, value in properties.items()),
                 *settings.jvm,
                 *_homes(home),
@@ -202,9 +223,6 @@ class Blueprint:
             environment=settings.environment,
             memlock_kb=settings.memlock_kb,
         )
-
-    def _logging(self, home: Path, *, stock: bool) -> tuple[str, ...]:
-        return write_node_logging(self.spec.release, home=home, logs=home / "logs", stock=stock)
 
     def _home(self, name: str) -> Path:
         home = self._folder / "nodes" / name
@@ -266,11 +284,6 @@ class _StallAgent:
 
 def _homes(home: Path) -> tuple[str, ...]:
     return (f"-Drocketmq.home.dir={home}", f"-Duser.home={home}")
-
-
-def _write_conf(path: Path, conf: Mapping[str, str]) -> Path:
-    path.write_text("".join(f"{key}={value}\n" for key, value in conf.items()))
-    return path
 
 
 def last_words(launch: Launch, count: int = 12) -> list[str]:

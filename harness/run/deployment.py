@@ -97,7 +97,9 @@ def _deployment_record(name: str, planned: PlannedDeployment, user: UserSettings
 def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
     def node_record(node: Node) -> NodeRecord:
         role = "" if node.kind == "namesrv" else "MASTER" if node.broker_id == 0 else "SLAVE"
-        return NodeRecord(name=node.name, kind=node.kind, role=role, address=node.address, pid=cluster.pid(node.name))
+        return NodeRecord(
+            name=node.name, kind=node.kind, role=role, address=node.address, pid=cluster.pid(node.name), release=node.release
+        )  # fmt: skip
 
     overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
     return dataclasses.replace(record, nodes=tuple(map(node_record, cluster.nodes)), overrides=overrides)

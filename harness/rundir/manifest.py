@@ -107,6 +107,9 @@ class NodeRecord:
     role: Annotated[str, "MASTER, SLAVE or empty"]
     address: Annotated[str, "host and port"]
     pid: Annotated[int | None, "its process, where it has one on this host"]
+    release: Annotated[
+        str, "RocketMQ's release when it came up; a trial's restart events say of which it is from then on"
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

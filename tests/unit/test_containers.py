@@ -65,6 +65,25 @@ def test_a_node_keeps_the_options_that_it_was_given_when_it_was_started_again(tm
     assert "-Dlimit=1" not in blueprint.launch("broker-a").options
 
 
+def test_a_node_of_another_release_keeps_its_ports_its_store_and_its_settings(tmp_path: Path, java: Java) -> None:
+    blueprint = _blueprint(tmp_path, java, BrokerSettings(conf={"flushDiskType": "SYNC_FLUSH"}))
+    before, beside = blueprint.launch("broker-b"), blueprint.launch("broker-a")
+    written = before.conf.read_text()
+    (before.home / "store" / "config").mkdir()
+    # A broker that is told of a setting while it runs writes all that it has into its own file.
+    before.conf.write_text(written + "transactionCheckInterval=60000\n")
+    after = blueprint.launch("broker-b", release="4.6.0")
+    assert (after.node.release, after.node.address, after.home) == ("4.6.0", before.node.address, before.home)
+    assert (after.options, after.conf.read_text()) == (before.options, written)
+    assert (after.home / "store" / "config").is_dir()
+    assert "logback" in str(before.logging)
+    assert (after.home / "conf" / "logback_broker.xml").exists()
+    assert after.logging == ()
+    assert [node.release for node in blueprint.nodes] == ["5.3.3", "5.3.3", "4.6.0"]
+    assert blueprint.launch("broker-a") == beside
+    assert blueprint.launch("broker-b", release="5.3.3") == before
+
+
 def test_a_clients_process_is_the_one_in_its_container() -> None:
     nodes = {"broker-a": 11, "broker-b": None}
     trial = cast(

@@ -62,7 +62,9 @@ DEPLOYMENT = DeploymentRecord(
     topology={"name": "one-broker", "masters": 1},
     logging="lab",
     log_zone="UTC",
-    nodes=(NodeRecord(name="broker-a", kind="broker", role="MASTER", address="127.0.0.1:20911", pid=4711),),
+    nodes=(
+        NodeRecord(name="broker-a", kind="broker", role="MASTER", address="127.0.0.1:20911", pid=4711, release="4.6.0"),
+    ),
     settings={"conf": {"brokerRole": "ASYNC_MASTER"}, "properties": {}, "environment": {}},
     overrides=("storePathRootDir",),
 )
@@ -105,7 +107,14 @@ def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: 
     deployment = path / "deployments" / DEPLOYMENT.deployment
     assert fields(deployment / "deployment.json") == DEPLOYMENT_FIELDS.split()
     assert json.loads((deployment / "deployment.json").read_text())["nodes"] == [
-        {"name": "broker-a", "kind": "broker", "role": "MASTER", "address": "127.0.0.1:20911", "pid": 4711}
+        {
+            "name": "broker-a",
+            "kind": "broker",
+            "role": "MASTER",
+            "address": "127.0.0.1:20911",
+            "pid": 4711,
+            "release": "4.6.0",
+        }
     ]
     assert (path / "trials" / TRIAL.trial / "history").is_dir()
 

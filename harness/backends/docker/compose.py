@@ -121,7 +121,9 @@ class ComposeCluster(LaunchedCluster):
 
     def _start(self, launches: Sequence[Launch]) -> None:
         for launch in launches:
-            _options_file(launch).write_text("".join(f"{option}\n" for option in launch.options))
+            if launch.node.release != self.spec.release:
+                raise DockerError(f"{launch.node.name} stays of {self.spec.release}: its container has that image")
+            _options_file(launch).write_text("".join(f"{option}\n" for option in launch.jvm))
         if self._lease is None:
             facts: dict[str, LeaseValue] = {
                 "name": self.spec.name,
