@@ -309,11 +309,21 @@ class AppendWatch(Fault):
     needs_rules = True
 
 
+@dataclass(frozen=True, kw_only=True)
 class AppendThrows(Fault):
-    """One append to the commit log of the first broker throws an exception inside the put lock, as a defect there would."""
+    """One append to the commit log of the first broker throws an exception inside the put lock, as a defect there would.
+
+    ``cure`` is what ends what it leaves behind: the broker is stopped and started again, or its osPageCacheBusyTimeOutMills is
+    raised until something is appended, and set back.
+    """
 
     proofs = (Proof.DONE,)
     needs_rules = True
+    cure: Literal["none", "restart", "raise-limit"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """The wait for an append, and for the cure."""
+        return {"none": 1.0, "restart": CRASH_S, "raise-limit": 2.0}[self.cure]
 
 
 class CommitStall(Fault):

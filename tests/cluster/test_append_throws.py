@@ -12,9 +12,12 @@ from harness.backends.cluster import ask, create_topic, masters
 from harness.backends.local import LocalCluster
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.faults.append_throws import RAISED_MS
 from harness.faults.injections import injection_of
 from harness.model.faults import AppendThrows
+from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
 from harness.protocol.broker import Broker, Sent
+from harness.wait import wait_until
 
 TOPIC, SENDS_MAX = "throws", 100_000
 
@@ -48,3 +51,16 @@ def test_one_append_throws_when_it_was_asked_to_and_the_next_one_has_the_lock(cl
         assert done.healed_ns == done.injected_ns
         # Nothing was stored for it, and the lock is free.
         assert connection.send(TOPIC, 0, b"after it").offset == [first, *stored][-1].offset + 1
+
+
+def test_the_limit_is_raised_until_something_is_appended_and_then_set_back(cluster: LocalCluster) -> None:
+    create_topic(cluster, TOPIC, read_queues=1, write_queues=1)
+    fault = AppendThrows(cure="raise-limit")
+    trial = cast(Any, SimpleNamespace(cluster=cluster))
+    with ask(masters(cluster)[0], timeout_s=60) as connection, ThreadPoolExecutor() as pool:
+        healing = pool.submit(injection_of(fault).heal, fault, trial, cast(Any, None))
+        wait_until("the raised limit", lambda: connection.broker_config()[PAGE_CACHE_BUSY] == RAISED_MS, timeout_s=60)
+        assert not healing.done()
+        connection.send(TOPIC, 0, b"is appended")
+        assert "set back" in healing.result(timeout=60).achieved
+        assert connection.broker_config()[PAGE_CACHE_BUSY] == f"{PAGE_CACHE_BUSY_MS:g}"
