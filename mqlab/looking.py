@@ -110,14 +110,16 @@ def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLin
 
 
 def without_expectation(scenario: Scenario) -> dict[str, list[str]]:
-    """The claims that state nothing of a known release, by release; they are judged there all the same.
+    """The claims of a known release that state nothing of it, by release; they are judged there all the same.
 
     An incident that states no expectation at all lacks none.
     """
     if not any(claim.expected for claim in scenario.claims):
         return {}
     found = {
-        release: [claim.id for claim in scenario.claims if release not in claim.expected]
+        release: [
+            claim.id for claim in scenario.claims if release not in claim.expected and scenario.asks(claim, release)
+        ]
         for release in known_releases()
     }
     return {release: claims for release, claims in found.items() if claims}

@@ -20,7 +20,7 @@ from harness.releases.settings import settings_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 ARM = re.compile(r"(baseline|incident|fix|better)(-[a-z0-9-]{1,40})?")
-CLAIM = re.compile(r"[A-Z][A-Z0-9]{1,11}-\d{1,4}")
+CLAIM = re.compile(r"(?:[A-Z][A-Z0-9]{1,11}|X(?:-[a-z0-9]{1,20}){1,6})-\d{1,4}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,6 +28,7 @@ FAMILIES = {
     "NAMES": "name servers that differ",
     "SENDS": "retries by kind of send",
     "AVOID": "how producers avoid a broker",
+    "X": "what users reported, beyond the articles",
 }
 """By the first word of a claim's id."""
 
@@ -37,7 +38,7 @@ LEDGER_MD = "LEDGER.md"
 
 
 def ledger_table(lines: Sequence[LedgerLine], *, every: bool = False) -> str:
-    """One row a claim: what the article says (shortened), the verdict of each release, and the summarising sentence.
+    """One row a claim: what its source says (shortened), the verdict of each release, and the summarising sentence.
 
     A row is about the defaults: local processes, appends stalled in the JVM, the newest release's sentence. What other backends
     and injections gave stands in a column of its own; with ``every`` each of them has its own row with all sentences. A
@@ -50,7 +51,8 @@ def ledger_table(lines: Sequence[LedgerLine], *, every: bool = False) -> str:
     for (name, claim), entries in _by_claim(lines).items():
         by_claim.setdefault(name if every else claim, []).append((name, entries))
     has_others = any(len(found) > 1 for found in by_claim.values())
-    head = ["claim", "the article says", *releases, "measured", *(["elsewhere"] if has_others else [])]
+    source = "the article says" if any(line.article for line in lines) else "users say"
+    head = ["claim", source, *releases, "measured", *(["elsewhere"] if has_others else [])]
     rows = [_row(head), _row("---" for _ in head)]
     for name, found in by_claim.items():
         (_, main), *others = sorted(found, key=lambda one: _defaults_first(one[1]))
@@ -261,7 +263,8 @@ def _claim(name: str, entries: Entries) -> list[str]:
     first = next(iter(entries.values()))
     lines = [f"## {_text(name)}", ""]
     if first.says:
-        lines += [f"Article {_text(first.article)}, incident `{_code(first.incident)}`: {_text(first.says)}", ""]
+        article = f"Article {_text(first.article)}, incident" if first.article else "Incident"
+        lines += [f"{article} `{_code(first.incident)}`: {_text(first.says)}", ""]
     for release, entry in entries.items():
         lines += _release(name, release, entry)
     return lines

@@ -77,7 +77,8 @@ def _case(finding: Finding, name: str, text: ClaimText | None) -> ElementTree.El
 
 
 def _story(finding: Finding, text: ClaimText | None) -> str:
-    said = [f"The article says: {text.says}", f"Reading: {text.reading}"] if text is not None else []
+    source = "The article says" if text is not None and text.article else "Claim"
+    said = [f"{source}: {text.says}", f"Reading: {text.reading}"] if text is not None else []
     return "\n".join(
         [
             *said,

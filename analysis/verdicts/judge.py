@@ -15,7 +15,7 @@ from harness.model.verdicts import Reason, VerdictKind
 
 
 def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]:
-    """One finding for each claim of the run's incidents in each release and injection, without excerpts."""
+    """One finding for each claim of the run's incidents in each release that it is of, and injection, without excerpts."""
     wanted = set(evidence.run.manifest.incidents)
     return [
         finding(claim, scenario, release, evidence, injection)
@@ -24,6 +24,7 @@ def findings(scenarios: Sequence[Scenario], evidence: Evidence) -> list[Finding]
         for release in evidence.run.manifest.releases
         for injection in evidence.injections(scenario.name, release)
         for claim in scenario.claims
+        if scenario.asks(claim, release)
     ]
 
 

@@ -142,6 +142,11 @@ class Scenario:
         )
         return min(limits, default=self.hiccup_ms_max)
 
+    def asks(self, claim: Claim, release: str) -> bool:
+        """Whether a claim is one of the release: every arm that it is judged by is run there."""
+        arms = {quantity.arm for quantity in claim.quantities()}
+        return all(not arm.releases or release in arm.releases for arm in self.arms if arm.name in arms)
+
     def judged_arms(self) -> frozenset[str]:
         """Names of the arms that a claim is judged by."""
         return frozenset(quantity.arm for claim in self.claims for quantity in claim.quantities())
