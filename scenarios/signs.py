@@ -108,6 +108,8 @@ SILENT: Mapping[str, str] = {
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
     "one slow send.",
+    "busy-flag-stuck": "That a broker stays busy is in no log: look for an exception of an append (process request exception, in "
+    "remoting.log) before the first [REJECTREQUEST] that a client was told.",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
     "has the pause.",
     "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",

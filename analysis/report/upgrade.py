@@ -34,7 +34,8 @@ LESS_IS_BETTER = frozenset(
     | {"probe_median_ms", "probe_unanswered_count", "failed_send_share", "duplicate_messages", "late_messages"}
     | {"through_s", "notice_s", "append_mean_ms", "append_longest_ms", "append_over_500_count", "faults_per_append"}
     | {"append_faults", "route_absent_s", "views_differ_s", "server_silent_s", "unregistered_s", "broker_back_s"}
-    | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth"}
+    | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
+    | {"unaccepted_in_cure_count"}
 )
 SIGNS = frozenset(
     {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}

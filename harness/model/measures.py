@@ -88,6 +88,7 @@ ORIGINS = {
     # A refusal is the broker's own remark in the client's history.
     "busy": ("client", "broker"),
     "attempts": ("client", "broker"),
+    "aftermath": ("client", "broker"),
     "appends": ("broker", "broker's log"),
     # A probe's own time counts while the broker's stamps say that a pool of it is jammed.
     "isolation": ("prober", "broker"),
@@ -258,6 +259,10 @@ _ALL = (
     ),
     *_of("statuses", TRIAL,
         ("stored_unsure_count", "", "Sends that a broker stored but answered with a status other than SEND_OK, by status."),
+    ),
+    *_of("aftermath", TRIAL,
+        ("refused_after_share", "", "Share of the sends due after the fault, or after its cure, that were refused as busy."),
+        ("unaccepted_in_cure_count", "", "Sends due while the cure was under way that were not accepted."),
     ),
     *_of("send_kinds", MEMBER,
         ("aimed_count", "", "Sends during the fault whose first attempt was for the broker that it was done to."),

@@ -15,6 +15,7 @@ from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, Schedule, make_plan
 from scenarios.releases import RELEASES
+from scenarios.reported import REPORTED
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 NOBODY = Abilities(
@@ -270,6 +271,13 @@ def test_topics_and_name_servers_fit_into_one_part_of_a_campaign() -> None:
 def test_topics_and_name_servers_are_each_a_part_of_a_campaign_on_all_releases(names: Sequence[str]) -> None:
     request = Request(scenarios=[scenarios.find(name) for name in names], releases=RELEASES)
     assert make_plan(request, Host(cores=2, memory_mb=23_500)).seconds <= 75 * 60
+
+
+def test_what_users_reported_is_run_in_parts_of_a_campaign_on_all_releases() -> None:
+    host = Host(cores=2, memory_mb=23_500)
+    plans = [make_plan(Request(scenarios=[scenarios.find(name)], releases=RELEASES), host) for name in REPORTED]
+    assert max(plan.seconds for plan in plans) <= 90 * 60
+    assert sum(plan.seconds for plan in plans) <= 5 * 60 * 60
 
 
 def test_an_arm_may_have_a_topology_of_its_own() -> None:

@@ -15,6 +15,7 @@ from harness.releases.jars import known_releases
 from scenarios import ordered_lock_signs
 from scenarios.own_load import OWN_LOAD
 from scenarios.releases import RELEASES
+from scenarios.reported import FAMILY, REPORTED
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
 TO_COME = {"ORDER-19": ordered_lock_signs.STANDSTILLS_TO_COME}
@@ -60,7 +61,8 @@ def test_a_rule_speaks_of_arms_and_cells_that_are_run(scenario: Scenario, claim:
 @EVERY_CLAIM
 def test_every_release_has_an_expectation_with_its_source(scenario: Scenario, claim: Claim) -> None:
     # A release that is known and not among these has none yet, which each finding says.
-    assert set(claim.expected) == set(RELEASES) <= set(known_releases())
+    assert set(RELEASES) <= set(known_releases())
+    assert set(claim.expected) == {release for release in RELEASES if scenario.asks(claim, release)}
     for expectation in claim.expected.values():
         assert expectation.because
         assert re.search(r"org\.apache\.rocketmq|logback", expectation.source)
@@ -85,11 +87,33 @@ def test_a_claim_is_read_in_fourteen_lines() -> None:
 
 
 def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
-    lines = {path.name: len(path.read_text("utf-8").splitlines()) for path in (PACKAGES / "scenarios").glob("*.py")}
+    lines = {path.stem: len(path.read_text("utf-8").splitlines()) for path in (PACKAGES / "scenarios").glob("*.py")}
     assert max(lines.values()) <= 260, lines
-    avoidance_and_sends = {"all_brokers_avoided.py", "broker_killed.py", "broker_slow.py", "send_retries.py"}
-    assert sum(count for name, count in lines.items() if name not in avoidance_and_sends) <= 4_500
-    assert sum(lines.values()) <= 4_800
+    reported = {name.replace("-", "_") for name in REPORTED}
+    of_articles = {name: count for name, count in lines.items() if name not in {*reported, "reported"}}
+    avoidance_and_sends = {"all_brokers_avoided", "broker_killed", "broker_slow", "send_retries"}
+    assert sum(count for name, count in of_articles.items() if name not in avoidance_and_sends) <= 4_500
+    assert sum(of_articles.values()) <= 4_800
+    assert sum(lines[name] for name in reported) <= 200 * len(reported)
+
+
+# --- what users reported ----------------------------------------------------------------------------------------------
+
+
+def test_an_incident_is_of_the_articles_or_has_the_threads_that_reported_it() -> None:
+    assert {scenario.name for scenario in scenarios.ALL if not scenario.article} == set(REPORTED)
+    for scenario in scenarios.ALL:
+        assert {bool(claim.article) for claim in scenario.claims} <= {bool(scenario.article)}
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_a_reported_incident_says_by_which_claims_it_happens_and_is_cured(name: str) -> None:
+    reported, claims = REPORTED[name], scenarios.find(name).claims
+    assert [claim.id for claim in claims] == [f"{FAMILY}-{name}-{number:02}" for number in range(1, len(claims) + 1)]
+    assert {reported.happens, *reported.cures} <= {claim.id for claim in claims}
+    assert reported.happens not in reported.cures
+    assert reported.threads
+    assert all(re.fullmatch(r"(issues|pull)/\d+", thread) for thread in reported.threads)
 
 
 @EVERY_CLAIM

@@ -1,0 +1,42 @@
+"""The incidents that RocketMQ's users reported, beyond the articles: where, and which claims say what is asked of each.
+
+docs/incidents.md is made from this and the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FAMILY = "X"
+"""What the ids of their claims begin with."""
+
+REPOSITORY = "https://github.com/apache/rocketmq"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """An incident by its threads, as ``issues/285`` or ``pull/3460`` below the repository.
+
+    ``happens`` is the claim that a release has it when it is confirmed, ``avoided_by`` the setting or act that keeps from it or
+    ends it, in words, which ``cures`` have tried.
+    """
+
+    threads: tuple[str, ...]
+    symptom: str
+    happens: str
+    avoided_by: str
+    cures: tuple[str, ...]
+
+
+REPORTED: Mapping[str, Reported] = {
+    "busy-flag-stuck": Reported(
+        threads=("issues/285", "issues/303", "issues/3459", "pull/3460"),
+        symptom="After one failed append a quiet broker answers every send with [REJECTREQUEST]system busy.",
+        happens="X-busy-flag-stuck-01",
+        avoided_by="osPageCacheBusyTimeOutMills longer than the time between sends; raising it for one send ends it, as a restart "
+        "does",
+        cures=("X-busy-flag-stuck-03", "X-busy-flag-stuck-04"),
+    ),
+}
+"""By the incident's name."""
