@@ -103,10 +103,10 @@ class OpenLoopSession(Session):
     def up(self) -> None:
         """Open the trial's history, read the queues' ends and start the schedule."""
         self.record_ends("begin")
-        phases, params = self._trial.phases, self._trial.params
-        fault_s = max(float(params.get(name, 0)) for name in ("stall_ms", "watch_ms")) / 1000
-        # Twice the planned time bounds the schedule; the drain ends it long before.
-        seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 5
+        phases = self._trial.phases
+        fault_s = self._trial.arm.fault.seconds(self._trial.params)
+        # Twice the planned time, and half a minute, bound the schedule; the drain ends it long before.
+        seconds = 2 * (phases.steady_s + fault_s + phases.hold_s_max + phases.recover_s) + 30
         self._client.open_history(self._trial.directory.history_path(INSTANCE))
         operations, start_ns = int(seconds * self._rate_hz), mono_ns() + LEAD_NS
         spec = self._spec(SCHEDULE, self._instance, self._rate_hz, self._sends(), operations, start_ns)
