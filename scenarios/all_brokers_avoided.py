@@ -93,7 +93,7 @@ SCENARIO = Scenario(
             broker=BROKER,
         ),
     ),
-    phases=Phases(steady_s=5.0, hold_s_min=45.0, hold_s_max=60.0, recover_s=1.0),
+    phases=Phases(steady_s=20.0, hold_s_min=45.0, hold_s_max=60.0, recover_s=1.0),
     claims=(AVOID_05, AVOID_08),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
@@ -101,6 +101,7 @@ SCENARIO = Scenario(
     hiccup_ms_max=500.0,
     schedule="side by side",
     cluster_per_trial=True,
+    repetitions_together=True,
     extra_measures=("avoided_s", "unused_queues_count"),
 )
 """Queues that are no longer used: 4.x writes the broker that it picks into the producer's own list."""

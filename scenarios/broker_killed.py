@@ -24,8 +24,8 @@ OFF = (
 """Without retries, and with the two that are the default."""
 ON = (Avoider(name="once"), Avoider(name="retried", queues=4, retries=2))
 
-TEN_MINUTES = Phases(steady_s=5.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
-BRIEF = Phases(steady_s=5.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
+TEN_MINUTES = Phases(steady_s=30.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
+BRIEF = Phases(steady_s=20.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
 
 WITHIN = side(0, 20, "within 2 s; away by a time of 10 s, as of 5.x, or of minutes", bound=2)
 FAILS = side(0.25, 0, "of eight turns two meet the dead broker three times; none where a retry leaves it out")
@@ -92,11 +92,12 @@ SCENARIO = Scenario(
     ),
     phases=TEN_MINUTES,
     claims=(AVOID_02, AVOID_06),
-    budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
+    budget=TrialBudget(trials=6, deployments=6, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     hiccup_ms_max=500.0,
     schedule="side by side",
     cluster_per_trial=True,
+    repetitions_together=True,
     extra_measures=("avoided_s", "failed_of_producer_share"),
 )

@@ -41,8 +41,8 @@ WITHOUT = (
 )
 CALM = (Avoider(name="on", queues=4), Avoider(name="off", queues=4, avoidance=False))
 
-TEN_MINUTES = Phases(steady_s=5.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
-BRIEF = Phases(steady_s=5.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
+TEN_MINUTES = Phases(steady_s=30.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
+BRIEF = Phases(steady_s=20.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
 BROKER = BrokerSettings(conf={"sendMessageThreadPoolNums": "24", "useReentrantLockWhenPutMessage": "true"})
 """A send that is held up keeps one of the broker's send threads; with the default of 4.6.0, one, all others would wait for it."""
 
@@ -170,11 +170,12 @@ SCENARIO = Scenario(
     ),
     phases=TEN_MINUTES,
     claims=(AVOID_01, AVOID_03, AVOID_04, AVOID_07, AVOID_09),
-    budget=TrialBudget(trials=5, deployments=5),
+    budget=TrialBudget(trials=7, deployments=7),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     hiccup_ms_max=500.0,
     schedule="side by side",
     cluster_per_trial=True,
+    repetitions_together=True,
     extra_measures=("avoided_s", "failed_of_producer_share"),
 )

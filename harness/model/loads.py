@@ -191,6 +191,7 @@ class Avoider:
 class AvoidingProducers(LoadValue):
     """Producers side by side, each with a client, a topic and a table of its own, that never ask for their routes again."""
 
+    no_boots_meanwhile: ClassVar[bool] = True
     producers: tuple[Avoider, ...]
     rate_hz: float = 8.0
     """Of each of them."""

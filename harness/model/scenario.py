@@ -115,6 +115,8 @@ class Scenario:
     """Measures whose values the report shows although no claim is judged by them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
+    repetitions_together: bool = False
+    """True when repetitions of a cell may be up at the same time, since what the machine does to a trial leaves no value."""
     shares_machine: bool = False
     """Of an exclusive one: its clusters may run beside each other, each of them one trial after another."""
     injections: tuple[str, ...] = ()

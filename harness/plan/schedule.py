@@ -183,4 +183,4 @@ def _place(number: int, one: PlannedDeployment) -> tuple[float, ...]:
 def _are_repetitions(one: PlannedDeployment, other: PlannedDeployment) -> bool:
     """Of an incident on one release, they are never up at the same time: what happens to the machine would be in both."""
     same = one.scenario.name == other.scenario.name and one.release == other.release
-    return same and one.index != other.index
+    return same and one.index != other.index and not one.scenario.repetitions_together

@@ -2,6 +2,9 @@
 
 A producer's normal sends go to a topic of its own on all masters, with one message at a time. What befell it is told by the
 broker's stamps of the slow send, or by the last of its sends that failed; the first master is the one that it befell last.
+
+What a producer does is that one send's doing only while none of its others was slow by itself: else another broker may be
+avoided too, and where all are avoided none is. A producer has no value of such a time.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from analysis.evidence.records import place
 
 INCIDENTS = ("broker-slow", "broker-killed", "all-brokers-avoided")
 SLOW_SENDS = "slow-sends"
+LONGEST_S = ((500.0, 30), (900.0, 60), (1900.0, 120), (2900.0, 180), (14_000.0, 600))
+"""The longest time for which any release avoids a broker after a send of so many ms or more (that of 4.x), and a little less."""
+FAILED_S = 600
 JUST_AFTER_S, AT_LAST_S = 5.0, 10.0
 """Shares by broker and queue are those of the seconds after a send was slow; which queues are used, of the last ones."""
 PRODUCER = {"producer": "instance"}
@@ -35,45 +41,99 @@ def observe(inputs: Inputs) -> DataFrame:
     sends = inputs.records.sends.join(F.broadcast(windows), "trial").withColumns(
         {"is_watched": F.col("topic") == F.concat_ws("-", "base", "instance"), "at": place()}
     )
-    struck = _slow(inputs, sends).unionByName(_failed(sends))
+    held = _held_up(inputs, sends)
+    struck = _last(held).unionByName(_last(_failed(sends)))
     watched = sends.where("is_watched AND outcome = 'ok'").withColumn(
         "first", F.min("broker").over(Window.partitionBy("trial"))
     )
     after = watched.join(struck, ["trial", "instance"]).where("started_ns > struck_ns")
+    spoiled = _slow_by_themselves(sends, held)
     return together(
-        _avoided(struck, after, windows), _just_after(after), _turns(watched), _unused(watched), _shares(sends)
+        _avoided(struck, after, windows, spoiled.unionByName(_ended_last(watched, struck))),
+        _just_after(after, spoiled),
+        _turns(watched, spoiled),
+        _unused(watched),
+        _shares(sends),
     )
 
 
-def _slow(inputs: Inputs, sends: DataFrame) -> DataFrame:
-    """By producer the end of its last send that a broker held up: of those to that topic the last one that had begun before."""
+def _held_up(inputs: Inputs, sends: DataFrame) -> DataFrame:
+    """The sends that a broker held up: of those to that topic the last one that had begun before."""
     stamped = inputs.records.events.where("type = 'reading' AND name = 'slow_send_ms'").select(
         "trial", F.col("target").alias("topic"), (F.col("at_ns") - F.col("value") * 1e6).cast("long").alias("begin_ns")
     )
     met = sends.join(F.broadcast(stamped), ["trial", "topic"]).where("started_ns <= begin_ns")
-    of_stamp = met.groupBy("trial", "instance", "topic", "begin_ns").agg(
-        F.max_by("finished_ns", "started_ns").alias("struck_ns"),
-        (F.max_by("finished_ns", "started_ns") - F.max("started_ns")).alias("took_ns"),
-    )
-    return of_stamp.groupBy("trial", "instance").agg(
-        F.max("struck_ns").alias("struck_ns"), F.max_by("took_ns", "struck_ns").alias("took_ns")
+    return met.groupBy("trial", "instance", "topic", "begin_ns").agg(
+        F.max_by("seq", "started_ns").alias("seq"),
+        F.max("started_ns").alias("started_ns"),
+        F.max_by("finished_ns", "started_ns").alias("finished_ns"),
     )
 
 
-def _failed(sends: DataFrame) -> DataFrame:
-    """Where no broker held up a send: the end of the producer's last send that failed in the hold."""
-    failed = sends.where(
-        (F.col("fault") != SLOW_SENDS)
-        & (F.col("outcome") != "ok")
-        & F.col("started_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))
-    )
-    return failed.groupBy("trial", "instance").agg(
+def _last(sends: DataFrame) -> DataFrame:
+    """By producer the end of the last of these sends."""
+    return sends.groupBy("trial", "instance").agg(
         F.max("finished_ns").alias("struck_ns"),
         F.max_by(F.col("finished_ns") - F.col("started_ns"), "finished_ns").alias("took_ns"),
     )
 
 
-def _avoided(struck: DataFrame, after: DataFrame, windows: DataFrame) -> DataFrame:
+def _failed(sends: DataFrame) -> DataFrame:
+    """Where no broker holds up a send: those that failed in the hold."""
+    return sends.where(
+        (F.col("fault") != SLOW_SENDS)
+        & (F.col("outcome") != "ok")
+        & F.col("started_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))
+    )
+
+
+def _slow_by_themselves(sends: DataFrame, held: DataFrame) -> DataFrame:
+    """When a broker may have been avoided for a send that was slow, or failed, though no fault held it up."""
+    took_ms = (F.col("finished_ns") - F.col("started_ns")) / 1e6
+    longest_s = F.greatest(*(F.when(took_ms >= slow_ms, seconds).otherwise(0) for slow_ms, seconds in LONGEST_S))
+    failed = (F.col("fault") == SLOW_SENDS) & (F.col("outcome") != "ok")
+    others = sends.join(held, ["trial", "instance", "seq"], "left_anti")
+    return (
+        others.withColumn("seconds", F.when(failed, FAILED_S).otherwise(longest_s))
+        .where("seconds > 0")
+        .select(
+            "trial",
+            "instance",
+            F.col("finished_ns").alias("spoiled_from_ns"),
+            (F.col("finished_ns") + F.col("seconds").cast("long") * SECOND_NS).alias("spoiled_to_ns"),
+        )
+    )
+
+
+def _ended_last(watched: DataFrame, struck: DataFrame) -> DataFrame:
+    """Where a quick send to the first broker was under way when the slow one ended: the quick one is what ended last."""
+    under_way = (F.col("started_ns") < F.col("struck_ns")) & (F.col("finished_ns") > F.col("struck_ns"))
+    return (
+        watched.where(F.col("broker") == F.col("first"))
+        .join(struck, ["trial", "instance"])
+        .where(under_way)
+        .select(
+            "trial",
+            "instance",
+            F.col("struck_ns").alias("spoiled_from_ns"),
+            F.col("finished_ns").alias("spoiled_to_ns"),
+        )
+    )
+
+
+def _unspoiled(each: DataFrame, spoiled: DataFrame, from_ns: str, until_ns: Column) -> DataFrame:
+    """Of these those whose time no other slow send of the producer has a part in."""
+    others = spoiled.withColumnsRenamed({"trial": "of_trial", "instance": "of_instance"})
+    meets = (
+        (F.col("trial") == F.col("of_trial"))
+        & (F.col("instance") == F.col("of_instance"))
+        & (F.col("spoiled_from_ns") <= F.col("until_ns"))
+        & (F.col("spoiled_to_ns") >= F.col(from_ns))
+    )
+    return each.withColumn("until_ns", until_ns).join(others, meets, "left_anti")
+
+
+def _avoided(struck: DataFrame, after: DataFrame, windows: DataFrame, spoiled: DataFrame) -> DataFrame:
     """A producer that sent nothing to the first master until the end of the hold is censored."""
     returned = F.when(F.col("broker") == F.col("first"), F.col("started_ns"))
     first = after.groupBy("trial", "instance").agg(
@@ -82,7 +142,7 @@ def _avoided(struck: DataFrame, after: DataFrame, windows: DataFrame) -> DataFra
     each = struck.join(first, ["trial", "instance"], "left").join(windows, "trial")
     until_ns, took_ms = F.coalesce("returned_ns", "hold_to_ns"), F.round(F.col("took_ns") / 1e6)
     return observations(
-        each.withColumn("took_ms", took_ms),
+        _unspoiled(each, spoiled, "struck_ns", until_ns).withColumn("took_ms", took_ms),
         Value(
             "avoided_s",
             (until_ns - F.col("struck_ns")) / SECOND_NS,
@@ -94,8 +154,9 @@ def _avoided(struck: DataFrame, after: DataFrame, windows: DataFrame) -> DataFra
     )
 
 
-def _just_after(after: DataFrame) -> DataFrame:
-    soon = after.where(F.col("started_ns") - F.col("struck_ns") <= JUST_AFTER_S * SECOND_NS)
+def _just_after(after: DataFrame, spoiled: DataFrame) -> DataFrame:
+    end_ns = F.col("struck_ns") + int(JUST_AFTER_S * SECOND_NS)
+    soon = _unspoiled(after.where(F.col("started_ns") <= end_ns), spoiled, "struck_ns", end_ns)
     by_queue = soon.groupBy("trial", "deployment", "instance", "broker", "queue", "first").agg(
         F.count("*").alias("sends"), F.min_by("at", "started_ns").alias("at")
     )
@@ -115,11 +176,13 @@ def _held() -> Column:
     return F.col("started_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))
 
 
-def _turns(watched: DataFrame) -> DataFrame:
+def _turns(watched: DataFrame, spoiled: DataFrame) -> DataFrame:
     """Whether each send lies as many places on in the list of queues, by broker and number, as it is sends later."""
     places = Window.partitionBy("trial", "instance").orderBy("broker", "queue")
     in_turn = Window.partitionBy("trial", "instance").orderBy("seq")
-    placed = watched.withColumn("place", F.dense_rank().over(places))
+    placed = _unspoiled(watched, spoiled, "fault_ns", F.col("hold_to_ns")).withColumn(
+        "place", F.dense_rank().over(places)
+    )
     placed = placed.withColumn("queues", F.max("place").over(Window.partitionBy("trial", "instance"))).where(_held())
     on = F.col("place") - F.lag("place").over(in_turn) - (F.col("seq") - F.lag("seq").over(in_turn))
     each = (

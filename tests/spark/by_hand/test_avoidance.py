@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -75,6 +76,30 @@ def slow(run: Run, name: str) -> Trial:
     return trial
 
 
+def spoiled(run: Run, name: str) -> Trial:
+    """The same producer, of which each time something else is slow too, or a quick send ends after the slow one."""
+    trial = run.trial(name, "broker-slow", "fix-avoidance", fault="slow-sends", hold_ms=60_000.0)
+    for index, producer in enumerate(("early", "other", "after", "behind")):
+        slow_ms, first = 2000.0, 1000 * index
+        topic = f"{trial.topic}-{producer}"
+        trial.event(
+            "reading", at_ns=at(2_100), name="slow_send_ms", value=slow_ms, target=topic, moment="after", detail=""
+        )
+        in_turn(trial, producer, first, from_ms=-1_000, count=2)
+        sent(trial, producer, first + 2, "broker-a:0", at_ms=99, took_ms=2_001)
+        if producer == "early":
+            sent(trial, producer, first + 900, "broker-b:0", at_ms=-1_800, took_ms=600)
+        if producer == "other":
+            sent(trial, producer, first + 900, "broker-b:0", at_ms=20_000, took_ms=600)
+        if producer == "behind":
+            sent(trial, producer, first + 900, "broker-a:0", at_ms=2_080, took_ms=40)
+        in_turn(trial, producer, first + 3, from_ms=2_200, count=60, places=("broker-b:0",))
+        in_turn(trial, producer, first + 63, from_ms=32_100, count=20)
+        if producer == "after":
+            sent(trial, producer, first + 900, "broker-b:0", at_ms=40_000, took_ms=600)
+    return trial
+
+
 def killed(run: Run, name: str) -> Trial:
     """A producer whose last send that failed ended at 4 s, and that goes on to send in turn, by number."""
     trial = run.trial(name, "broker-killed", "incident", fault="restart-broker", hold_ms=20_000.0)
@@ -91,6 +116,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     run = new_run("broker-slow", "broker-killed")
     slow(run, "slow")
     killed(run, "killed")
+    spoiled(run, "spoiled")
     return analysed(run, broker_slow.SCENARIO, broker_killed.SCENARIO, measures=MEASURES, judging=False)
 
 
@@ -101,6 +127,15 @@ def test_a_broker_is_avoided_from_the_end_of_the_slow_send_to_the_next_send_to_i
 
 def test_a_slow_send_to_another_topic_counts_for_the_normal_sends_of_its_producer(seen: Analysis) -> None:
     assert seen.one("avoided_s", "slow", producer="fixed") == pytest.approx(0.9)
+
+
+def test_a_producer_whose_other_sends_were_slow_too_says_nothing_of_the_one(seen: Analysis) -> None:
+    kept = {json.loads(row.params)["producer"]: row.value for row in seen.found("avoided_s", "spoiled")}
+    assert kept == {"after": pytest.approx(30.0)}
+    assert seen.values("first_broker_share", "spoiled", producer="early") == []
+    assert len(seen.values("first_broker_share", "spoiled")) == 3
+    assert seen.values("out_of_turn_share", "spoiled", producer="after") == []
+    assert len(seen.values("out_of_turn_share", "spoiled")) == 1
 
 
 def test_shares_are_those_of_the_seconds_after_it(seen: Analysis) -> None:
