@@ -37,6 +37,7 @@ from harness.model.faults import (
     TopicMoments,
     UnheardBroker,
 )
+from harness.model.group_members import IN_A_CONTAINER, GroupMembers, Member
 from harness.model.loads import (
     AvoidingProducers,
     FailingMessages,
@@ -72,6 +73,7 @@ from scenarios.rules import (
 )
 
 __all__ = [
+    "IN_A_CONTAINER",
     "AppendStall",
     "AppendThrows",
     "AppendWatch",
@@ -87,11 +89,13 @@ __all__ = [
     "DiskFull",
     "FailingMessages",
     "ForgottenTopic",
+    "GroupMembers",
     "KeyedSends",
     "KillOwners",
     "KillOwnersRestartBroker",
     "KillStoppingOwners",
     "LimitedPageCache",
+    "Member",
     "MoreQueues",
     "NetworkCut",
     "NetworkDelay",

@@ -47,6 +47,8 @@ class SendSettings:
     keys: int = 64
     """0 sends without keys."""
     key_prefix: str = "k"
+    tagged: bool = False
+    """Java's client: a message's key is its tag, too."""
     key_distribution: str = "cycle"
     """``cycle`` (one after another), ``uniform``, ``zipf`` or ``hot``."""
     key_skew: float = 0.0

@@ -90,6 +90,11 @@ class ConsumerSpec:
     """Messages whose sequence number is a multiple of this fail at each consumption; 0 lets none fail."""
     run: str = ""
     """Bodies of another run are recorded as failed; an empty text accepts all."""
+    tags: str = "*"
+    """The subscription's expression: ``*``, or tags with ``||`` between them."""
+    client_name: str = ""
+    """The instance name of its client, which members of one process may share; empty: ``instance``. ``IN_A_CONTAINER``: what
+    the release calls a client by itself in a container, where a process has the id 1."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
 

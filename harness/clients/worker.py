@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import jpype
 
 from harness.clients.serve import serve
+from harness.model.group_members import IN_A_CONTAINER
 from harness.model.rocketmq import CONSUMER_NOT_ONLINE, RETRY_PREFIX
 
 ANCHOR_PERIOD_S = 10.0
@@ -169,6 +171,8 @@ class Worker:
         run: str,
         broadcasting: bool,
         fail_every: int,
+        tags: str,
+        client_name: str,
         settings: Mapping[str, Any],
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
@@ -176,13 +180,14 @@ class Worker:
         hook = jpype.JClass("mqlab.LockHook")(self._history, self._guard, instance, group)
         strategy = jpype.JClass("org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely")()
         consumer = jpype.JClass("org.apache.rocketmq.client.consumer.DefaultMQPushConsumer")(group, hook, strategy)
-        self._prepare(consumer, instance, namesrv, settings)
+        name = name_in_a_container(consumer) if client_name == IN_A_CONTAINER else client_name
+        self._prepare(consumer, name or instance, namesrv, settings)
         where = jpype.JClass("org.apache.rocketmq.common.consumer.ConsumeFromWhere")
         consumer.setConsumeFromWhere(where.CONSUME_FROM_FIRST_OFFSET)
         if broadcasting:
             # The class of its modes lies in another package in 5.x.
             consumer.setMessageModel(type(consumer.getMessageModel()).valueOf("BROADCASTING"))
-        consumer.subscribe(topic, "*")
+        consumer.subscribe(topic, tags)
         listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns).failing(fail_every)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
         self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
@@ -293,6 +298,15 @@ class Worker:
 def _set(client: Any, settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         getattr(client, f"set{name[0].upper()}{name[1:]}")(value)
+
+
+def name_in_a_container(client: Any) -> str:
+    """What the release itself names a client whose process has the id 1: this process's name with that id."""
+    client.changeInstanceNameToPID()
+    name = str(client.getInstanceName())
+    if not name.startswith(str(os.getpid())):
+        raise ValueError(f"the release names a client {name}, which does not begin with its process's id")
+    return "1" + name.removeprefix(str(os.getpid()))
 
 
 def _process_queues(consumer: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.load.avoiding import AvoidingSession
 from harness.load.failing import FailingSession
+from harness.load.group_members import GroupMembersSession
 from harness.load.keyed import KeyedSession
 from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
@@ -12,6 +13,7 @@ from harness.load.own import OwnLoad, OwnLoadSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
+from harness.model.group_members import GroupMembers
 from harness.model.loads import (
     AvoidingProducers,
     FailingMessages,
@@ -34,6 +36,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     SteadyClients: SteadySession,
     FailingMessages: FailingSession,
     AvoidingProducers: AvoidingSession,
+    GroupMembers: GroupMembersSession,
     OwnLoad: OwnLoadSession,
 }
 

@@ -75,6 +75,14 @@ EVENTS = declared(
         maybe(long("number", "which of the faults of a load it is, from 1")),
     ),
     record(
+        "member",
+        "A member of a group that the load starts, where members of one group differ.",
+        GROUP,
+        text("instance", "the consumer within its process"),
+        TOPIC,
+        text("tags", "the expression that it subscribes with"),
+    ),
+    record(
         "append",
         "One stalled append, stamped in the broker.",
         _NODE,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -15,6 +15,7 @@ from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases.leases import Leases
+from harness.model.group_members import IN_A_CONTAINER
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import wait_until
@@ -42,7 +43,9 @@ def _records(path: Path, kind: str) -> list[dict[str, object]]:
     return [record for record in records if record["type"] == kind]
 
 
-def _send(client: JavaClient, topic: str, mode: str, route: str, cluster: LocalCluster) -> None:
+def _send(
+    client: JavaClient, topic: str, mode: str, route: str, cluster: LocalCluster, *, tagged: bool = False
+) -> None:
     client.start_producer(f"p-{mode}-{route}", f"g-{mode}-{route}", namesrv_addresses(cluster))
     client.wait_for_route(f"p-{mode}-{route}", topic, 8)
     client.start_schedule(
@@ -52,7 +55,7 @@ def _send(client: JavaClient, topic: str, mode: str, route: str, cluster: LocalC
             rate_hz=400,
             start_ns=mono_ns(),
             operations=SENDS,
-            sends=SendSettings(topic=topic, mode=mode, route=route, threads=2, keys=16),
+            sends=SendSettings(topic=topic, mode=mode, route=route, threads=2, keys=16, tagged=tagged),
         )
     )
     wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=60)
@@ -105,6 +108,31 @@ def test_consumptions_carry_the_sends_sequence_and_intended_time(
         client.shut_down_consumers()
         events = [record["event"] for record in _records(tmp_path / "history.jsonl", "instance")]
         assert events == ["starting", "started", "stopping", "stopped"]
+
+
+def test_a_member_gets_its_tags_and_its_client_has_the_name_that_is_asked_for(
+    client: JavaClient, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    topic, groups = "tagged", ["of-k0", "of-k1-and-k2"]
+    create_topic(cluster, topic, read_queues=4, write_queues=4)
+    ids = [
+        client.start_consumer(
+            ConsumerSpec(instance=group, group=group, topic=topic, ordered=False, tags=tags, client_name=name),
+            namesrv_addresses(cluster),
+        )
+        for group, tags, name in zip(groups, ("k0", "k1 || k2"), ("service", IN_A_CONTAINER), strict=True)
+    ]
+    assert ids[0].startswith("127.0.0.1@service")
+    assert ids[1].partition("#")[0] == "127.0.0.1@1"
+    _send(client, topic, "sync", "normal", cluster, tagged=True)
+
+    def given() -> Counter[tuple[object, object]]:
+        consumed = _records(tmp_path / "history.jsonl", "consume")
+        return Counter((record["group"], record["key"]) for record in consumed)
+
+    of_each = -(-SENDS // 16)
+    wait_until("every message of the tags", lambda: sum(given().values()) >= 3 * of_each, timeout_s=60)
+    assert given() == {(groups[0], "k0"): of_each, (groups[1], "k1"): of_each, (groups[1], "k2"): of_each}
 
 
 def test_a_kill_damages_the_last_line_at_most(client: JavaClient, cluster: LocalCluster, tmp_path: Path) -> None:

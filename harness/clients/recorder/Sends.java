@@ -217,7 +217,7 @@ final class Sends {
 
         Message message() {
             byte[] body = Body.make(run, seq, intendedNs < 0 ? System.nanoTime() : intendedNs, bodyBytes);
-            return new Message(settings.topic, "", key, body);
+            return new Message(settings.topic, settings.tagged ? key : "", key, body);
         }
 
         public void onSuccess(SendResult result) {

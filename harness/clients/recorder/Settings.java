@@ -14,6 +14,8 @@ public final class Settings {
     /** Number of keys; 0 sends without one. */
     public int keys = 64;
     public String keyPrefix = "k";
+    /** Whether a message's key is its tag, too. */
+    public boolean tagged;
     /** cycle, uniform, zipf or hot. */
     public String keyDistribution = "cycle";
     /** The exponent of zipf, or the share of the hot key. */
