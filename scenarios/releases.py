@@ -25,6 +25,7 @@ READ: Mapping[str, Mapping[str, str]] = {
         f"{BROKER}.processor.AbstractSendMessageProcessor.consumerSendMsgBack": "dead letters are counted elsewhere",
         f"{BROKER}.processor.AbstractSendMessageProcessor.msgCheck": "TopicValidator lets a retry topic have a longer name",
         f"{BROKER}.processor.AdminBrokerProcessor.deleteTopic": "the lite topics of a parent go with it",
+        f"{BROKER}.processor.PullMessageProcessor.processRequest": "a pull of a lite topic is one of the queue that it stands for",
         f"{CLIENT}.impl.consumer.RebalanceImpl.rebalanceByTopic": "no queue or no member is as good as no answer",
         f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendDefaultImpl": "the message is logged at DEBUG, not WARN",
         f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendKernelImpl": "a timed message is told to be a delayed one",

@@ -38,5 +38,19 @@ REPORTED: Mapping[str, Reported] = {
         "does",
         cures=("X-busy-flag-stuck-03", "X-busy-flag-stuck-04"),
     ),
+    "same-client-id-in-containers": Reported(
+        threads=("issues/2760", "issues/3480", "issues/667", "issues/1589", "issues/534"),
+        symptom="Of two consumers in containers some queues are consumed twice and some never; failing messages multiply.",
+        happens="X-same-client-id-in-containers-01",
+        avoided_by="an instanceName of its own for each container; a client that is named for more than its process's id",
+        cures=("X-same-client-id-in-containers-03",),
+    ),
+    "subscriptions-that-differ": Reported(
+        threads=("issues/2836", "issues/2954", "issues/5473"),
+        symptom="Two consumers of one group subscribe to different tags, or topics, and messages are missing.",
+        happens="X-subscriptions-that-differ-01",
+        avoided_by="a group for each subscription, or equal subscriptions in a group",
+        cures=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
+    ),
 }
 """By the incident's name."""

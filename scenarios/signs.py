@@ -99,6 +99,23 @@ SIGNS: tuple[Sign, ...] = (
         alone=False,
         fixes=("ORDER-13",),
     ),
+    Sign(
+        incident="same-client-id-in-containers",
+        events=(Logged.CONSUMER_CAME, Logged.CONSUMER_WENT),
+        because="a client id connected again while it was connected: two members with one id get the same queues, others nobody",
+        advice="Give each container's client an instance name of its own; clients of 4.9.7 and newer have one by themselves.",
+        alone=False,
+        fixes=("X-same-client-id-in-containers-03",),
+    ),
+    Sign(
+        incident="subscriptions-that-differ",
+        events=(Logged.SUBSCRIPTION_CHANGED, Logged.SUBSCRIPTION_REMOVED),
+        because="the subscription of a group changed to and fro: its members subscribe to different tags or topics, of which the "
+        "broker keeps one",
+        advice="Let all members of a group subscribe to the same, or give each subscription a group of its own.",
+        alone=False,
+        fixes=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
+    ),
 )  # fmt: skip
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 

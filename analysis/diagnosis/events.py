@@ -11,6 +11,8 @@ from harness.model.log_events import WORDINGS, Logged, Wording
 
 TEXT_MAX = 600
 """Characters of a line that are kept."""
+SEARCHED_MAX = 4 * TEXT_MAX
+"""Characters of a line in which its fields are looked for: two subscriptions of a topic with a long name are longer."""
 SAME_S = 65.0
 """A lock is asked for every 20 s, a registration made every 30 s: what comes again within this is the same."""
 BURST_S = 5.0
@@ -65,7 +67,7 @@ GATES: tuple[bytes, ...] = (
     b"lock", b"_QUEUE]", b"egister", b"NETTY EVENT", b"putMessage cost", b"Remoting", b"new topic", b"topic config",
     b"to name server", b"TransientStorePool", b"mmap timeout", b"abnormally", b"[OVERLOAD]", b"[REJECTREQUEST]",
     b"[PC_SYNCHRONIZED]", b"too many requests", b"Adjusted frame", b"decode exception", b"broker channel", b"broker's channel",
-    b"brokerLiveTable", b"%DLQ%", b"boot success",
+    b"brokerLiveTable", b"%DLQ%", b"boot success", b"consumer connected", b"subscription changed", b" remove topic ",
 )  # fmt: skip
 """Short words, one of which is in every wording: most lines have none, and are done with."""
 
@@ -108,8 +110,9 @@ class Collected:
         _, _, wording, pattern = found
         if wording.releases:
             self.families.add(wording.releases)
-        text = line.decode("utf-8", "replace").rstrip()[:TEXT_MAX]
-        match = pattern.search(text) if wording.fields else None
+        whole = line.decode("utf-8", "replace").rstrip()
+        text = whole[:TEXT_MAX]
+        match = pattern.search(whole, 0, SEARCHED_MAX) if wording.fields else None
         fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
         above = self._last if head is not None and head == self._last_number else None
         if above is not None and "error" in fields:

@@ -21,7 +21,7 @@ from harness.model.verdicts import VerdictKind
 MORE_IS_BETTER = frozenset(
     {"throughput_per_s", "refused_then_ok_share", "refused_ok_soon_share", "append_short_share", "topics_at_limit"}
     | {"next_retry_reached", "pending_retry_kept", "online_kept", "retry_topic_returns", "offline_deleted_share"}
-    | {"diagnosed_right"}
+    | {"diagnosed_right", "client_ids_count", "least_tag_share"}
 )
 LESS_IS_BETTER = frozenset(
     {"lost_count", "lost_lone_count", "lost_on_slave_count", "duplicate_count", "out_of_order_count", "overlap_ms"}
@@ -35,7 +35,7 @@ LESS_IS_BETTER = frozenset(
     | {"through_s", "notice_s", "append_mean_ms", "append_longest_ms", "append_over_500_count", "faults_per_append"}
     | {"append_faults", "route_absent_s", "views_differ_s", "server_silent_s", "unregistered_s", "broker_back_s"}
     | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
-    | {"unaccepted_in_cure_count"}
+    | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
 )
 SIGNS = frozenset(
     {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}

@@ -21,6 +21,7 @@ from harness.model.rocketmq import (
 
 _ROCKETMQ = "org.apache.rocketmq"
 _LOCKS = f"{_ROCKETMQ}.broker.client.rebalance.RebalanceLockManager"
+_GROUPS = f"{_ROCKETMQ}.broker.client.ConsumerGroupInfo"
 _OUTER = f"{_ROCKETMQ}.broker.out.BrokerOuterAPI"
 _ROUTES = f"{_ROCKETMQ}.namesrv.routeinfo.RouteInfoManager"
 _REMOTING = f"{_ROCKETMQ}.remoting.netty.NettyRemotingAbstract"
@@ -31,6 +32,7 @@ _NETTY = "io.netty.handler.codec"
 
 _QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<queue>\d+)"
 _ADDRESS = r"(?P<address>\d+\.\d+\.\d+\.\d+:\d+)"
+_CHANNEL = r"id: (?P<channel>0x[0-9a-f]+).*?clientId=(?P<client>[^,\]\s]+)"
 _NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d{1,9}), writeQueueNums=(?P<write>\d{1,9})"
 _REFUSED = r"(?:period in queue: (?P<ms>\d{1,9})ms|)(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
 
@@ -54,6 +56,10 @@ class Logged(StrEnum):
     UNLOCKED = "unlocked"
     NOT_LOCKED = "consumer waits for its lock"
     CLIENT_GONE = "client's connection lost"
+    CONSUMER_CAME = "consumer connected"
+    CONSUMER_WENT = "consumer unregistered"
+    SUBSCRIPTION_CHANGED = "subscription changed"
+    SUBSCRIPTION_REMOVED = "topic removed from a subscription"
     SHUT_DOWN = "broker shut down"
     REGISTERED = "broker registered"
     NOT_REGISTERED = "registration failed"
@@ -146,8 +152,20 @@ WORDINGS: tuple[Wording, ...] = (
         r"group=(?P<group>[^,\s]+), clientId=(?P<client>[^,\s]+), .*?" + _QUEUE,
     ),
     _all(Logged.NOT_LOCKED, "the message queue not locked, so consume later", _ORDERLY, _QUEUE),
+    _all(Logged.CONSUMER_CAME, "new consumer connected, group: ", _GROUPS, r"group: (?P<group>\S+) .*?" + _CHANNEL),
+    _all(Logged.CONSUMER_WENT, "unregister a consumer[", _GROUPS, r"consumer\[(?P<group>[^\]]+)\].*?" + _CHANNEL),
+    # Has the words of a subscription that changed, and so comes before it.
     _all(
-        Logged.CLIENT_GONE, "NETTY EVENT: remove ", f"{_ROCKETMQ}.broker.client.ConsumerGroupInfo",
+        Logged.SUBSCRIPTION_REMOVED, " remove topic ", _GROUPS,
+        r"subscription changed, group: (?P<group>\S+) remove topic (?P<topic>\S+)",
+    ),
+    _all(
+        Logged.SUBSCRIPTION_CHANGED, "subscription changed, group: ", _GROUPS,
+        r"group: (?P<group>\S+) OLD: .*?topic=(?P<topic>[^,\]]+), subString=(?P<old>.*?), tagsSet=.*? NEW: .*?"
+        r"subString=(?P<new>.*?), tagsSet=",
+    ),
+    _all(
+        Logged.CLIENT_GONE, "NETTY EVENT: remove ", _GROUPS,
         r"clientId=(?P<client>[^,\]\s]+)",
     ),
     # Contains the words of a registration that failed, and so comes before it.

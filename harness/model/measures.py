@@ -104,6 +104,8 @@ ORIGINS = {
     "queue_numbers": ("client", "broker"),
     # A message has its sender's time and, where it was accepted, its queue; when it came is told by who consumed it.
     "senders": ("producer", "consumer"),
+    # A message is accepted in its sender's history, and given to a member, or to none, in the members' own.
+    "members": ("producer", "consumer"),
     # A send was slow by the broker's stamps; where the next ones went is told by their answers.
     "avoidance": ("producer", "broker"),
     "stored": ("client", "store"),
@@ -176,6 +178,14 @@ _ALL = (
         ("consumption_count", "", "Failed consumptions of a message, the first included."),
         ("retry_late_s", "s", "Time of a retry beyond the delay that its level has."),
         ("other_delay_s", "s", "From the intended send of a message that does not fail to its consumption."),
+    ),
+    *_of("members", OWNER,
+        ("unread_share", "", "Share of a group's messages that none of its members was given."),
+        ("doubled_share", "", "Share of a group's messages that two of its members were given, retries apart."),
+        ("least_tag_share", "", "Share that was read of the tag of which a group read least."),
+        ("passed_over_share", "", "Share of a group's unread messages that lie below the offset that it has committed."),
+        ("retry_copies_count", "", "Consumptions at a retry for each message of a group that fails."),
+        ("client_ids_count", "", "Different client ids of a group's members."),
     ),
     *_of("latency", TRIAL,
         ("latency_p50_ms", "ms", "Median from intended to finished, of accepted sends."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.diagnosis.found import Found, Logs
-from analysis.diagnosis.rules import appends, locks, registrations, topics
+from analysis.diagnosis.rules import appends, groups, locks, registrations, topics
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
@@ -18,6 +18,8 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     registrations.flood,
     registrations.divergence,
     registrations.left_and_returned,
+    groups.equal_ids,
+    groups.subscriptions,
     topics.dead_letters,
     topics.queue_numbers,
 )
