@@ -93,7 +93,7 @@ SCENARIO = Scenario(
             broker=BROKER,
         ),
     ),
-    phases=Phases(steady_s=20.0, hold_s_min=45.0, hold_s_max=60.0, recover_s=1.0),
+    phases=Phases(steady_s=30.0, hold_s_min=45.0, hold_s_max=60.0, recover_s=1.0),
     claims=(AVOID_05, AVOID_08),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),

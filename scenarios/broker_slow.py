@@ -41,8 +41,8 @@ WITHOUT = (
 )
 CALM = (Avoider(name="on", queues=4), Avoider(name="off", queues=4, avoidance=False))
 
-TEN_MINUTES = Phases(steady_s=30.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
-BRIEF = Phases(steady_s=20.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
+TEN_MINUTES = Phases(steady_s=60.0, hold_s_min=10.0, hold_s_max=640.0, recover_s=1.0)
+BRIEF = Phases(steady_s=30.0, hold_s_min=15.0, hold_s_max=15.0, recover_s=1.0)
 BROKER = BrokerSettings(conf={"sendMessageThreadPoolNums": "24", "useReentrantLockWhenPutMessage": "true"})
 """A send that is held up keeps one of the broker's send threads; with the default of 4.6.0, one, all others would wait for it."""
 

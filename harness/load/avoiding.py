@@ -12,7 +12,6 @@ from harness.load.readings import take
 from harness.model.faults import NoFault
 from harness.model.loads import Avoider, AvoidingProducers
 from harness.trial import TrialContext
-from harness.wait import wait_until
 
 NEVER_MS = 3_600_000
 """A route that is asked for anew would leave out a broker that is gone, and bring back queues that the client has changed."""
@@ -22,8 +21,6 @@ RETURN_POLL_S = 3.0
 ALONE_SHARE = 0.5
 FIXED_HZ = 0.1
 """So seldom that the slow one is followed by none within the shortest time of any release: a quick one could end it."""
-WARM_UP, WARM_UP_HZ, WARM_UP_SENDS = "warm-up", 100.0, 300
-"""The first sends of a process and of a broker take as long as a step of the table."""
 
 
 class AvoidingSession(OneProcessSession):
@@ -56,27 +53,8 @@ class AvoidingSession(OneProcessSession):
                 first = masters(self._trial.cluster)[:1]
                 create_topic(self._trial.cluster, self._slowed(one), read_queues=1, write_queues=1, on=first)
         self._start_process()
-        self._warm_up()
         for index, one in enumerate(self._load.producers):
             self._start(index, one)
-
-    def _warm_up(self) -> None:
-        """Send to all masters by a producer that nothing is said of, before any of the others starts."""
-        topic, queues = f"{self._topic}-warmed-up", len(masters(self._trial.cluster))
-        create_topic(self._trial.cluster, topic, read_queues=1, write_queues=1)
-        self._client.start_producer(WARM_UP, f"{self._topic}-{WARM_UP}", namesrv_addresses(self._trial.cluster))
-        self._client.wait_for_route(WARM_UP, topic, queues)
-        first = 2 * len(self._load.producers) * MILLION
-        sends = SendSettings(
-            topic=topic, mode="sync", route="normal", keys=0, body_bytes=(self._load.body_bytes,), first=first
-        )
-        self._send(self._client, WARM_UP, WARM_UP, WARM_UP_HZ, sends, WARM_UP_SENDS)
-        wait_until(
-            "the first sends to end",
-            lambda: self._client.schedule_state(WARM_UP).is_through,
-            timeout_s=self._trial.phases.settle_s_max,
-            cancel=self._trial.cancel,
-        )
 
     def _start(self, index: int, one: Avoider) -> None:
         scaled: dict[str, Any] = {"notAvailableDuration": list(one.durations_ms)} if one.durations_ms else {}
@@ -87,7 +65,7 @@ class AvoidingSession(OneProcessSession):
             pollNameServerInterval=NEVER_MS,
             retryTimesWhenSendFailed=one.retries,
             retryTimesWhenSendAsyncFailed=one.retries,
-            sendLatencyFaultEnable=one.avoidance,
+            sendLatencyFaultEnable=False,
             **scaled,
         )
         queues = one.queues * len(masters(self._trial.cluster))
@@ -118,8 +96,11 @@ class AvoidingSession(OneProcessSession):
         return [*(one.name for one in self._load.producers), *beside]
 
     def steady(self) -> None:
-        """A window of plain load."""
+        """A window of plain load; the first sends of a process are slow, so that avoidance is switched on at its end."""
         self._stay_steady(self._client, self._schedules())
+        for one in self._load.producers:
+            if one.avoidance:
+                self._client.change_producer(one.name, sendLatencyFaultEnable=True)
 
     def hold(self) -> None:
         """Until the first master gets sends of every producer, by its own count, or the longest hold is over."""

@@ -21,6 +21,8 @@ SLOW_SENDS = "slow-sends"
 LONGEST_S = ((500.0, 30), (900.0, 60), (1900.0, 120), (2900.0, 180), (14_000.0, 600))
 """The longest time for which any release avoids a broker after a send of so many ms or more (that of 4.x), and a little less."""
 FAILED_S = 600
+SWITCHED_S = 5
+"""Avoidance is switched on within so many seconds before the fault; sends that had ended before have nobody avoided."""
 JUST_AFTER_S, AT_LAST_S = 5.0, 10.0
 """Shares by broker and queue are those of the seconds after a send was slow; which queues are used, of the last ones."""
 PRODUCER = {"producer": "instance"}
@@ -95,7 +97,7 @@ def _slow_by_themselves(sends: DataFrame, held: DataFrame) -> DataFrame:
     others = sends.join(held, ["trial", "instance", "seq"], "left_anti")
     return (
         others.withColumn("seconds", F.when(failed, FAILED_S).otherwise(longest_s))
-        .where("seconds > 0")
+        .where((F.col("seconds") > 0) & (F.col("finished_ns") > F.col("fault_ns") - SWITCHED_S * SECOND_NS))
         .select(
             "trial",
             "instance",
