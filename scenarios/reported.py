@@ -52,5 +52,12 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="a group for each subscription, or equal subscriptions in a group",
         cures=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
     ),
+    "name-server-restart-hides-topics": Reported(
+        threads=("issues/4522", "issues/9411", "issues/5322", "pull/4523"),
+        symptom="A name server restarts, one topic is made, and no route of the others comes back (No route info of this topic).",
+        happens="X-name-server-restart-hides-topics-01",
+        avoided_by="no topic made within 30 s of a name server's restart; brokerPermission written to the broker ends it",
+        cures=("X-name-server-restart-hides-topics-03",),
+    ),
 }
 """By the incident's name."""

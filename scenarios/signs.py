@@ -127,6 +127,8 @@ SILENT: Mapping[str, str] = {
     "one slow send.",
     "busy-flag-stuck": "That a broker stays busy is in no log: look for an exception of an append (process request exception, in "
     "remoting.log) before the first [REJECTREQUEST] that a client was told.",
+    "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "
+    "them with the broker's own.",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
     "has the pause.",
     "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",

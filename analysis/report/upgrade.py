@@ -36,6 +36,7 @@ LESS_IS_BETTER = frozenset(
     | {"append_faults", "route_absent_s", "views_differ_s", "server_silent_s", "unregistered_s", "broker_back_s"}
     | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
     | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
+    | {"unaccepted_after_share"}
 )
 SIGNS = frozenset(
     {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}

@@ -12,6 +12,10 @@ CRASH_S, REST_S = 7.0, 1.0
 default interval of committing to the page cache (200 ms)."""
 
 
+REGISTERED_S = 35.0
+"""In which a broker registers once at least, with the default registerNameServerPeriod of 30 s."""
+
+
 class Proof(StrEnum):
     """What a trial's records must show before its fault counts as having happened."""
 
@@ -217,6 +221,24 @@ class RestartNameServer(Fault):
     """The last name server is killed, a topic is created meanwhile, and it starts again at once."""
 
     proofs = (Proof.DONE,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyTopic(Fault):
+    """The last name server is killed and started again, and a topic is made on the first broker before that broker has
+    registered there; without ``creates`` none is.
+
+    ``cure`` is what is done then: the broker's own permission is written back to it, so that it registers in full; it is stopped
+    and started; or one more topic is made.
+    """
+
+    proofs = (Proof.HELD,)
+    creates: bool = True
+    cure: Literal["none", "permission", "restart", "another-topic"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """Its restart, and the cure with what follows of it."""
+        return 5.0 + {"none": 0.0, "permission": 1.0, "restart": CRASH_S, "another-topic": REGISTERED_S}[self.cure]
 
 
 class UnheardBroker(Fault):

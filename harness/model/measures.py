@@ -272,6 +272,7 @@ _ALL = (
     ),
     *_of("aftermath", TRIAL,
         ("refused_after_share", "", "Share of the sends due after the fault, or after its cure, that were refused as busy."),
+        ("unaccepted_after_share", "", "Share of the sends due after the fault, or after its cure, that were not accepted."),
         ("unaccepted_in_cure_count", "", "Sends due while the cure was under way that were not accepted."),
     ),
     *_of("send_kinds", MEMBER,
@@ -372,6 +373,7 @@ _ALL = (
         ("servers_listing_it", "", "Name servers that list the broker after that many were restarted."),
         ("topic_back_s", "s", "From the restart of a name server to when it has the whole route of a topic."),
         ("topic_exists", "", "Whether a topic exists at that moment."),
+        ("topic_listed", "", "Whether a name server has a route of a topic at that moment."),
         ("topics_at_limit", "", "Topics with which the registration first exceeded the frame limit."),
     ),
 )  # fmt: skip

@@ -22,7 +22,16 @@ FOR, BY, CONSUMER = "for", "by", "consumer"
 STAYS_S: Mapping[str, float] = {
     **dict.fromkeys(("silence-owners", "cut-off-owners"), math.inf),
     **dict.fromkeys(
-        ("network-cut", "network-delay", "pause-node", "read-only-broker", "unheard-broker", "forgotten-topic"), 10.0
+        (
+            "network-cut",
+            "network-delay",
+            "pause-node",
+            "read-only-broker",
+            "unheard-broker",
+            "forgotten-topic",
+            "early-topic",
+        ),
+        10.0,
     ),
     **dict.fromkeys(("disk-full", "throttled-writes", "dirty-pages", "broker-away", "broker-crash"), 10.0),
 }

@@ -51,6 +51,13 @@ def observe(inputs: Inputs) -> DataFrame:
             params={"after": "window"},
         ),
         Value(
+            "unaccepted_after_share",
+            F.when(~during, F.col("unaccepted") / F.col("sent")),
+            "{unaccepted} of {sent} sends not accepted after the {window}",
+            at=at,
+            params={"after": "window"},
+        ),
+        Value(
             "unaccepted_in_cure_count",
             F.when(during, F.col("unaccepted")),
             "{unaccepted} of {sent} sends not accepted during the cure",

@@ -10,7 +10,7 @@ from scenarios import busy_flag_stuck
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import Trial, at
 
-MEASURES = ("refused_after_share", "unaccepted_in_cure_count")
+MEASURES = ("refused_after_share", "unaccepted_after_share", "unaccepted_in_cure_count")
 HOLD_MS, CURED_MS = 8_000.0, 14_000.0
 
 
@@ -44,7 +44,8 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
 
     over = _trial(run, "over_by_itself", cured=False)
     over.send(2, due_ms=2_000, offset=1)
-    over.refused(3, "REJECTREQUEST", due_ms=9_000, took_ms=1.0)
+    over.send(3, due_ms=4_000, outcome="unknown")
+    over.refused(4, "REJECTREQUEST", due_ms=9_000, took_ms=1.0)
     return analysed(run, busy_flag_stuck.SCENARIO, measures=MEASURES, judging=False)
 
 
@@ -68,3 +69,8 @@ def test_what_was_over_before_the_hold_ended_has_no_cure(seen: Analysis) -> None
     assert seen.one("refused_after_share", trial, after="fault") == 0
     assert seen.values("refused_after_share", trial, after="cure") == []
     assert seen.values("unaccepted_in_cure_count", trial) == []
+
+
+def test_what_was_not_accepted_need_not_have_been_refused(seen: Analysis) -> None:
+    assert seen.one("unaccepted_after_share", "over_by_itself", after="fault") == 0.5
+    assert seen.one("unaccepted_after_share", "stuck_until_cured", after="cure") == 0
