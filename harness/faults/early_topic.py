@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from harness.backends.abilities import NODES
-from harness.backends.cluster import Cluster, Node, ask, ask_name_server, change_live, masters
+from harness.backends.cluster import RECORD_S_MAX, Cluster, Node, ask, ask_name_server, change_live, masters
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.server_views import last_server
@@ -71,17 +71,17 @@ def _new(trial: TrialContext) -> str:
 
 
 def _listed(server: Node, topic: str) -> bool:
-    with ask_name_server(server) as connection:
+    with ask_name_server(server, timeout_s=RECORD_S_MAX) as connection:
         return connection.route(topic) is not None
 
 
 def _create(broker: Node, topic: str) -> None:
-    with ask(broker) as connection:
+    with ask(broker, timeout_s=RECORD_S_MAX) as connection:
         connection.create_topic(topic, read_queues=1, write_queues=1)
 
 
 def _write_permission(cluster: Cluster, broker: Node, topic: str) -> str:
-    with ask(broker) as connection:
+    with ask(broker, timeout_s=RECORD_S_MAX) as connection:
         now = connection.broker_config()[BROKER_PERMISSION]
     change_live(broker, {BROKER_PERMISSION: now})
     return f"{BROKER_PERMISSION}={now} was written again"
