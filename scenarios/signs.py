@@ -24,6 +24,14 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("BUSY-04", "BUSY-02"),
     ),
     Sign(
+        incident="busy-flag-stuck",
+        events=(Logged.APPEND_THREW,),
+        because="an append threw an exception inside the put lock; 4.6.0 and 5.3.3 then refuse each send that comes more than a "
+        "second after the one before ([REJECTREQUEST]), for 10,000 s",
+        advice="If sends are refused, raise osPageCacheBusyTimeOutMills until one is stored, and set it back; see the exception.",
+        fixes=("X-busy-flag-stuck-03",),
+    ),
+    Sign(
         incident="send-queue-full",
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
@@ -125,8 +133,6 @@ SILENT: Mapping[str, str] = {
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
     "one slow send.",
-    "busy-flag-stuck": "That a broker stays busy is in no log: look for an exception of an append (process request exception, in "
-    "remoting.log) before the first [REJECTREQUEST] that a client was told.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "
     "them with the broker's own.",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "

@@ -68,6 +68,7 @@ GATES: tuple[bytes, ...] = (
     b"to name server", b"TransientStorePool", b"mmap timeout", b"abnormally", b"[OVERLOAD]", b"[REJECTREQUEST]",
     b"[PC_SYNCHRONIZED]", b"too many requests", b"Adjusted frame", b"decode exception", b"broker channel", b"broker's channel",
     b"brokerLiveTable", b"%DLQ%", b"boot success", b"consumer connected", b"subscription changed", b" remove topic ",
+    b"store.CommitLog.",
 )  # fmt: skip
 """Short words, one of which is in every wording: most lines have none, and are done with."""
 

@@ -42,6 +42,7 @@ class Logged(StrEnum):
 
     SLOW_APPEND = "slow append"
     SLOW_PUT = "slow put"
+    APPEND_THREW = "append threw an exception"
     POOL_LOW = "store pool is low"
     POOL_EMPTY = "store pool is empty"
     FILE_TIMEOUT = "commit-log file not made in time"
@@ -118,6 +119,15 @@ WORDINGS: tuple[Wording, ...] = (
     _5x(
         Logged.SLOW_PUT, "CommitLog#putMessage cost ", f"{_ROCKETMQ}.store.DefaultMessageStore",
         r"cost (?P<ms>\d{1,9})ms, topic=(?P<topic>[^,\s]+)",
+    ),
+    # A line of a stack trace: by its method's name, which is putMessage in 4.6.0 and asyncPutMessage since.
+    Wording(
+        event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.putMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
+        written="utMessage",
+    ),
+    Wording(
+        event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.asyncPutMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
+        written="utMessage",
     ),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"

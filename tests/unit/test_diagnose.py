@@ -382,3 +382,38 @@ def test_the_terminal_says_what_was_measured_on_the_release(capsys: pytest.Captu
     assert "ordered-lock-handover (sure), 2026-11-23 05:" in said
     assert re.search(r"measured: 5\.5\.0: With lockInterval 5 s", said)
     assert "4.6.0" not in said.replace(LOCKS[0], "")
+
+
+THREW = (
+    "2026-11-21 16:46:01 ERROR SendMessageThread_1 - process request exception\n"
+    "java.lang.NullPointerException: null\n"
+    "\tat org.apache.rocketmq.store.CommitLog.{method}(CommitLog.java:622)\n"
+    "\tat org.apache.rocketmq.store.DefaultMessageStore.putMessage(DefaultMessageStore.java:395)\n"
+)
+REJECTED = (
+    "2026-11-21 {at} WARN main - send failed\n"
+    "org.apache.rocketmq.client.exception.MQBrokerException: CODE: 2  DESC: [REJECTREQUEST]system busy, start flow control for a "
+    "while BROKER: 10.0.0.9:10911\n"
+)
+
+
+@pytest.mark.parametrize("method", ["putMessage", "asyncPutMessage"])
+def test_an_append_that_threw_may_have_left_the_broker_busy(method: str, tmp_path: Path) -> None:
+    (tmp_path / "remoting.log").write_text(THREW.format(method=method))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("busy-flag-stuck", "possible")
+    assert "no client's log here has a send that was refused" in one.against[0]
+
+
+def test_refusals_of_the_hours_after_it_are_its_doing_and_those_before_or_later_are_not(tmp_path: Path) -> None:
+    (tmp_path / "remoting.log").write_text(THREW.format(method="putMessage"))
+    after, before, late = ((tmp_path / name) for name in ("after.log", "before.log", "late.log"))
+    after.write_text(REJECTED.format(at="18:30:00"))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("busy-flag-stuck", "likely")
+    assert "1 sends were refused by [REJECTREQUEST] after it" in one.why
+    after.unlink()
+    before.write_text(REJECTED.format(at="16:30:00"))
+    late.write_text(REJECTED.format(at="19:46:00"))
+    found = {one.incident: one.sure for one in found_in(tmp_path)}
+    assert found == {"busy-flag-stuck": "possible", "append-lock-over-1s": "possible"}

@@ -11,6 +11,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
     appends.slow,
     appends.refused,
+    appends.threw,
     appends.queue_full,
     appends.pool_exhausted,
     appends.files_late,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged
-from harness.model.rocketmq import CONSUMER_SEND_MSG_BACK, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_MESSAGE
+from harness.model.rocketmq import (
+    CONSUMER_SEND_MSG_BACK,
+    PAGE_CACHE_BUSY,
+    PAGE_CACHE_BUSY_MS,
+    REJECTREQUEST,
+    SEND_MESSAGE,
+)
 
-STALL, BUSY = "append-stall", "append-lock-over-1s"
+STALL, BUSY, STUCK = "append-stall", "append-lock-over-1s", "busy-flag-stuck"
+STUCK_S = 10_000.0
+"""From this age on the lock counts as busy no more (DefaultMessageStore.isOSPageCacheBusy)."""
 GAP_S = 60.0
 AROUND_S = 2.0
 """Stock times are whole seconds, and a line is written when its append is over."""
@@ -74,11 +82,14 @@ def _append_of(refusal: Event, group: Sequence[Event]) -> float:
 def refused(logs: Logs) -> Iterator[Found]:
     """Sends that clients say were refused, at times of which no store log has the append."""
     slow_ones = list(logs.of(Logged.SLOW_APPEND))
-    gone = list(logs.of(Logged.UNREACHABLE))
+    gone, threw_ones = list(logs.of(Logged.UNREACHABLE)), list(logs.of(Logged.APPEND_THREW))
     pools = [one for one in logs.files if one.settings.get("transientStorePoolEnable") == "true"]
     for kind, incident in zip(REFUSED, (STALL, BUSY), strict=True):
         alone = [
-            one for one in logs.of(kind) if not any(overlap(one, _start_s(a), a.to_s, AROUND_S) for a in slow_ones)
+            one
+            for one in logs.of(kind)
+            if not any(overlap(one, _start_s(a), a.to_s, AROUND_S) for a in slow_ones)
+            and not _is_left_behind(one, threw_ones)
         ]
         for group in together(alone, GAP_S):
             from_s, to_s = span(group)
@@ -120,6 +131,30 @@ def _broker_at(logs: Logs, address: str) -> str:
     """The broker that started at this address, by its name."""
     started = (one for one in logs.of(Logged.BOOTED) if one.get("address") == address)
     return next((one.get("broker") for one in started), address)
+
+
+def threw(logs: Logs) -> Iterator[Found]:
+    """Appends that threw an exception, after which a quiet broker may refuse all sends."""
+    for group in together(logs.of(Logged.APPEND_THREW), GAP_S):
+        from_s, to_s = span(group)
+        after = [one for one in logs.of(Logged.REFUSED_FOR_CACHE) if _is_left_behind(one, group)]
+        rejected = (
+            (f"{sum(one.count for one in after)} sends were refused by [REJECTREQUEST] after it",) if after else ()
+        )
+        appends = "an append" if len(group) == 1 else f"{len(group)} appends"
+        yield Found(
+            incident=STUCK, sure=Sure.LIKELY if after else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            why=(f"{appends} threw an exception inside the put lock", *rejected),
+            brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *after]),
+            against=() if after else ("no client's log here has a send that was refused by [REJECTREQUEST] after it",),
+        )  # fmt: skip
+
+
+def _is_left_behind(refusal: Event, appends: Iterable[Event]) -> bool:
+    """Whether a refusal came while the begin of the lock of an append that threw counts as busy."""
+    return refusal.get("keyword") == REJECTREQUEST and any(
+        one.from_s is not None and overlap(refusal, one.from_s, one.from_s + STUCK_S, 0.0) for one in appends
+    )
 
 
 def queue_full(logs: Logs) -> Iterator[Found]:
