@@ -59,5 +59,12 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="no topic made within 30 s of a name server's restart; brokerPermission written to the broker ends it",
         cures=("X-name-server-restart-hides-topics-03",),
     ),
+    "last-offset-reads-history": Reported(
+        threads=("issues/334", "issues/617", "issues/1135", "issues/4909", "issues/9083"),
+        symptom="A new consumer group with CONSUME_FROM_LAST_OFFSET consumes every message that the topic has.",
+        happens="X-last-offset-reads-history-01",
+        avoided_by="the group's offsets set to the ends of the queues before it first starts",
+        cures=("X-last-offset-reads-history-02", "X-last-offset-reads-history-03"),
+    ),
 }
 """By the incident's name."""

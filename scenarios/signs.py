@@ -133,6 +133,8 @@ SILENT: Mapping[str, str] = {
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
     "one slow send.",
+    "last-offset-reads-history": "Where a group began is in no log: compare its first offsets with those of the queues (mqadmin "
+    "consumerProgress) as it starts.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "
     "them with the broker's own.",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "

@@ -37,6 +37,7 @@ LESS_IS_BETTER = frozenset(
     | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
     | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
     | {"unaccepted_after_share"}
+    | {"history_read_share"}
 )
 SIGNS = frozenset(
     {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}

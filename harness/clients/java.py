@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from harness.clients.commands import CommandedClient, ScheduleState, SendSettings
 from harness.clock import mono_ns
@@ -96,6 +96,8 @@ class ConsumerSpec:
     """The instance name of its client, which members of one process may share; empty: ``instance``. ``IN_A_CONTAINER``: what
     the release calls a client by itself in a container, where a process has the id 1."""
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    begins: Literal["first", "last"] = "first"
+    """Its consumeFromWhere, which counts while the group has no offset: CONSUME_FROM_FIRST_OFFSET or CONSUME_FROM_LAST_OFFSET."""
 
 
 class JavaClient(CommandedClient):

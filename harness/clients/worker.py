@@ -174,6 +174,7 @@ class Worker:
         tags: str,
         client_name: str,
         settings: Mapping[str, Any],
+        begins: str,
     ) -> str:
         """A started ``DefaultMQPushConsumer`` with one subscription; returns its client id."""
         self._history.instance(instance, group, "starting", "")
@@ -183,7 +184,7 @@ class Worker:
         name = name_in_a_container(consumer) if client_name == IN_A_CONTAINER else client_name
         self._prepare(consumer, name or instance, namesrv, settings)
         where = jpype.JClass("org.apache.rocketmq.common.consumer.ConsumeFromWhere")
-        consumer.setConsumeFromWhere(where.CONSUME_FROM_FIRST_OFFSET)
+        consumer.setConsumeFromWhere(where.valueOf(f"CONSUME_FROM_{begins.upper()}_OFFSET"))
         if broadcasting:
             # The class of its modes lies in another package in 5.x.
             consumer.setMessageModel(type(consumer.getMessageModel()).valueOf("BROADCASTING"))

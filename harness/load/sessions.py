@@ -7,6 +7,7 @@ from harness.load.avoiding import AvoidingSession
 from harness.load.failing import FailingSession
 from harness.load.group_members import GroupMembersSession
 from harness.load.keyed import KeyedSession
+from harness.load.late_group import LateGroupSession
 from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
 from harness.load.own import OwnLoad, OwnLoadSession
@@ -18,6 +19,7 @@ from harness.model.loads import (
     AvoidingProducers,
     FailingMessages,
     KeyedSends,
+    LateGroup,
     LoadValue,
     OpenLoopSends,
     OrderedGroups,
@@ -37,6 +39,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     FailingMessages: FailingSession,
     AvoidingProducers: AvoidingSession,
     GroupMembers: GroupMembersSession,
+    LateGroup: LateGroupSession,
     OwnLoad: OwnLoadSession,
 }
 

@@ -235,6 +235,27 @@ class FailingMessages(LoadValue):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LateGroup(LoadValue):
+    """``history`` messages that lie there when a group's only consumer starts for the first time, and ``later`` ones after that.
+
+    ``begins`` is its consumeFromWhere. With ``committed`` the ends of the queues are made the group's offsets before it starts.
+    """
+
+    begins: Literal["first", "last"] = "last"
+    committed: bool = False
+    history: int = 200
+    later: int = 40
+    rate_hz: float = 100.0
+    groups: int = 1
+    queues: int = 2
+    body_bytes: int = 128
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """While it sends, which is some seconds."""
+        return self.rate_hz
+
+
+@dataclass(frozen=True, kw_only=True)
 class QueueNumbers(LoadValue):
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.
 

@@ -112,6 +112,7 @@ ORIGINS = {
     "loss": ("client", "store"),
     # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
     "send_kinds": ("producer", "consumer"),
+    "late_groups": ("producer", "consumer"),
 }
 """By checker, where it is more than one: two records of different origin that agree verify what must not happen."""
 
@@ -152,6 +153,10 @@ _ALL = (
         ("lost_on_slave_count", "", "Acknowledged messages that the slave lacks while its master is down."),
         ("refused_for_good_count", "", "Sends that ended with a refusal."),
         ("refused_stored_count", "", "Refused sends that the stores have nevertheless, at most."),
+    ),
+    *_of("late_groups", OWNER,
+        ("history_read_share", "", "Share of the messages stored before a group first started that it consumed."),
+        ("later_read_share", "", "Share of the messages stored after a group had its queues that it consumed."),
     ),
     *_of("exclusivity", OWNER, ("overlap_ms", "ms", "Time in which two members consumed from one queue.")),
     *_of("key_queues", KEY,

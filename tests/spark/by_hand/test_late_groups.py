@@ -1,0 +1,58 @@
+"""What a group gets that starts when its topic has messages: one planted fact a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scenarios import last_offset_reads_history
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import OWNER, Trial
+
+MEASURES = ("history_read_share", "later_read_share")
+
+
+def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = True) -> Trial:
+    """Four messages before the group, and two after it."""
+    trial = run.trial(
+        name, "last-offset-reads-history", "incident", fault="none", hold_ms=5_000.0, groups=["late"], drained=drained
+    )
+    for seq in range(4):
+        trial.send(seq, due_ms=-2_000 + 100 * seq, offset=seq)
+    for seq in (4, 5):
+        trial.send(seq, due_ms=2_000 + 100 * seq, offset=seq)
+    for seq in consumed:
+        trial.consume(seq, at_ms=3_000 + 10 * seq, process=OWNER)
+    trial.store_max(6, group="late", consumer_offset=6)
+    return trial
+
+
+@pytest.fixture(scope="module")
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    run = new_run("last-offset-reads-history")
+    _trial(run, "reads_all", (0, 1, 2, 3, 4, 5))
+    _trial(run, "reads_what_is_new", (4, 5))
+    _trial(run, "reads_one_of_before_twice", (3, 3, 4, 5))
+    _trial(run, "reads_nothing", ())
+    _trial(run, "not_drained", (4,), drained=False)
+    return analysed(run, last_offset_reads_history.SCENARIO, measures=MEASURES, judging=False)
+
+
+def _shares(seen: Analysis, trial: str) -> list[float]:
+    return [seen.one(measure, trial) for measure in MEASURES]
+
+
+def test_what_was_there_counts_apart_from_what_came_later(seen: Analysis) -> None:
+    assert _shares(seen, "reads_all") == [1, 1]
+    assert _shares(seen, "reads_what_is_new") == [0, 1]
+    assert _shares(seen, "reads_nothing") == [0, 0]
+    assert seen.shown_record("history_read_share", "reads_all")["seq"] == 0
+
+
+def test_a_message_that_comes_twice_counts_once(seen: Analysis) -> None:
+    assert _shares(seen, "reads_one_of_before_twice") == [0.25, 1]
+
+
+def test_more_may_have_come_to_a_group_that_was_not_drained(seen: Analysis) -> None:
+    assert [seen.values(measure, "not_drained") for measure in MEASURES] == [[], []]
