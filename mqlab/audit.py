@@ -11,7 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.audit.findings import AuditFinding, Growth, Severity, crossing, judge, topics_by_type, topics_left
+from harness.audit.finding import AuditFinding, Severity
+from harness.audit.findings import Growth, crossing, judge, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading, read_cluster, still_offline
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.errors import UsageError
@@ -27,8 +28,8 @@ OFFLINE_S = 40.0
 DESCRIPTION = (
     "What of the incidents' causes a running cluster shows: topics by type, each registration's size against the name "
     "servers' frame limit, retry topics of offline groups, routes that differ between name servers, read and write queue "
-    "numbers that differ, lock and pool settings. It only reads. With --broker-conf it judges a file instead, by release, and "
-    "asks no cluster."
+    "numbers that differ, members with one client id, lock and pool settings. It only reads. With --broker-conf it judges a file "
+    "instead, by release, and asks no cluster."
 )
 EPILOG = (
     "Exit codes: 0 nothing is wrong; 1 the worst finding is a warning; 2 one is critical; 3 bad usage, or an address that "
@@ -61,6 +62,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
         default=(),
         metavar="NAME=ADDR,...",
         help="masters to read even if no name server lists them (those of --since are)",
+    )
+    command.add_argument(
+        "--ask-clients",
+        action="store_true",
+        help="ask the clients of each group, through a broker, what they subscribe to: does it differ?",
     )
     command.add_argument(
         "--frame-limit",
@@ -131,7 +137,7 @@ def audit(options: argparse.Namespace, console: Console) -> int:
     worst = Severity.NONE
     count = 0
     while True:
-        reading = _read(name_servers, allowed, known, console)
+        reading = _read(name_servers, allowed, known, console, ask_clients=options.ask_clients)
         findings = judge(reading, limit_bytes=options.frame_limit, earlier=earlier)
         worst = max((one.severity for one in findings), default=Severity.NONE)
         _tell(reading, findings, earlier, options)
@@ -147,10 +153,17 @@ def audit(options: argparse.Namespace, console: Console) -> int:
 
 
 def _read(
-    name_servers: Sequence[str], allowed: tuple[Network, ...], known: list[tuple[str, int, str]], console: Console
+    name_servers: Sequence[str],
+    allowed: tuple[Network, ...],
+    known: list[tuple[str, int, str]],
+    console: Console,
+    *,
+    ask_clients: bool,
 ) -> Reading:
     with console.status("reading", spinner="line") as status:
-        return read_cluster(name_servers, allowed=allowed, further_brokers=known, progress=status.update)
+        return read_cluster(
+            name_servers, allowed=allowed, further_brokers=known, ask_clients=ask_clients, progress=status.update
+        )
 
 
 def _growth(reading: Reading) -> Growth:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
-from harness.audit.findings import Severity
+from harness.audit.finding import Severity
 from harness.releases.jars import known_releases
 from harness.releases.user_settings import read_broker_conf
 from mqlab.options import print_json

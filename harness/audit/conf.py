@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.audit.findings import AuditFinding, Severity, lock_settings, pool_loses_data
+from harness.audit.finding import AuditFinding, Severity
+from harness.audit.findings import lock_settings, pool_loses_data
 from harness.audit.reading import BrokerReading
 from harness.model import rocketmq
 from harness.releases.jars import is_5x

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import IntEnum
 
+from harness.audit.finding import AuditFinding, Severity, some
+from harness.audit.groups import equal_ids, subscriptions_differ
 from harness.audit.reading import (
     BrokerReading,
     Reading,
@@ -23,28 +24,8 @@ OFFLINE_SHARE = 0.05
 """Retry topics of offline groups are a warning if they fill this share of the frame limit. Some of them are normal."""
 DAYS_AHEAD = 30.0
 """A limit that growth reaches within so many days is a warning."""
-SHOWN_MAX = 5
 
 LOCK_RATIO = rocketmq.LOCK_LIFE_MS / rocketmq.LOCK_INTERVAL_MS
-
-
-class Severity(IntEnum):
-    """The exit code of an audit is that of its worst finding."""
-
-    NONE = 0
-    WARNING = 1
-    CRITICAL = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditFinding:
-    """One thing that is wrong. ``kind`` is stable, ``where`` names a node or topic."""
-
-    kind: str
-    severity: Severity
-    where: str
-    says: str
-    advice: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +62,8 @@ def judge(
         *(one for broker in reading.brokers for one in _registration(broker, reading.at_s, earlier, limit_bytes)),
         *_offline_retry_topics(reading, limit_bytes),
         *_queue_numbers(reading),
+        *equal_ids(reading),
+        *subscriptions_differ(reading),
         *(one for broker in reading.masters() for one in (*pool_loses_data(broker), *lock_settings(broker))),
     ]
     return sorted(found, key=lambda one: -one.severity)
@@ -121,7 +104,7 @@ def _diverged(reading: Reading) -> Iterator[AuditFinding]:
                 kind="topics-missing",
                 severity=Severity.CRITICAL,
                 where=server.address,
-                says=f"lists the brokers of {len(missing)} topics and none of these topics: {_some(missing)}",
+                says=f"lists the brokers of {len(missing)} topics and none of these topics: {some(missing)}",
                 advice="The broker's registrations do not reach this name server whole.",
             )
     yield from _differing_routes(reading)
@@ -146,7 +129,7 @@ def _differing_routes(reading: Reading) -> Iterator[AuditFinding]:
             kind="routes-differ",
             severity=Severity.CRITICAL,
             where=", ".join(one.address for one in servers),
-            says=f"give different queue numbers for {len(differing)} topics: {_some(differing)}",
+            says=f"give different queue numbers for {len(differing)} topics: {some(differing)}",
             advice="Clients of different name servers see different queues: some are not consumed, some twice.",
         )
 
@@ -269,11 +252,6 @@ def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
 def _ms(text: str | None, default: float) -> float:
     """A time of a conf; the default where it is absent, or no whole number above zero."""
     return float(text) if text and re.fullmatch(r"[1-9]\d{0,17}", text, re.ASCII) else default
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
-    return ", ".join(names[:SHOWN_MAX]) + more
 
 
 def _date(at_s: float) -> str:

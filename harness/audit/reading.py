@@ -1,5 +1,6 @@
 """Reads a cluster from outside: every request is one that changes nothing and leaves no line in a broker's log."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,13 +9,16 @@ from enum import StrEnum
 
 from harness.errors import ClientError
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX, SYSTEM_GROUP_PREFIXES, SYSTEM_TOPICS
-from harness.protocol.broker import Broker, TopicConfig, TopicTable
+from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
 from harness.protocol.targets import LOOPBACK, Network, check_allowed
 
 TIMEOUT_S = 20.0
 """The listing of 70,000 topics takes a busy broker some seconds."""
+
+CLIENTS_S_MAX = 60.0
+"""For the answers of a group's clients, which a broker asks a few at a time."""
 
 SETTLE_S = 1.0
 """A new topic is on its broker a moment before name servers list it. So what they lack is looked at again after this
@@ -67,12 +71,16 @@ class NameServerReading:
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """A cluster at a moment; ``at_s`` is seconds since 1970. ``offline`` are the groups that have a retry topic and
-    are connected to none of the brokers that could be read."""
+    are connected to none of the brokers that could be read. ``members`` are the connections of the others, as the first broker has
+    them that knows any; ``subscriptions`` what a group's clients said that they subscribe to, by client id and topic, where they
+    were asked."""
 
     at_s: float
     name_servers: tuple[NameServerReading, ...]
     brokers: tuple[BrokerReading, ...]
     offline: frozenset[str] = frozenset()
+    members: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
+    subscriptions: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def masters(self) -> list[BrokerReading]:
         """The brokers that could be read and take sends."""
@@ -97,12 +105,13 @@ def read_cluster(
     *,
     allowed: Sequence[Network] = LOOPBACK,
     further_brokers: Iterable[tuple[str, int, str]] = (),
+    ask_clients: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Read everything. A node that does not answer is part of the reading, not an error.
 
     ``further_brokers`` (name, id, address) are read as well: one that no name server lists any more is known from
-    before, or from the user.
+    before, or from the user. With ``ask_clients`` the members of each group that has several are asked what they subscribe to.
 
     Raises TargetNotAllowedError when a name server, or a broker that one lists, lies outside of ``allowed``.
     """
@@ -119,7 +128,12 @@ def read_cluster(
     progress("reading routes")
     with_routes = tuple(_with_routes(one, reading, allowed) for one in servers)
     progress("asking which groups are online")
-    return dataclasses.replace(reading, name_servers=with_routes, offline=_offline_groups(reading))
+    offline, members = _groups(reading)
+    reading = dataclasses.replace(reading, name_servers=with_routes, offline=offline, members=members)
+    if ask_clients:
+        progress("asking clients what they subscribe to")
+        return dataclasses.replace(reading, subscriptions=_subscriptions(reading))
+    return reading
 
 
 def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading]) -> set[str]:
@@ -130,7 +144,7 @@ def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading])
 
 def still_offline(reading: Reading) -> Reading:
     """The reading with only those of its offline groups that are still offline."""
-    return dataclasses.replace(reading, offline=reading.offline & _offline_groups(reading))
+    return dataclasses.replace(reading, offline=reading.offline & _groups(reading)[0])
 
 
 def _name_server(address: str) -> NameServerReading:
@@ -192,14 +206,33 @@ def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[
     return NameServerReading(address=server.address, brokers=server.brokers, topics=listed, routes=routes)
 
 
-def _offline_groups(reading: Reading) -> frozenset[str]:
-    """Groups with a retry topic of which no master knows a connection. RocketMQ's own groups count as online."""
+def _groups(reading: Reading) -> tuple[frozenset[str], dict[str, tuple[Member, ...]]]:
+    """Groups with a retry topic of which no master knows a connection, and the connections of the others.
+
+    RocketMQ's own groups count as online.
+    """
     masters = reading.masters()
     retry = {name for broker in masters for name in broker.names(TopicType.RETRY)}
     groups = sorted(name.removeprefix(RETRY_PREFIX) for name in retry)
     offline = {group for group in groups if not group.startswith(SYSTEM_GROUP_PREFIXES)}
+    found: dict[str, tuple[Member, ...]] = {}
     for broker in masters:
         asked = sorted(offline)
         with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
-            offline -= {group for group, is_on in zip(asked, connection.online(asked), strict=True) if is_on}
-    return frozenset(offline)
+            answers = zip(asked, connection.members(asked), strict=True)
+            found |= {group: members for group, members in answers if members is not None}
+        offline -= found.keys()
+    return frozenset(offline), found
+
+
+def _subscriptions(reading: Reading) -> dict[str, dict[str, dict[str, str]]]:
+    """Of the groups with several clients, what those say that answer; a broker gives a client ten seconds."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for broker in reading.masters():
+        with contextlib.suppress(ClientError), Broker(broker.address, timeout_s=CLIENTS_S_MAX) as connection:
+            for group, members in sorted(reading.members.items()):
+                ids = sorted({member.client_id for member in members})
+                if len(ids) > 1 and not found.get(group):
+                    said = zip(ids, connection.subscriptions(group, ids), strict=True)
+                    found[group] = {client_id: topics for client_id, topics in said if topics is not None}
+    return found

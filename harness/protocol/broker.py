@@ -1,9 +1,11 @@
 """What a broker is asked: topics, offsets, settings, locks, and single messages."""
 
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.errors import ClientError
 from harness.model import rocketmq
@@ -77,6 +79,22 @@ def pull_fields(group: str, topic: str, queue: int, offset: int) -> Fields:
     }
 
 
+SUBSCRIPTION_SET = re.compile(rb'"subscriptionSet":(?=\[)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member:
+    """A connection of a consumer group: the client's id, and where it comes from."""
+
+    client_id: str
+    address: str
+
+
+def _expression(subscription: Mapping[str, Any]) -> str:
+    """Tags in an order of their own, so that the same ones are the same expression."""
+    return " || ".join(sorted(subscription.get("tagsSet") or ())) or str(subscription["subString"])
+
+
 class Broker(Connection):
     """A connection to a broker. Every method raises ClientError when it does not answer, or refuses."""
 
@@ -124,7 +142,11 @@ class Broker(Connection):
         self.call(rocketmq.DELETE_SUBSCRIPTIONGROUP, fields)
 
     def online(self, groups: Iterable[str]) -> Iterator[bool]:
-        """Whether each consumer group has a connection here.
+        """Whether each consumer group has a connection here."""
+        return (members is not None for members in self.members(groups))
+
+    def members(self, groups: Iterable[str]) -> Iterator[tuple[Member, ...] | None]:
+        """The connections of each consumer group here, None where it has none.
 
         Request 203 leaves no trace on the broker; 38 would write a warning for each group that is offline.
         """
@@ -133,7 +155,26 @@ class Broker(Connection):
         ):
             if answer.code not in (rocketmq.SUCCESS, rocketmq.CONSUMER_NOT_ONLINE):
                 raise ClientError(f"{self.address} did not say who is online: {answer.code} {answer.remark}")
-            yield answer.code == rocketmq.SUCCESS
+            connected = answer.json().get("connectionSet", ()) if answer.code == rocketmq.SUCCESS else None
+            yield (
+                None
+                if connected is None
+                else tuple(Member(client_id=one["clientId"], address=one["clientAddr"]) for one in connected)
+            )
+
+    def subscriptions(self, group: str, client_ids: Sequence[str]) -> Iterator[dict[str, str] | None]:
+        """What each of these clients says that it subscribes to in the group, by topic; None where it did not answer.
+
+        The broker passes the question on to the client, which changes nothing there.
+        """
+        asked: Iterator[Fields] = (
+            {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"} for client_id in client_ids
+        )
+        for answer in self.ask_many(rocketmq.GET_CONSUMER_RUNNING_INFO, asked):
+            found = SUBSCRIPTION_SET.search(answer.body) if answer.code == rocketmq.SUCCESS else None
+            # The rest of the body has objects as keys, which is no JSON.
+            read, _ = json.JSONDecoder().raw_decode(answer.body[found.end() :].decode()) if found else (None, 0)
+            yield None if read is None else {one["topic"]: _expression(one) for one in read}
 
     def heartbeat(self, client_id: str, groups: Iterable[str], topic: str) -> None:
         """One heartbeat of a client with a push consumer of the topic in each group."""

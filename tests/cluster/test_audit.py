@@ -13,10 +13,11 @@ import pytest
 from harness.audit.findings import judge
 from harness.audit.reading import Reading, read_cluster
 from harness.audit.remedy import apply_remedy, plan_remedy
-from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters
+from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.nodes import CLUSTER_NAME
 from harness.backends.topics_ahead import flood_group
+from harness.clients.java import ConsumerSpec, JavaClient
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.releases.java import Java
@@ -73,6 +74,30 @@ def test_a_healthy_cluster_has_no_finding_and_the_audit_writes_nothing(flooded: 
     assert topics.read_bytes() == table
     new = _log(flooded).splitlines()[lines:]
     assert not [line for line in new if "WARN" in line or "flood" in line or "getConsumerListByGroup" in line]
+
+
+def test_members_of_a_group_that_subscribe_to_different_tags_are_told_by_themselves(
+    flooded: LocalCluster, leases: Leases, java: Java, tmp_path: Path
+) -> None:
+    release = flooded.spec.release
+    client = JavaClient.start(leases, name="audited", release=release, java=java, folder=tmp_path, until_s=300)
+    try:
+        client.wait_started()
+        client.open_history(tmp_path / "history.jsonl")
+        for tags in ("a", "b || c"):
+            spec = ConsumerSpec(instance=f"of-{tags[0]}", group="billing", topic="orders", ordered=False, tags=tags)
+            client.start_consumer(spec, namesrv_addresses(flooded))
+
+        def found() -> str:
+            kinds = {one.kind: one.says for one in judge(read_cluster(_servers(flooded), ask_clients=True))}
+            if "subscriptions-differ" not in kinds:
+                raise NotYet(str(kinds))
+            return kinds["subscriptions-differ"]
+
+        said = wait_until("both members to be known", found, timeout_s=60.0, poll_s=0.5)
+    finally:
+        client.stop()
+    assert said == "orders a (127.0.0.1@of-a) / orders b || c (127.0.0.1@of-b)"
 
 
 def test_a_nearly_full_registration_and_its_offline_retry_topics_are_all_that_is_said(flooded: LocalCluster) -> None:

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.audit.findings import Growth, Severity, crossing, judge
+from harness.audit.finding import Severity
+from harness.audit.findings import Growth, crossing, judge
 from harness.audit.reading import BrokerReading, NameServerReading, Reading, TopicType, read_cluster, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
@@ -49,6 +50,10 @@ class Fake:
 
     topics: dict[str, tuple[int, int]] = field(default_factory=dict)
     online: set[str] = field(default_factory=set)
+    members: dict[str, list[str]] = field(default_factory=dict)
+    """The client id of each connection, by group."""
+    said: dict[str, bytes] = field(default_factory=dict)
+    """What a client answers about itself, by its id."""
     conf: dict[str, str] = field(default_factory=lambda: dict(CONF))
     brokers: dict[str, dict[int, str]] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
@@ -74,7 +79,10 @@ class Fake:
                 done = self.consumed.get(topic)
                 return (22, {}, b"") if done is None else (0, {"offset": str(done)}, b"")
             case 203:
-                return (0 if fields["consumerGroup"] in self.online else 206), {}, b"{}"
+                return self._connections(fields["consumerGroup"])
+            case 307:
+                said = self.said.get(fields["clientId"])
+                return (1, {}, b"") if said is None else (0, {}, said)
             case 206:
                 return 0, {}, json.dumps({"topicList": sorted(self.topics)}).encode()
             case 106:
@@ -88,6 +96,13 @@ class Fake:
                 self.topics.pop(topic, None)
                 return 0, {}, b""
         return 3, {}, b""
+
+    def _connections(self, group: str) -> tuple[int, dict[str, str], bytes]:
+        if group not in {*self.online, *self.members}:
+            return 206, {}, b""
+        ids = enumerate(self.members.get(group, ()))
+        connected = [{"clientAddr": f"10.0.0.9:{port}", "clientId": one, "language": "JAVA"} for port, one in ids]
+        return 0, {}, json.dumps({"connectionSet": connected, "subscriptionTable": {}}).encode()
 
     def _route(self, topic: str) -> tuple[int, dict[str, str], bytes]:
         if topic not in self.topics:
@@ -182,6 +197,41 @@ def test_a_group_without_a_connection_is_offline(serving: ExitStack) -> None:
     broker, _, addresses = _cluster(serving, {"%RETRY%here": (1, 1), "%RETRY%gone": (1, 1)})
     broker.online.add("here")
     assert read_cluster(addresses).offline == {"gone"}
+
+
+def _running_info(*subscriptions: tuple[str, str, list[str]]) -> bytes:
+    """As fastjson writes what a client says of itself: with objects as keys, which is no JSON."""
+    each = [
+        {"topic": topic, "subString": words, "tagsSet": tags, "subVersion": 7} for topic, words, tags in subscriptions
+    ]
+    return (
+        b'{"mqTable":{{"topic":"t","queueId":0}:{"locked":true}},"subscriptionSet":' + json.dumps(each).encode() + b"}"
+    )
+
+
+def test_members_that_have_one_client_id_are_found(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {f"%RETRY%{group}": (1, 1) for group in ("billing", "stock", "sound")})
+    broker.members = {"billing": ["1", "1", "2"], "stock": ["1", "1"], "sound": ["1", "2"]}
+    (found,) = judge(read_cluster(addresses))
+    assert (found.kind, found.severity, found.where) == ("client-ids-equal", Severity.CRITICAL, "1")
+    assert found.says.endswith(": billing, stock")
+
+
+def test_members_that_subscribe_to_different_things_are_found_when_they_are_asked(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {f"%RETRY%{group}": (1, 1) for group in ("billing", "sound")})
+    broker.members = {"billing": ["1", "2", "3"], "sound": ["4", "5", "6"]}
+    retry = ("%RETRY%billing", "*", list[str]())
+    broker.said = {
+        "1": _running_info(("orders", "a", ["a"]), retry),
+        "2": _running_info(("orders", "b", ["b"]), ("bills", "*", []), retry),
+        "4": _running_info(("orders", "a || b", ["a", "b"])),
+        "5": _running_info(("orders", "b || a", ["b", "a"])),
+    }
+    assert judge(read_cluster(addresses)) == []
+    assert 307 not in broker.asked
+    (found,) = judge(read_cluster(addresses, ask_clients=True))
+    assert (found.kind, found.severity, found.where) == ("subscriptions-differ", Severity.CRITICAL, "billing")
+    assert found.says == "orders a (1) / bills *; orders b (2)"
 
 
 def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.audit.conf import judge_conf
-from harness.audit.findings import Severity
+from harness.audit.finding import Severity
 from harness.errors import EXIT_USAGE, UsageError
 from mqlab.main import main
 

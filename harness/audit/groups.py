@@ -1,0 +1,47 @@
+"""What is wrong with the members of consumer groups: two of one client id, and subscriptions that differ."""
+
+from collections.abc import Iterator
+
+from harness.audit.finding import AuditFinding, Severity, some
+from harness.audit.reading import Reading
+from harness.model.rocketmq import RETRY_PREFIX
+
+
+def equal_ids(reading: Reading) -> Iterator[AuditFinding]:
+    """Clients that have one id. Each of them finds itself at the same place among the group's members."""
+    groups: dict[str, list[str]] = {}
+    for group, members in sorted(reading.members.items()):
+        ids = [member.client_id for member in members]
+        for client_id in sorted({one for one in ids if ids.count(one) > 1}):
+            groups.setdefault(client_id, []).append(group)
+    for client_id, names in groups.items():
+        yield AuditFinding(
+            kind="client-ids-equal",
+            severity=Severity.CRITICAL,
+            where=client_id,
+            says=f"several members of a group have this client id: {some(names)}",
+            advice="They get the same queues, and others nobody: give each client an instanceName of its own. A connection that "
+            "was lost without a word goes within two minutes; look again after that.",
+        )
+
+
+def subscriptions_differ(reading: Reading) -> Iterator[AuditFinding]:
+    """Groups whose members said that they subscribe to different things."""
+    for group, by_client in sorted(reading.subscriptions.items()):
+        found: dict[str, list[str]] = {}
+        for client_id, topics in sorted(by_client.items()):
+            words = "; ".join(
+                f"{topic} {expression}"
+                for topic, expression in sorted(topics.items())
+                if not topic.startswith(RETRY_PREFIX)
+            )
+            found.setdefault(words, []).append(client_id)
+        if len(found) > 1:
+            yield AuditFinding(
+                kind="subscriptions-differ",
+                severity=Severity.CRITICAL,
+                where=group,
+                says=" / ".join(f"{words or 'nothing'} ({some(clients)})" for words, clients in found.items()),
+                advice="A broker keeps one subscription a group and topic, and messages are missing: let all members subscribe to "
+                "the same, or give each subscription a group of its own.",
+            )
