@@ -102,6 +102,7 @@ SCENARIO = Scenario(
     schedule="side by side",
     cluster_per_trial=True,
     repetitions_together=True,
+    experiment_version=2,
     extra_measures=("avoided_s", "unused_queues_count"),
 )
 """Queues that are no longer used: 4.x writes the broker that it picks into the producer's own list."""

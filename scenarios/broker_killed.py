@@ -1,7 +1,7 @@
 """A5: a broker is killed and started again at once; for how long does a producer that avoids it send it nothing?
 
 Producers never ask for their routes again, so that the dead broker stays in them, and only avoidance keeps sends away from it.
-Each has a client, a topic and a table of its own and sends eight messages a second, one after the other.
+Each has a client, a topic and a table of its own and sends four messages a second, one after the other.
 """
 
 from __future__ import annotations
@@ -99,5 +99,6 @@ SCENARIO = Scenario(
     schedule="side by side",
     cluster_per_trial=True,
     repetitions_together=True,
+    experiment_version=2,
     extra_measures=("avoided_s", "failed_of_producer_share"),
 )

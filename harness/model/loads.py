@@ -19,6 +19,8 @@ class LoadValue(abc.ABC):
     """Its trials watch nodes for seconds, which a boot beside them would delay."""
     seconds_count: ClassVar[bool] = False
     """What comes some seconds late counts as late, as it does where a dozen other clusters start."""
+    core_share: ClassVar[float] = 1.0
+    """Of the cores that trials may take at once, how much those of this load may: a send that waits for a core is slow."""
 
     def group_names(self) -> tuple[str, ...]:
         """The consumer groups, by the last word of their names; empty where nobody consumes."""
@@ -192,8 +194,9 @@ class AvoidingProducers(LoadValue):
     """Producers side by side, each with a client, a topic and a table of its own, that never ask for their routes again."""
 
     no_boots_meanwhile: ClassVar[bool] = True
+    core_share: ClassVar[float] = 0.6
     producers: tuple[Avoider, ...]
-    rate_hz: float = 8.0
+    rate_hz: float = 4.0
     """Of each of them."""
     body_bytes: int = 128
     readings: tuple[str, ...] = ()

@@ -42,6 +42,8 @@ class Needs:
     """Its trials measure milliseconds."""
     no_boots_meanwhile: bool = False
     """Its trials watch nodes, or share the cores one by one: those that are up together boot first and then run."""
+    core_share: float = 1.0
+    """Of the cores that trials may take, those that they may."""
     judged_by: Literal["events", "seconds", "counts"] = "events"
     """What its trials are judged by: seconds count where retries are late by them, counts where each has the cores for itself."""
 
@@ -91,6 +93,7 @@ class PlannedDeployment:
         loads = [trial.arm.load for trial in self.trials]
         return Needs(
             no_boots_meanwhile=any(load.no_boots_meanwhile for load in loads),
+            core_share=min(load.core_share for load in loads),
             judged_by="seconds" if any(load.seconds_count for load in loads) else "events",
         )
 

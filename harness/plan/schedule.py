@@ -59,9 +59,12 @@ class Schedule:
             not one.needs.alone
             and all(other.needs == one.needs for other in others)
             and one.memory_mb + sum(other.memory_mb for other in others) <= MEMORY_SHARE * self.host.memory_mb
-            and (not one.needs.no_boots_meanwhile or fits([other.cores for other in others], one.cores, self.cores))
+            and (not one.needs.no_boots_meanwhile or self._fits(one, others))
             and not any(_are_repetitions(one, other) for other in others)
         )
+
+    def _fits(self, one: PlannedDeployment, others: Sequence[PlannedDeployment]) -> bool:
+        return fits([other.cores for other in others], one.cores, one.needs.core_share * self.cores)
 
     def pool(self) -> tuple[PlannedDeployment, ...]:
         """Those that boot while others are at work; they come first."""
