@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from harness.backends.cluster import ask, create_topic, masters
+from harness.backends.cluster import Node, ask, change_live, create_topic, masters
 from harness.backends.local import LocalCluster
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.faults.append_throws import RAISED_MS
+from harness.faults import append_throws
 from harness.faults.injections import injection_of
 from harness.model.faults import AppendThrows
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
 from harness.protocol.broker import Broker, Sent
-from harness.wait import wait_until
 
 TOPIC, SENDS_MAX = "throws", 100_000
 
@@ -53,14 +53,23 @@ def test_one_append_throws_when_it_was_asked_to_and_the_next_one_has_the_lock(cl
         assert connection.send(TOPIC, 0, b"after it").offset == [first, *stored][-1].offset + 1
 
 
-def test_the_limit_is_raised_until_something_is_appended_and_then_set_back(cluster: LocalCluster) -> None:
+def test_the_limit_is_raised_until_something_is_appended_and_then_set_back(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create_topic(cluster, TOPIC, read_queues=1, write_queues=1)
-    fault = AppendThrows(cure="raise-limit")
+    fault, default = AppendThrows(cure="raise-limit"), f"{PAGE_CACHE_BUSY_MS:g}"
     trial = cast(Any, SimpleNamespace(cluster=cluster))
+    told: list[str] = []
+
+    def change(node: Node, settings: Mapping[str, str]) -> None:
+        change_live(node, settings)
+        told.append(settings[PAGE_CACHE_BUSY])
+
+    monkeypatch.setattr(append_throws, "change_live", change)
     with ask(masters(cluster)[0], timeout_s=60) as connection, ThreadPoolExecutor() as pool:
         healing = pool.submit(injection_of(fault).heal, fault, trial, cast(Any, None))
-        wait_until("the raised limit", lambda: connection.broker_config()[PAGE_CACHE_BUSY] == RAISED_MS, timeout_s=60)
-        assert not healing.done()
-        connection.send(TOPIC, 0, b"is appended")
-        assert "set back" in healing.result(timeout=60).achieved
-        assert connection.broker_config()[PAGE_CACHE_BUSY] == f"{PAGE_CACHE_BUSY_MS:g}"
+        while not healing.done():
+            connection.send(TOPIC, 0, b"is appended")
+        assert "set back" in healing.result().achieved
+        assert told == [append_throws.RAISED_MS, default]
+        assert connection.broker_config()[PAGE_CACHE_BUSY] == default
