@@ -53,9 +53,19 @@ MUST_KNOW: Mapping[str, MustKnow] = {
         verdict=VerdictKind.CONFIRMED,
     ),
     "SENDS": MustKnow(
-        says="Whether a normal synchronous send is tried three times depends on how its broker fails.",
+        says="How often a normal synchronous send is tried depends on how its broker fails.",
         claim="SENDS-01",
         verdict=VerdictKind.REFUTED,
+    ),
+    "AVOID": MustKnow(
+        says="A synchronous send to a chosen queue has no broker avoided, however slow it was.",
+        claim="AVOID-01",
+        verdict=VerdictKind.REFUTED,
+    ),
+    "X": MustKnow(
+        says="One group that asks for two tags: most messages come to nobody.",
+        claim="X-subscriptions-that-differ-01",
+        verdict=VerdictKind.CONFIRMED,
     ),
 }
 """By family; one that is not here has no sentence yet."""
@@ -85,5 +95,7 @@ def sentences(
     if open_families:
         items.append(f"- **Not decided by the present rules yet**: {', '.join(open_families)}.")
     return [
-        line for item in items for line in textwrap.wrap(item, WIDTH, subsequent_indent="  ", break_long_words=False)
+        line
+        for item in items
+        for line in textwrap.wrap(item, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     ]
