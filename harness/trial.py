@@ -91,12 +91,14 @@ class TrialContext:
         """The cell."""
         return self.record.params
 
-    def client(self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None) -> JavaClient:
-        """Start a client process of this trial's client release."""
+    def client(
+        self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None, release: str = ""
+    ) -> JavaClient:
+        """Start a client process of this trial's client release, or of another one."""
         client = JavaClient.start(
             self.cluster.client_host,
             name=name,
-            release=self.record.client.split()[-1],
+            release=release or self.record.client.split()[-1],
             java=self.java,
             folder=folder or self.directory.client_folder(name),
             until_s=self.until_s,
@@ -166,6 +168,17 @@ class HasQueueNumbers(Protocol):
 
     def resize(self, write_queues: int, read_queues: int) -> None:
         """Give the topic these numbers, and wait until the name servers know them."""
+
+
+@runtime_checkable
+class RenewsClients(Protocol):
+    """A load whose consumers and producers others of another release can take over from."""
+
+    def renew_consumers(self, release: str) -> None:
+        """Consumers of that release join their groups, and those before them leave in an orderly way."""
+
+    def renew_producers(self, release: str) -> None:
+        """Producers of that release go on where those before them stop."""
 
 
 @runtime_checkable

@@ -66,5 +66,12 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="the group's offsets set to the ends of the queues before it first starts",
         cures=("X-last-offset-reads-history-02", "X-last-offset-reads-history-03"),
     ),
+    "rolling-upgrade": Reported(
+        threads=("issues/459", "issues/5312"),
+        symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",
+        happens="X-rolling-upgrade-04",
+        avoided_by="mqadmin wipeWritePerm, and half a minute, before each master is stopped",
+        cures=("X-rolling-upgrade-05",),
+    ),
 }
 """By the incident's name."""

@@ -148,6 +148,8 @@ SILENT: Mapping[str, str] = {
     "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
     "exception, resend at once).",
     "sync-flush-power-loss": "What a power loss took is in no log: compare what producers were told was stored with what is there.",
+    "rolling-upgrade": "A broker that is told to end says so and is fine: compare when each master was away with what producers "
+    "failed to send, and wait for half a minute between two masters.",
     "page-cache-pressure": "Dirty memory leaves the lines of append-stall at most: look at /proc/vmstat and at the disk.",
 }
 """Incidents that leave no line of their own in the stock logs of any release, and what to look at instead."""

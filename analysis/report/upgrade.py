@@ -38,6 +38,7 @@ LESS_IS_BETTER = frozenset(
     | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
     | {"unaccepted_after_share"}
     | {"history_read_share"}
+    | {"step_lost_count", "step_again_count", "step_failed_share", "step_silent_s", "step_key_silent_s", "step_took_s"}
 )
 SIGNS = frozenset(
     {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}

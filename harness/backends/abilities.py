@@ -12,10 +12,15 @@ class Ability(StrEnum):
     RULES = "load rules into a broker's JVM"
     STORE = "give a broker's store a file system of its own"
     LOCKED_MEMORY = "limit how much memory a broker locks"
+    RELEASES = "start a node again of another release"
 
 
 NODES, PROCESSES = frozenset({Ability.NODES}), frozenset({Ability.PROCESSES})
 
-ABILITIES: Mapping[str, frozenset[Ability]] = {"local": frozenset(Ability), "compose": frozenset(Ability)}
+ABILITIES: Mapping[str, frozenset[Ability]] = {
+    "local": frozenset(Ability),
+    "compose": frozenset(Ability) - {Ability.RELEASES},
+}
 """By backend. Containers share the host's network, its process ids (as the host sees them) and the run directory's mounts, so
-that a fault of the kernel finds them as it finds processes; their JVM options are read from a file at each start."""
+that a fault of the kernel finds them as it finds processes; their JVM options are read from a file at each start, and the image
+is that of their release for good."""

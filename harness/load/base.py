@@ -1,7 +1,7 @@
 """What the sessions of all loads have in common: how clients start, send, consume, and are drained."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from harness.backends.cluster import namesrv_addresses
 from harness.clients.commands import SendSettings
@@ -40,15 +40,16 @@ class Session:
         addresses = namesrv or namesrv_addresses(self._trial.cluster)
         client.wait_consumer_started(spec, addresses, cancel=self._trial.cancel)
 
-    def _wait_settled(self, clients: Iterable[JavaClient], share: int) -> None:
-        """Every ordered member holds its share of the queues; the rebalance that gets there takes some of its periods."""
+    def _wait_settled(self, clients: Iterable[JavaClient], share: int, unordered: Collection[str] = ()) -> None:
+        """Every member but the ``unordered`` ones holds its share of the queues' locks; the rebalance that gets there takes
+        some of its periods."""
 
         def settled() -> bool:
             held = [item for client in clients for item in client.assigned_queues().items()]
             unsettled = {
                 instance: len(queues)
                 for instance, queues in held
-                if len(queues) != share and not instance.endswith("-broadcast")
+                if len(queues) != share and not instance.endswith("-broadcast") and instance not in unordered
             }
             if unsettled:
                 raise NotYet(f"these do not hold {share} queues: {unsettled}")

@@ -1,22 +1,31 @@
 """Sends by key, several kinds of it side by side: each into a topic of its own, consumed in order by two members."""
 
+import itertools
+from collections.abc import Sequence
+
 from harness.backends.cluster import RECORD_S_MAX, ask_name_server, create_topic, masters, namesrv_addresses, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec
+from harness.clients.java import ConsumerSpec, JavaClient
+from harness.errors import ClientError
 from harness.load.base import OneProcessSession
 from harness.model.loads import KeyedSends
 from harness.trial import TrialContext
+from harness.wait import wait_until
 
-ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal"}
+ROUTES = {"hash": "hash", "strict": "hash", "fixed": "fixed", "keyless": "normal", "normal": "normal"}
+NORMAL = "normal"
 MEMBERS = ("first", "second")
-SENDER_THREADS = 5
-"""A key stays with its thread, and round robin counts by thread (org.apache.rocketmq.client.common.ThreadLocalIndex): 97 keys
-are 19 or 20 a thread, so that a message without a queue of its own moves on. Of four threads three had 24 keys, as many as
-there are queues, and each key came back to its queue."""
+SENT_S_MAX = 60.0
+RENEWED = "clients-renewed"
+RENEWED_FIRST = 100_000_000
+"""Sequence numbers of the producers that follow others; beyond all of theirs."""
 
 
 class KeyedSession(OneProcessSession):
     """Every producer and every member is a client of its own, and every kind has a topic of its own."""
+
+    _renewed: JavaClient | None = None
+    """The process of another release, while only its consumers work."""
 
     def __init__(self, trial: TrialContext, load: KeyedSends) -> None:
         super().__init__(trial)
@@ -35,12 +44,10 @@ class KeyedSession(OneProcessSession):
             if kind == "strict":
                 self._make_strict(kind)
         self._start_process()
-        for member in MEMBERS:
-            for kind, group in self._groups.items():
-                self._start_consumer(member, kind, group)
-        self._wait_settled([self._client], self._queues // 2)
+        self._start_consumers(self._client, MEMBERS)
         for kind in self._load.kinds:
-            self._start_sends(kind)
+            self._start_producer(self._client, kind)
+            self._start_sends(self._client, kind)
         self._trial.on_rate(self._load.rate_hz * len(self._load.kinds))
 
     def _make_strict(self, kind: str) -> None:
@@ -50,31 +57,69 @@ class KeyedSession(OneProcessSession):
                 with ask_name_server(node, timeout_s=RECORD_S_MAX) as connection:
                     connection.order_topic(self._topic_of(kind), queues)
 
-    def _start_consumer(self, member: str, kind: str, group: str) -> None:
-        spec = ConsumerSpec(
-            instance=f"{group}-{member}",
-            group=group,
-            topic=self._topic_of(kind),
-            ordered=True,
-            run=self._trial.record.trial,
-            settings={"consumeThreadMin": 4, "consumeThreadMax": 4},
-        )
-        self._start_member(self._client, spec)
+    def _start_consumers(self, client: JavaClient, members: Sequence[str], before: Sequence[JavaClient] = ()) -> None:
+        """Start these members of every group; those of clients ``before`` them end once the new ones have started."""
+        unordered = set()
+        for member, (kind, group) in itertools.product(members, self._groups.items()):
+            instance = f"{group}-{member}"
+            if kind == NORMAL:
+                unordered.add(instance)
+            spec = ConsumerSpec(
+                instance=instance,
+                group=group,
+                topic=self._topic_of(kind),
+                ordered=kind != NORMAL,
+                run=self._trial.record.trial,
+                settings={"consumeThreadMin": 4, "consumeThreadMax": 4},
+            )
+            self._start_member(client, spec)
+        for old in before:
+            old.shut_down_consumers()
+        self._wait_settled([client], self._queues // 2, unordered)
 
-    def _start_sends(self, kind: str) -> None:
-        producer, instance = self._client, f"producer-{kind}"
-        producer.start_producer(instance, f"{self._topic_of(kind)}-producers", namesrv_addresses(self._trial.cluster))
-        producer.wait_for_route(instance, self._topic_of(kind), self._queues)
+    def _start_producer(self, client: JavaClient, kind: str) -> None:
+        topic = self._topic_of(kind)
+        client.start_producer(f"producer-{kind}", f"{topic}-producers", namesrv_addresses(self._trial.cluster))
+        client.wait_for_route(f"producer-{kind}", topic, self._queues)
+
+    def _start_sends(self, client: JavaClient, kind: str, first: int = 0) -> None:
         sends = SendSettings(
             topic=self._topic_of(kind),
             mode="sync",
             route=ROUTES[kind],
             run=self._trial.record.trial,
-            threads=SENDER_THREADS,
-            keys=self._load.keys,
+            threads=self._load.threads,
+            keys=0 if kind == NORMAL else self._load.keys,
             body_bytes=(self._load.body_bytes,),
+            first=first,
         )
-        self._send(producer, kind, instance, self._load.rate_hz, sends)
+        self._send(client, kind, f"producer-{kind}", self._load.rate_hz, sends)
+
+    def renew_consumers(self, release: str) -> None:
+        """A process of that release joins every group; then the members that were there are shut down."""
+        with self._trial.boots:
+            self._renewed = self._trial.client(RENEWED, release=release)
+            self._renewed.wait_started()
+            self._renewed.open_history(self._trial.directory.history_path(RENEWED))
+        self._start_consumers(self._renewed, tuple(f"{member}-{RENEWED}" for member in MEMBERS), [self._client])
+
+    def renew_producers(self, release: str) -> None:
+        """The renewed process sends instead of the one before, which ends; keys go on in their order.
+
+        Raises ClientError where consumers have not been renewed to that release: one process has both.
+        """
+        old, new = self._client, self._renewed
+        if new is None or new.release != release:
+            raise ClientError("producers follow consumers to their release", advice="Let consumers come first.")
+        for kind in self._load.kinds:
+            self._start_producer(new, kind)
+        for kind in self._load.kinds:
+            old.stop_schedule(kind)
+            wait_until(f"sends of {kind}", lambda: old.schedule_state(kind).is_through, timeout_s=SENT_S_MAX)  # noqa: B023
+            self._start_sends(new, kind, RENEWED_FIRST)
+        old.close_history()
+        self._started, self._renewed = new, None
+        old.stop()
 
     def steady(self) -> None:
         """A window in which every key gets several messages."""
@@ -93,5 +138,12 @@ class KeyedSession(OneProcessSession):
         )
 
     def collect(self) -> None:
-        """Close the history. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
-        self._client.close_history()
+        """Close the histories. Offsets are not recorded: a trial of several topics has no loss to be judged by them."""
+        for client in filter(None, (self._renewed, self._client)):
+            client.close_history()
+
+    def down(self) -> None:
+        """End the processes."""
+        if self._renewed is not None:
+            self._renewed.stop()
+        super().down()

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from harness.model.cells import Parameters
 
+UPGRADE_S = 75.0
 CRASH_S, REST_S = 7.0, 1.0
 """Kill, start on the old store, and be registered again; a second of rest before a lone message, which is longer than every
 default interval of committing to the page cache (200 ms)."""
@@ -166,6 +167,31 @@ class KillOwnersRestartBroker(Fault):
     proofs = (Proof.OWNERS_GONE, Proof.BROKER_GONE)
     ends_owners = True
     kills_broker = True
+
+
+UpgradeStep = Literal["namesrv", "slave", "master", "consumer", "producer"]
+"""What is upgraded: nodes of a role one after another, or all consumers or producers of the load."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RollingUpgrade(Fault):
+    """Each node is told to end and started again on its store, of the release ``to`` (a cell's parameter), one after another.
+
+    A step begins when the node of the one before is registered everywhere, and a slave has what its master has. ``order`` says
+    in which order roles come. ``back``: once the first node of the last role has the other release, all that have it return
+    to the one before, the last first. ``drained_s``: before a master is stopped, the name servers list it as read-only
+    (``mqadmin wipeWritePerm``), and so many seconds pass, in which producers ask for their routes again.
+    """
+
+    proofs = (Proof.DONE,)
+    kills_broker = True
+    order: tuple[UpgradeStep, ...] = ("namesrv", "slave", "master")
+    back: bool = False
+    drained_s: float = 0.0
+
+    def seconds(self, params: Parameters) -> float:
+        """As with two name servers and two masters with a slave each."""
+        return UPGRADE_S + 2 * self.drained_s
 
 
 @dataclass(frozen=True, kw_only=True)

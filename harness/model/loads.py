@@ -288,7 +288,8 @@ class KeyedSends(LoadValue):
 
     ``hash`` takes a queue of those that the route has by the key's hash, ``strict`` does so with a route that a broker's
     absence does not change (an order topic), ``fixed`` sends a key to the queue that it was mapped to at first, and
-    ``keyless`` lets the client choose. Every message carries its key all the same, so that order can be judged.
+    ``keyless`` lets the client choose. Every message carries its key all the same, so that order can be judged. ``normal`` is
+    what most topics are: no keys, any queue, and consumed by several threads at once.
     """
 
     kinds: tuple[str, ...]
@@ -298,6 +299,10 @@ class KeyedSends(LoadValue):
     where it was before."""
     rate_hz: float = 48.5
     body_bytes: int = 128
+    threads: int = 5
+    """Senders of each kind. A key stays with its thread, and round robin counts by thread
+    (org.apache.rocketmq.client.common.ThreadLocalIndex): 97 keys are 19 or 20 a thread, so that a message without a queue of
+    its own moves on. Of four threads three had 24 keys, as many as there are queues, and each key came back to its queue."""
 
     def group_names(self) -> tuple[str, ...]:
         """One for each kind, in a topic of its own."""

@@ -72,6 +72,8 @@ ROUTE = Independent(name="route", key=("deployment", "trial", "node", "broker"))
 SERVERS = Independent(name="pair of name servers", key=("deployment", "trial", "node", "other"))
 NODE = Independent(name="node", key=("deployment", "node"))
 DEPLOYMENT = Independent(name="deployment", key=("deployment",))
+STEP = Independent(name="restart", key=("deployment", "trial", "step"))
+"""Each restart of a rolling upgrade is of another node, or of clients."""
 ANSWER = Independent(name="what was asked about", key=("deployment", "trial", "of"))
 
 
@@ -113,6 +115,8 @@ ORIGINS = {
     # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
     "send_kinds": ("producer", "consumer"),
     "late_groups": ("producer", "consumer"),
+    # What was acknowledged is told by the producer, what came by consumers.
+    "steps": ("producer", "consumer"),
 }
 """By checker, where it is more than one: two records of different origin that agree verify what must not happen."""
 
@@ -317,6 +321,14 @@ _ALL = (
         ("out_of_turn_share", "", "Share of a producer's sends that did not go to the queue whose turn it was."),
         ("unused_queues_count", "", "Queues that a producer has used and does not use in the last 10 s."),
         ("failed_of_producer_share", "", "Share of a producer's sends from the fault on that failed."),
+    ),
+    *_of("steps", STEP,
+        ("step_lost_count", "", "Messages acknowledged from one restart to the next that their group never consumed."),
+        ("step_again_count", "", "Consumptions of these messages beyond the first of each."),
+        ("step_failed_share", "", "Share of the sends from one restart to the next that were not acknowledged."),
+        ("step_silent_s", "s", "Longest time without an acknowledged send that ended in a restart's time."),
+        ("step_key_silent_s", "s", "Longest time without an acknowledged send of one key that ended in a restart's time."),
+        ("step_took_s", "s", "From telling a node to end until it could be used again."),
     ),
     # --- topics
     *_of("readings", TRIAL,

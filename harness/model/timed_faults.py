@@ -43,6 +43,7 @@ CELL: Mapping[str, Mapping[str, ParameterValue]] = {
     "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
     "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},
     "pause-owners": {"pause_s": 10.0},
+    "rolling-upgrade": {"to": "5.5.0"},
 }
 """What is a cell's parameter in an incident, by kind, with its value where nothing is said."""
 
@@ -279,7 +280,11 @@ def _parameter(name: str, hint: Any, default: object) -> Parameter:
     elif name in ("steps", "mended"):
         read = _steps if name == "steps" else lambda text: _numbers(text, 2)
     elif get_origin(hint) is tuple:
-        read = lambda text: tuple(map(_node, text.split("+")))  # noqa: E731
+        item = get_args(hint)[0]
+        one = _choice(*get_args(item)) if get_origin(item) is Literal else _node
+        read = lambda text: tuple(map(one, text.split("+")))  # noqa: E731
+    elif name == "to":
+        read = _release
     elif hint is str:
         read = _node
     elif unit:
@@ -301,6 +306,12 @@ def _choice(*words: str) -> Callable[[str], str]:
 
 def _node(text: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", text, re.ASCII):
+        raise ValueError(text)
+    return text
+
+
+def _release(text: str) -> str:
+    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){2}", text, re.ASCII):
         raise ValueError(text)
     return text
 

@@ -62,6 +62,10 @@ class NameServer(Connection):
         fields: Fields = {"brokerName": name, "brokerAddr": address, "clusterName": cluster, "brokerId": broker_id}
         self.call(rocketmq.UNREGISTER_BROKER, fields)
 
+    def wipe_write_permission(self, broker_name: str) -> None:
+        """List no queue of that master as one to write to, until it registers anew; it goes on taking what is sent to it."""
+        self.call(rocketmq.WIPE_WRITE_PERM_OF_BROKER, {"brokerName": broker_name})
+
     def order_topic(self, topic: str, queues: Mapping[str, int]) -> None:
         """Let this name server hand out a fixed list of queues by broker name, whichever brokers are there.
 

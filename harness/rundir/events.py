@@ -174,6 +174,20 @@ EVENTS = declared(
         FINISHED_NS,
         replace(CODE, says="the answer's code; -1 when there was none"),
     ),
+    record(
+        "restart",
+        "A node was told to end and started again on its store, or clients were followed by others, of a release.",
+        AT_NS,
+        _NODE,
+        text("role", "namesrv, slave or master; consumer or producer: all of the load's"),
+        long("step", "which of the trial's restarts it is, from 1"),
+        text("from_release", "RocketMQ's release until then"),
+        text("to_release", "its release from then on"),
+        _flag("orderly", "whether it ended by itself within the time that it had"),
+        long("stopping_ns", "when it was told to end"),
+        long("stopped_ns", "when its process was gone; of clients, that began"),
+        long("ready_ns", "when it could be used again, and a slave had what its master has"),
+    ),
     record("anchor", "The wall clock tied to the monotonic one.", PROCESS, MONO_NS, WALL_US),
 )
 """The records of events.jsonl; hiccups.jsonl has the ``hiccup`` and ``anchor`` records of the whole run."""
