@@ -14,6 +14,7 @@ from harness.releases.user_settings import read_broker_conf
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
 from mqlab.recorded import committed_ledger
+from scenarios import rolling_upgrade
 
 
 def add_command(add: Adder) -> None:
@@ -60,6 +61,10 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         options.before,
         options.after,
         *clients,
+        rolled=report.Rolled(
+            incident=rolling_upgrade.SCENARIO.name,
+            to=tuple(dict.fromkeys(str(cell["to"]) for arm in rolling_upgrade.SCENARIO.arms for cell in arm.cells)),
+        ),
     )
     if options.page:
         write_new(options.page, page(found))

@@ -7,6 +7,7 @@ said by its measure. For what has no decided cell on both, nothing is said, and 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,6 +78,18 @@ class WordsChanged:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Rolled:
+    """What the record says of upgrading a cluster node by node; ``to`` are the releases that it was measured to.
+
+    ``findings`` are the claims' sentences, with their verdicts; empty where these two releases have no recorded run.
+    """
+
+    incident: str
+    to: tuple[str, ...]
+    findings: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """Everything between two releases of brokers, and of clients."""
 
@@ -90,14 +103,21 @@ class Upgrade:
     settings: SettingsChanged
     undecided: Mapping[str, tuple[str, ...]]
     """By incident, the claims of which one release at least has no decided cell."""
+    rolled: Rolled
+
+
+NOT_ROLLED = Rolled(incident="", to=())
+"""No incident is one of upgrading node by node."""
 
 
 def upgrade(
     lines: Sequence[LedgerLine], claims: Mapping[str, Claim], settings: SettingsChanged, before: str, after: str,
-    client_before: str = "", client_after: str = "",
+    client_before: str = "", client_after: str = "", rolled: Rolled = NOT_ROLLED,
 ) -> Upgrade:  # fmt: skip
-    """Compare two releases. ``claims`` are the rules by their ids. Raises LedgerError for a release that is not recorded."""
-    local = [line for line in lines if line.backend == "local"]
+    """Compare two releases. ``claims`` are the rules by their ids, ``rolled`` names the incident of an upgrade node by node and to
+    which releases it goes. Raises LedgerError for a release that is not recorded."""
+    # A finding of that incident is of both releases already.
+    local = [line for line in lines if line.backend == "local" and line.incident != rolled.incident]
     compared = changes(local, before, after)
     incident_of = {line.claim: line.incident for line in local}
     open_claims: dict[str, list[str]] = {}
@@ -113,7 +133,18 @@ def upgrade(
         words=tuple(words_changed(before, after)),
         settings=settings,
         undecided={incident: tuple(found) for incident, found in open_claims.items()},
+        rolled=_rolled(lines, rolled, before, after),
     )
+
+
+def _rolled(lines: Sequence[LedgerLine], rolled: Rolled, before: str, after: str) -> Rolled:
+    """Its findings are by the release that is upgraded from."""
+    found = (
+        (line.claim, str(line.verdict), line.summary)
+        for line in lines
+        if (line.incident, line.release, line.backend) == (rolled.incident, before, "local") and after in rolled.to
+    )
+    return dataclasses.replace(rolled, findings=tuple(found))
 
 
 # --- claims ---------------------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ def sections(found: Upgrade) -> list[Section]:
         Section(
             title="What was seen on one of them, and may be chance", rows=tuple(_changes(found, CHANCE)), none="nothing"
         ),
+        Section(title=f"A rolling upgrade from {found.before} to {found.after}", rows=tuple(_rolled(found))),
         Section(title="Your broker.conf", rows=tuple(_conf(found)), none="nothing in it changes its meaning"),
         Section(title="Defaults that are others", rows=tuple(_defaults(found)), none="none"),
         Section(title="What has no decided cell", rows=tuple(_undecided(found)), none="nothing"),
@@ -96,6 +97,20 @@ def _changes(found: Upgrade, sort: str) -> Iterator[Row]:
                     f"{found.after}: {one.counts}{one.after}",
                 ),
             )
+
+
+def _rolled(found: Upgrade) -> Iterator[Row]:
+    for claim, verdict, sentence in found.rolled.findings:
+        yield Row(what=f"{claim} {verdict}", details=(sentence,))
+    if not found.rolled.findings:
+        run = f"mqlab verify {found.rolled.incident} --release {found.before}"
+        measured = found.after in found.rolled.to
+        told = (
+            f"This runs one: {run}"
+            if measured
+            else f"Measured is one to {', '.join(found.rolled.to) or 'no release'} alone."
+        )
+        yield Row(what="the record has none", details=(told,))
 
 
 def _words(found: Upgrade) -> Iterator[Row]:

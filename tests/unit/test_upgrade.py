@@ -19,6 +19,7 @@ from analysis.report.upgrade import (
     SIGN,
     SIGNS,
     WORSE,
+    Rolled,
     sort_of,
     upgrade,
     words_changed,
@@ -145,6 +146,32 @@ def test_clients_of_another_release_have_no_recorded_run() -> None:
     assert "clients of" not in "\n".join(lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0")))
     told = "\n".join(lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0", "4.9.7", "4.9.7")))
     assert "clients of 4.9.7 on brokers of 5.5.0: every recorded run has both of one release" in told
+
+
+ROLLED = Rolled(incident="rolling-upgrade", to=("5.5.0",))
+
+
+def _rolling(release: str, verdict: VerdictKind) -> LedgerLine:
+    line = _line(release, "X-rolling-upgrade-01", verdict, _part(verdict, 0.0))
+    return dataclasses.replace(line, incident="rolling-upgrade", summary=f"None was lost from {release}.")
+
+
+def test_what_was_measured_of_upgrading_node_by_node_stands_under_the_release_that_it_began_with() -> None:
+    ledger = [*LEDGER, _rolling("4.9.7", CONFIRMED), _rolling("5.5.0", REFUTED)]
+    found = upgrade(ledger, RULES, SettingsChanged(), "4.9.7", "5.5.0", rolled=ROLLED)
+    assert found.rolled.findings == (("X-rolling-upgrade-01", "confirmed", "None was lost from 4.9.7."),)
+    assert found.changes == upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0").changes
+    said = lines(found)
+    at = said.index("A rolling upgrade from 4.9.7 to 5.5.0")
+    assert said[at + 1 : at + 3] == ["  X-rolling-upgrade-01 confirmed", "      None was lost from 4.9.7."]
+
+
+def test_an_upgrade_node_by_node_that_nobody_measured_says_how_to_run_it() -> None:
+    said = lines(upgrade(LEDGER, RULES, SettingsChanged(), "4.9.7", "5.5.0", rolled=ROLLED))
+    assert "      This runs one: mqlab verify rolling-upgrade --release 4.9.7" in said
+    ledger = [*LEDGER, _rolling("5.5.0", CONFIRMED)]
+    back = lines(upgrade(ledger, RULES, SettingsChanged(), "5.5.0", "4.9.7", rolled=ROLLED))
+    assert "      Measured is one to 5.5.0 alone." in back
 
 
 def test_the_page_has_what_the_terminal_has() -> None:
