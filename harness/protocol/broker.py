@@ -95,6 +95,19 @@ def _expression(subscription: Mapping[str, Any]) -> str:
     return " || ".join(sorted(subscription.get("tagsSet") or ())) or str(subscription["subString"])
 
 
+def subscribed(body: bytes) -> dict[str, str] | None:
+    """Of a client's running information what it subscribes to, by topic; None where it is not as Java's client writes it."""
+    found = SUBSCRIPTION_SET.search(body)
+    if found is None:
+        return None
+    try:
+        # The rest of the body has objects as keys, which is no JSON.
+        read, _ = json.JSONDecoder().raw_decode(body[found.end() :].decode())
+        return {one["topic"]: _expression(one) for one in read}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
 class Broker(Connection):
     """A connection to a broker. Every method raises ClientError when it does not answer, or refuses."""
 
@@ -171,10 +184,7 @@ class Broker(Connection):
             {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"} for client_id in client_ids
         )
         for answer in self.ask_many(rocketmq.GET_CONSUMER_RUNNING_INFO, asked):
-            found = SUBSCRIPTION_SET.search(answer.body) if answer.code == rocketmq.SUCCESS else None
-            # The rest of the body has objects as keys, which is no JSON.
-            read, _ = json.JSONDecoder().raw_decode(answer.body[found.end() :].decode()) if found else (None, 0)
-            yield None if read is None else {one["topic"]: _expression(one) for one in read}
+            yield subscribed(answer.body) if answer.code == rocketmq.SUCCESS else None
 
     def heartbeat(self, client_id: str, groups: Iterable[str], topic: str) -> None:
         """One heartbeat of a client with a push consumer of the topic in each group."""

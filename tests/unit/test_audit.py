@@ -25,7 +25,7 @@ from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.errors import TargetNotAllowedError
 from harness.model.cluster import TopicsAhead
 from harness.model.rocketmq import FRAME_BYTES_MAX
-from harness.protocol.broker import Broker, TopicConfig
+from harness.protocol.broker import Broker, TopicConfig, subscribed
 from harness.protocol.registration import (
     Registrant,
     fixed_bytes,
@@ -515,3 +515,22 @@ def test_a_watch_prints_one_line_a_reading(serving: ExitStack, capsys: pytest.Ca
     assert _run("--namesrv", addresses[0], "--json", "--watch", "0.05", "--times", "3") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len([json.loads(line) for line in lines]) == 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b'{"subscriptionSet":[{]}',
+        b'{"subscriptionSet":[1]}',
+        b'{"subscriptionSet":[{"topic":"t"}]}',
+        b'"subscriptionSet":[\xff',
+    ],
+)
+def test_a_client_that_answers_in_another_way_has_not_answered(body: bytes) -> None:
+    assert subscribed(body) is None
+
+
+def test_tags_are_compared_in_an_order_of_their_own() -> None:
+    body = b'{"mqTable":{{"queueId":1}:{}},"subscriptionSet":[{"subString":"b || a","tagsSet":["b","a"],"topic":"t"}]}'
+    assert subscribed(body) == {"t": "a || b"}
