@@ -44,7 +44,9 @@ public final class History implements Runnable {
     private long preparedBytes;
     private long bytes;
     private long records;
+    private int waiting;
     private boolean closed;
+    private boolean ended;
     private String unprepared = "";
     private volatile String failure = "";
 
@@ -99,14 +101,20 @@ public final class History implements Runnable {
                 return;
             }
             while (!hasRoom(record.length() + NUMBER_BYTES_MAX)) {
-                if (closed || next != null || !unprepared.isEmpty()) {
+                if (next != null || !unprepared.isEmpty()) {
                     refuse();
                     return;
                 }
+                waiting++;
                 try {
                     wait();
                 } catch (InterruptedException e) {
                     interrupted = true;
+                } finally {
+                    waiting--;
+                    if (closed && waiting == 0) {
+                        notifyAll();
+                    }
                 }
             }
             records++;
@@ -119,13 +127,12 @@ public final class History implements Runnable {
     }
 
     private boolean hasRoom(int count) {
-        return !closed && failure.isEmpty()
-            && window.remaining() + (next == null ? 0 : next.remaining()) >= count;
+        return failure.isEmpty() && window.remaining() + (next == null ? 0 : next.remaining()) >= count;
     }
 
     private void refuse() {
         if (failure.isEmpty()) {
-            failure = closed ? "it was closed while a record waited for room" : next != null ? "a record is too long" : unprepared;
+            failure = next != null ? "a record is too long" : unprepared;
         }
     }
 
@@ -147,10 +154,10 @@ public final class History implements Runnable {
         try {
             while (true) {
                 synchronized (this) {
-                    while (next != null && !closed) {
+                    while (next != null && !ended) {
                         wait();
                     }
-                    if (closed) {
+                    if (ended) {
                         return;
                     }
                 }
@@ -230,13 +237,17 @@ public final class History implements Runnable {
             .text("client_id", clientId).number("at_ns", System.nanoTime()));
     }
 
-    /** Ends the file with its last record; one that comes later is refused. */
+    /** Ends the file. A record that waits for room came before the end and is written; a later one is dropped. */
     public void close() throws IOException, InterruptedException {
         synchronized (this) {
             if (closed || file == null) {
                 return;
             }
             closed = true;
+            while (waiting > 0) {
+                wait();
+            }
+            ended = true;
             notifyAll();
         }
         preparer.join();
