@@ -129,6 +129,7 @@ SIGNS: tuple[Sign, ...] = (
 
 SILENT: Mapping[str, str] = {
     "all-brokers-avoided": "Which brokers a producer avoids is in its memory: count by broker what arrives while all are slow.",
+    "avoidance-in-outages": "Whether a producer avoids brokers is in no log: compare what two producers of an outage went through.",
     "broker-killed": "That a producer avoids a broker is in no log: after the lines of a broker that was gone, see when it is sent "
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "

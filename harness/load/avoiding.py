@@ -1,11 +1,12 @@
 """Producers that avoid brokers, or do not: each sends at its own small rate, and where its sends go is all that is looked at."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.backends.cluster import ask, create_topic, masters, namesrv_addresses
 from harness.clients.commands import SendSettings
+from harness.clients.java import ScheduleSpec
 from harness.errors import ClientError
 from harness.load.base import OneProcessSession
 from harness.load.readings import take
@@ -13,8 +14,6 @@ from harness.model.faults import NoFault
 from harness.model.loads import Avoider, AvoidingProducers
 from harness.trial import TrialContext
 
-NEVER_MS = 3_600_000
-"""A route that is asked for anew would leave out a broker that is gone, and bring back queues that the client has changed."""
 MILLION = 1_000_000
 """Sequence numbers of a schedule; longer than any trial."""
 RETURN_POLL_S = 3.0
@@ -53,16 +52,24 @@ class AvoidingSession(OneProcessSession):
                 first = masters(self._trial.cluster)[:1]
                 create_topic(self._trial.cluster, self._slowed(one), read_queues=1, write_queues=1, on=first)
         self._start_process()
+        steered: list[ScheduleSpec] = []
         for index, one in enumerate(self._load.producers):
-            self._start(index, one)
+            schedules = list(self._start(index, one))
+            if self._load.locust is None:
+                self._start_sending(self._client, schedules)
+            else:
+                steered += schedules
+        if steered:
+            self._start_sending(self._client, steered, self._load.locust)
 
-    def _start(self, index: int, one: Avoider) -> None:
+    def _start(self, index: int, one: Avoider) -> Iterator[ScheduleSpec]:
+        """Start a producer; its schedules."""
         scaled: dict[str, Any] = {"notAvailableDuration": list(one.durations_ms)} if one.durations_ms else {}
         self._client.start_producer(
             one.name,
             f"{self._topic}-{one.name}",
             namesrv_addresses(self._trial.cluster),
-            pollNameServerInterval=NEVER_MS,
+            pollNameServerInterval=self._load.poll_route_ms,
             retryTimesWhenSendFailed=one.retries,
             retryTimesWhenSendAsyncFailed=one.retries,
             sendLatencyFaultEnable=False,
@@ -70,14 +77,13 @@ class AvoidingSession(OneProcessSession):
         )
         queues = one.queues * len(masters(self._trial.cluster))
         self._client.wait_for_route(one.name, self._watched(one), queues)
-        self._send(
-            self._client, one.name, one.name, self._load.rate_hz, self._sends(one, self._watched(one), 2 * index)
-        )
+        sends = self._sends(one, self._watched(one), 2 * index)
+        yield self._spec(one.name, one.name, self._load.rate_hz, sends)
         if one.slow_is != "normal":
             self._client.wait_for_route(one.name, self._slowed(one), 1)
             beside = self._sends(one, self._slowed(one), 2 * index + 1)
             rate_hz = FIXED_HZ if one.slow_is == "fixed" else self._load.rate_hz * ALONE_SHARE
-            self._send(self._client, f"{one.name}-{one.slow_is}", one.name, rate_hz, beside)
+            yield self._spec(f"{one.name}-{one.slow_is}", one.name, rate_hz, beside)
 
     def _sends(self, one: Avoider, topic: str, index: int) -> SendSettings:
         is_fixed = one.slow_is == "fixed" and topic != self._watched(one)
@@ -85,6 +91,7 @@ class AvoidingSession(OneProcessSession):
             topic=topic,
             mode=one.mode,
             route="fixed" if is_fixed else "normal",
+            threads=one.threads,
             keys=0,
             body_bytes=(self._load.body_bytes,),
             timeout_ms=one.timeout_ms,

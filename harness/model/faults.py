@@ -315,6 +315,27 @@ class PauseNode(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class FlappingNode(Fault):
+    """Every thread of a node stands still for ``stopped_s`` and goes on for ``runs_s``, again and again."""
+
+    proofs = (Proof.HELD,)
+    node: str
+    stopped_s: float = 3.0
+    runs_s: float = 7.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowBroker(Fault):
+    """Every send to a broker is held up in its send thread for ``slow_ms``, before the store. ``every_master``: on all of them."""
+
+    proofs = (Proof.HELD,)
+    needs_rules = True
+    slow_ms: float
+    node: str = "broker-a"
+    every_master: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReadOnlyBroker(Fault):
     """A broker is without the permission to write (``brokerPermission`` 4)."""
 

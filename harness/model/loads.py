@@ -185,19 +185,26 @@ class Avoider:
     """On each master. With one of them every second send goes to the first master."""
     timeout_ms: int = 60_000
     retries: int = 0
+    threads: int = 1
     durations_ms: tuple[int, ...] = ()
     """``notAvailableDuration``, by the client's own setter; empty: the release's own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AvoidingProducers(LoadValue):
-    """Producers side by side, each with a client, a topic and a table of its own, that never ask for their routes again."""
+    """Producers side by side, each with a client, a topic and a table of its own.
+
+    ``poll_route_ms`` is the period in which they ask for their routes. A route that is asked for anew leaves out a broker that is
+    gone, and brings back queues that a client has changed; by default they never ask again.
+    """
 
     no_boots_meanwhile: ClassVar[bool] = True
     core_share: ClassVar[float] = 0.6
     producers: tuple[Avoider, ...]
     rate_hz: float = 4.0
     """Of each of them."""
+    poll_route_ms: int = 3_600_000
+    locust: LocustUsers | None = None
     body_bytes: int = 128
     readings: tuple[str, ...] = ()
     """What is read off the release's code, by the names of ``harness/load/readings.py``."""

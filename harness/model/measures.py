@@ -112,6 +112,8 @@ ORIGINS = {
     "avoidance": ("producer", "broker"),
     "stored": ("client", "store"),
     "loss": ("client", "store"),
+    # How long a send took is its sender's to tell; which broker took it, the broker's answer.
+    "outages": ("producer", "broker"),
     # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
     "send_kinds": ("producer", "consumer"),
     "late_groups": ("producer", "consumer"),
@@ -321,6 +323,13 @@ _ALL = (
         ("out_of_turn_share", "", "Share of a producer's sends that did not go to the queue whose turn it was."),
         ("unused_queues_count", "", "Queues that a producer has used and does not use in the last 10 s."),
         ("failed_of_producer_share", "", "Share of a producer's sends from the fault on that failed."),
+    ),
+    *_of("outages", PRODUCER,
+        ("late_of_producer_share", "", "Share of a producer's sends that failed, or took over a second from when they were due."),
+        ("p99_of_producer_ms", "ms", "99th percentile of how long a producer's sends took, failed or not, from when each was due."),
+        ("p999_of_producer_ms", "ms", "99.9th percentile of the same."),
+        ("accepted_of_producer_per_s", "1/s", "A producer's accepted sends a second."),
+        ("to_faulty_share", "", "Share of a producer's accepted sends that went to the broker that is, or was, at fault."),
     ),
     *_of("steps", STEP,
         ("step_lost_count", "", "Messages acknowledged from one restart to the next that their group never consumed."),

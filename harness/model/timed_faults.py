@@ -26,6 +26,7 @@ STAYS_S: Mapping[str, float] = {
             "network-cut",
             "network-delay",
             "pause-node",
+            "slow-broker",
             "read-only-broker",
             "unheard-broker",
             "forgotten-topic",
@@ -34,6 +35,7 @@ STAYS_S: Mapping[str, float] = {
         10.0,
     ),
     **dict.fromkeys(("disk-full", "throttled-writes", "dirty-pages", "broker-away", "broker-crash"), 10.0),
+    "flapping-node": 30.0,
 }
 """How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""
 
@@ -51,6 +53,8 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "network-cut": {"nodes": ("broker-a",)},
     "network-delay": {"delay_ms": 20.0, "nodes": ("broker-a",)},
     "pause-node": {"node": "broker-a"},
+    "flapping-node": {"node": "broker-a"},
+    "slow-broker": {"slow_ms": 1200.0},
     "read-only-broker": {"node": "broker-a"},
     "disk-full": {"node": "broker-a"},
     "throttled-writes": {"bytes_per_s": 2**20, "node": "broker-a"},

@@ -1,12 +1,13 @@
-"""Single sends are slow, each for as long as its topic is given: a Byteman rule in the brokers' own JVMs, over by itself."""
+"""Single sends are slow, each for as long as its topic is given, or all to a broker: a Byteman rule in the brokers' own JVMs."""
 
 from dataclasses import dataclass
 
 from harness.backends.cluster import Node, masters
 from harness.clock import mono_ns
 from harness.faults.rules import asked_rule
-from harness.model.faults import SlowSends
-from harness.trial import HasSlowSends, Injected, Injection, Injections, LoadSession, TrialContext, able
+from harness.faults.targets import node_of
+from harness.model.faults import SlowBroker, SlowSends
+from harness.trial import HasSlowSends, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 from harness.wait import wait_until
 
 SEND_S_MAX = 30.0
@@ -74,4 +75,24 @@ def slow(fault: SlowSends, trial: TrialContext, load: LoadSession) -> Injected:
     )
 
 
-INJECTIONS: Injections = {SlowSends: Injection(name="byteman", inject=slow)}
+def slow_all(fault: SlowBroker, trial: TrialContext, load: LoadSession) -> Injected:
+    """Hold up every send to the broker, or to all masters, until it is healed; the rules count them."""
+    brokers = masters(trial.cluster) if fault.every_master else (node_of(trial, fault.node),)
+
+    def tell(slow_ms: float) -> int:
+        return sum(asked_rule(broker, f"SlowHelper all {slow_ms}", 1)[0] for broker in brokers)
+
+    before = tell(fault.slow_ms)
+
+    def end() -> Healed:
+        held = tell(0) - before
+        return Healed(achieved=f"{held} sends were held up for {fault.slow_ms:g} ms each", exercised=held > 0)
+
+    target = ", ".join(broker.name for broker in brokers)
+    return Injected(target=target, detail="until it is healed", end=end)
+
+
+INJECTIONS: Injections = {
+    SlowSends: Injection(name="byteman", inject=slow),
+    SlowBroker: Injection(name="byteman", inject=slow_all),
+}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scenarios import broker_killed, broker_slow
+from scenarios import avoidance_in_outages, broker_killed, broker_slow
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import PRODUCER, Trial, at
 
@@ -18,6 +18,10 @@ MEASURES = (
     "out_of_turn_share",
     "unused_queues_count",
     "failed_of_producer_share",
+    "late_of_producer_share",
+    "p99_of_producer_ms",
+    "accepted_of_producer_per_s",
+    "to_faulty_share",
 )
 PLACES = ("broker-a:0", "broker-b:0")
 
@@ -111,13 +115,28 @@ def killed(run: Run, name: str) -> Trial:
     return trial
 
 
+def outage(run: Run, name: str) -> Trial:
+    """Forty seconds in which every fourth send of one producer is late or fails, and after which it gets none there."""
+    trial = run.trial(name, "avoidance-in-outages", "fix-stopped", fault="pause-node", hold_ms=40_000.0)
+    for second in range(40):
+        is_late = second % 4 == 0
+        took_ms = {0: 3_000.0, 4: 1_200.0}.get(second % 8, 2.0)
+        sent(trial, "on", second, PLACES[is_late ^ 1], at_ms=1_000 * second + 500, took_ms=took_ms, ok=second % 8 != 0)
+    for second in range(25):
+        place = PLACES[1] if second >= 10 else PLACES[0]
+        sent(trial, "on", 40 + second, place, at_ms=40_500 + 1_000 * second, took_ms=2.0)
+    return trial
+
+
 @pytest.fixture(scope="module")
 def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("broker-slow", "broker-killed")
+    run = new_run("broker-slow", "broker-killed", "avoidance-in-outages")
     slow(run, "slow")
     killed(run, "killed")
     spoiled(run, "spoiled")
-    return analysed(run, broker_slow.SCENARIO, broker_killed.SCENARIO, measures=MEASURES, judging=False)
+    outage(run, "outage")
+    scenarios = (broker_slow.SCENARIO, broker_killed.SCENARIO, avoidance_in_outages.SCENARIO)
+    return analysed(run, *scenarios, measures=MEASURES, judging=False)
 
 
 def test_a_broker_is_avoided_from_the_end_of_the_slow_send_to_the_next_send_to_it(seen: Analysis) -> None:
@@ -157,3 +176,19 @@ def test_a_turn_that_failed_is_a_turn(seen: Analysis) -> None:
 
 def test_queues_that_are_used_to_the_end_are_not_unused(seen: Analysis) -> None:
     assert seen.one("unused_queues_count", "slow", producer="fixed") == 0.0
+
+
+def test_an_outage_is_told_by_what_was_due_in_it(seen: Analysis) -> None:
+    during = {"producer": "on", "when": "during"}
+    assert seen.one("late_of_producer_share", "outage", **during) == pytest.approx(10 / 40)
+    assert seen.one("p99_of_producer_ms", "outage", **during) == pytest.approx(3_000)
+    assert seen.shown_record("p99_of_producer_ms", "outage", **during)["outcome"] == "unknown"
+    assert seen.one("accepted_of_producer_per_s", "outage", **during) == pytest.approx(35 / 40, rel=0.01)
+    assert seen.one("to_faulty_share", "outage", **during) == pytest.approx(5 / 35)
+
+
+def test_after_an_outage_its_first_ten_seconds_do_not_count(seen: Analysis) -> None:
+    after = {"producer": "on", "when": "after"}
+    assert seen.one("late_of_producer_share", "outage", **after) == 0.0
+    assert seen.one("to_faulty_share", "outage", **after) == 0.0
+    assert seen.one("accepted_of_producer_per_s", "outage", **after) == pytest.approx(1.0)
