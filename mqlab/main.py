@@ -17,6 +17,7 @@ from rich.console import Console
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
 from mqlab import (
+    advise,
     audit,
     clusters,
     diagnose,
@@ -138,6 +139,7 @@ def _parser() -> argparse.ArgumentParser:
     judging.add_record_commands(add)
     serve.add_command(add)
     upgrade.add_command(add)
+    advise.add_command(add)
     recording.add_commands(add)
     clusters.add_clean(add)
     return parser

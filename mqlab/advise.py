@@ -1,0 +1,141 @@
+"""``mqlab advise``: which settings help against a failure, on a release, by what the record has of each."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from harness.errors import EXIT_OK
+from harness.model.verdicts import VerdictKind
+from harness.rundir.manifest import FREEZE
+from mqlab.kinds import RELEASE, one_of
+from mqlab.options import Adder, print_json
+from mqlab.recorded import committed_ledger
+from scenarios.send_advice import FAILURES, Shown, Tried
+
+FAILURE = one_of("failure", lambda: tuple(FAILURES))
+WIDTH = 100
+
+Parts = Mapping[tuple[str, str], LedgerPart]
+"""By claim and part, of one release."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """One finding's part in words. ``speaks_for`` is None where it is undecided."""
+
+    claim: str
+    part: str
+    says: str
+    measured: str
+    speaks_for: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What comes of one setting against one failure."""
+
+    failure: str
+    what: str
+    release: str
+    setting: str
+    answer: str
+    because: tuple[Said, ...]
+    costs: tuple[Said, ...]
+
+
+HELPS, DOES_NOT, OPEN, NO_USE = "helps", "does not help", "not decided yet", "of no use"
+
+
+def add_command(add: Adder) -> None:
+    """``advise``."""
+    command = add("advise", advise, "which client settings help when a broker fails, on your release, as measured")
+    command.add_argument("about", choices=("sends",), help="what to advise on")
+    command.add_argument("--release", type=RELEASE, required=True, metavar="RELEASE", help="the clients' and brokers'")
+    command.add_argument(
+        "--failure", type=FAILURE, metavar="NAME", help=f"one of {', '.join(FAILURES)}; default: each of them"
+    )
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def advise(options: argparse.Namespace, console: Console) -> int:
+    """Say it by the committed ledger."""
+    found = advice(committed_ledger(), options.release, [options.failure] if options.failure else list(FAILURES))
+    if options.json:
+        print_json([dataclasses.asdict(one) for one in found])
+    else:
+        print("\n".join(lines(found)))
+    return EXIT_OK
+
+
+def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) -> list[Advice]:
+    """What was measured on that release with local processes, failure by failure and setting by setting."""
+    parts = {
+        (line.claim, part.name): part
+        for line in ledger
+        if (line.release, line.backend) == (release, "local") and line.injection != FREEZE
+        for part in line.parts
+        if part.verdict is not VerdictKind.UNDECIDED
+    }
+    return [_advice(name, release, tried, parts) for name in failures for tried in FAILURES[name].tried]
+
+
+def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
+    because, costs = (tuple(_said(one, parts) for one in shown) for shown in (tried.helps, tried.costs))
+    spoken = {one.speaks_for for one in because} - {None}
+    if not because:
+        answer = NO_USE
+    elif not spoken:
+        answer = OPEN
+    else:
+        answer = DOES_NOT if False in spoken else HELPS
+    return Advice(
+        failure=failure,
+        what=FAILURES[failure].what,
+        release=release,
+        setting=tried.setting,
+        answer=answer,
+        because=because,
+        costs=costs,
+    )
+
+
+def _said(shown: Shown, parts: Parts) -> Said:
+    part = parts.get((shown.claim, shown.part))
+    if part is None:
+        says, measured, speaks_for = f"whether {shown.says}", "not measured yet", None
+    else:
+        speaks_for = part.verdict is shown.verdict
+        says, measured = shown.says if speaks_for else shown.otherwise, _measured(part)
+    return Said(claim=shown.claim, part=shown.part, says=says, measured=measured, speaks_for=speaks_for)
+
+
+def _measured(part: LedgerPart) -> str:
+    """A number, or in how many deployments it was so; of what is not so a part says that it is in none."""
+    counts = part.words.startswith("in ") and part.deployments
+    return f"in {part.deployments} deployments" if counts else part.words
+
+
+def lines(found: Sequence[Advice]) -> Iterator[str]:
+    """For a terminal."""
+    before = ""
+    for one in found:
+        if one.failure != before:
+            yield f"{one.failure}: {one.what} (RocketMQ {one.release})"
+            before = one.failure
+        yield f"  {one.answer}: {one.setting}"
+        for said in one.because:
+            yield from _wrapped("open" if said.speaks_for is None else "because", said)
+        for said in one.costs:
+            yield from _wrapped("cost" if said.speaks_for else "no cost" if said.speaks_for is False else "open", said)
+
+
+def _wrapped(word: str, said: Said) -> Iterator[str]:
+    text = f"{said.says} ({said.claim}: {said.measured})"
+    yield from textwrap.wrap(text, WIDTH, initial_indent=f"    {word:<8} ", subsequent_indent=" " * 13)

@@ -1,0 +1,158 @@
+"""What a producer may set against a broker's failure, and which findings say whether it helps and what it costs.
+
+Nothing here says that a setting helps: the verdicts of a release do, part by part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.model.verdicts import VerdictKind
+
+CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What a part of a claim shows where its verdict is ``verdict``, and ``otherwise`` where it is the opposite one."""
+
+    claim: str
+    part: str
+    verdict: VerdictKind
+    says: str
+    otherwise: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A setting. It helps where one of ``helps`` says so and none speaks against it; ``costs`` are what it costs there."""
+
+    setting: str
+    helps: tuple[Shown, ...]
+    costs: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How a broker fails, and what was tried against it."""
+
+    what: str
+    tried: tuple[Tried, ...]
+
+
+RETRIES = "retryTimesWhenSendFailed=2 (the default) or more"
+AVOIDANCE = "sendLatencyFaultEnable=true"
+SENT_AGAIN = "a failed selector send, sent again by the application to another broker's queue"
+WORTH_IT = "X-avoidance-in-outages"
+
+
+def _retries(part: str) -> Tried:
+    kept = Shown(
+        claim="SENDS-04",
+        part=part,
+        verdict=REFUTED,
+        says="with five retries hardly a normal synchronous send fails for good",
+        otherwise="with five retries half of the normal synchronous sends fail for good all the same",
+    )
+    return Tried(setting=RETRIES, helps=(kept,))
+
+
+def _fewer(number: str, brokers: str = "two") -> Shown:
+    return Shown(
+        claim=f"{WORTH_IT}-{number}",
+        part="fewer",
+        verdict=CONFIRMED,
+        says=f"at most half as many sends to {brokers} brokers fail or take over a second as without it",
+        otherwise=f"more than half as many sends to {brokers} brokers fail or take over a second as without it",
+    )
+
+
+def _spared(part: str) -> Shown:
+    return Shown(
+        claim="SENDS-04",
+        part=part,
+        verdict=CONFIRMED,
+        says="few normal synchronous sends fail for good",
+        otherwise="as many normal synchronous sends fail for good as without it",
+    )
+
+
+def _away(part: str) -> Shown:
+    return Shown(
+        claim=f"{WORTH_IT}-06",
+        part=part,
+        verdict=REFUTED,
+        says="ten to twenty seconds after the broker is well it gets hardly anything yet: the others carry its load",
+        otherwise="ten seconds after the broker is well it has sends again",
+    )
+
+
+AFTER_A_TIMEOUT = Shown(
+    claim="AVOID-07",
+    part="after a timeout",
+    verdict=CONFIRMED,
+    says="a send that timed out keeps its broker without sends for ten minutes",
+    otherwise="a send that timed out does not keep its broker without sends for ten minutes",
+)
+NEEDLESS = Shown(
+    claim=f"{WORTH_IT}-01",
+    part="late",
+    verdict=CONFIRMED,
+    says="without it a twentieth and more of the sends fail or take over a second",
+    otherwise="without it hardly a send that is retried fails or takes over a second",
+)
+ORDERED = Tried(
+    setting=SENT_AGAIN,
+    helps=(Shown(claim="SENDS-05", part="sent again", verdict=CONFIRMED, says="it is accepted there",
+                 otherwise="it fails there, too"),),
+)  # fmt: skip
+
+FAILURES: Mapping[str, Failure] = {
+    "killed": Failure(
+        what="a broker is dead, and still in the routes",
+        tried=(_retries("dead"), Tried(setting=AVOIDANCE, helps=(NEEDLESS,)), ORDERED),
+    ),
+    "stopped": Failure(
+        what="a broker stands still: it takes connections and does not answer",
+        tried=(
+            _retries("still"),
+            Tried(
+                setting=AVOIDANCE,
+                helps=(_spared("avoided, still"), _fewer("02")),
+                costs=(_away("stopped"), AFTER_A_TIMEOUT),
+            ),
+        ),
+    ),
+    "slow": Failure(
+        what="a broker holds up each send for 1.2 s",
+        tried=(Tried(setting=AVOIDANCE, helps=(_fewer("03"), _fewer("07", "three")), costs=(_away("slow"),)),),
+    ),
+    "flapping": Failure(
+        what="a broker stands still for 2.5 s of every ten",
+        tried=(Tried(setting=AVOIDANCE, helps=(_fewer("04"), _fewer("08", "three"))),),
+    ),
+    "all-slow": Failure(
+        what="all brokers are slow",
+        tried=(
+            Tried(
+                setting=AVOIDANCE,
+                helps=(),
+                costs=(
+                    Shown(
+                        claim=f"{WORTH_IT}-05",
+                        part="p99",
+                        verdict=REFUTED,
+                        says="the 99th percentile is half as long again as without it, or longer",
+                        otherwise="the 99th percentile is as without it",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "busy": Failure(
+        what="a broker refuses sends as busy",
+        tried=(_retries("busy"), Tried(setting=AVOIDANCE, helps=(_spared("avoided, busy"),))),
+    ),
+}
+"""By the names that ``mqlab advise sends --failure`` takes."""

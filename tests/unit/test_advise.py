@@ -1,0 +1,94 @@
+"""What the record says of settings against a broker's failure: by values, and that nothing is asked that no claim has."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+import scenarios
+from analysis.ledger.lines import LedgerLine
+from harness.model.verdicts import VerdictKind
+from mqlab.advise import DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
+from scenarios.send_advice import AVOIDANCE, FAILURES, RETRIES
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+WORDS = {CONFIRMED: "in 5 of 5 deployments", REFUTED: "in none of 5 deployments", UNDECIDED: "not measured"}
+
+
+def _line(claim: str, release: str = "5.5.0", backend: str = "local", **parts: VerdictKind) -> LedgerLine:
+    made = [
+        SimpleNamespace(name=name.replace("_", ", "), verdict=verdict, words=WORDS[verdict], deployments=5)
+        for name, verdict in parts.items()
+    ]
+    return cast(
+        LedgerLine, SimpleNamespace(claim=claim, release=release, backend=backend, injection="none", parts=made)
+    )
+
+
+def _of(found: list[Advice], setting: str) -> Advice:
+    (one,) = [advised for advised in found if advised.setting == setting]
+    return one
+
+
+def test_every_part_that_is_asked_is_one_of_a_claim_of_the_incidents() -> None:
+    known = {(claim.id, part.name) for scenario in scenarios.ALL for claim in scenario.claims for part in claim.parts}
+    asked = {
+        (shown.claim, shown.part)
+        for failure in FAILURES.values()
+        for tried in failure.tried
+        for shown in (*tried.helps, *tried.costs)
+    }
+    assert asked <= known
+    assert all(failure.tried for failure in FAILURES.values())
+
+
+def test_a_setting_helps_where_a_verdict_says_so_and_none_speaks_against_it() -> None:
+    spared = _line("SENDS-04", avoided_still=CONFIRMED, still=CONFIRMED)
+    found = advice([spared], "5.5.0", ["stopped"])
+    assert _of(found, AVOIDANCE).answer == HELPS
+    assert _of(found, RETRIES).answer == DOES_NOT
+    assert _of(found, RETRIES).because[0].measured == "in 5 deployments"
+    against = _line("X-avoidance-in-outages-02", fewer=REFUTED)
+    assert _of(advice([spared, against], "5.5.0", ["stopped"]), AVOIDANCE).answer == DOES_NOT
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        _line("SENDS-04", release="4.6.0", avoided_still=CONFIRMED),
+        _line("SENDS-04", backend="compose", avoided_still=CONFIRMED),
+        _line("SENDS-04", avoided_still=UNDECIDED),
+    ],
+    ids=["another release", "containers", "undecided"],
+)
+def test_what_was_not_decided_on_that_release_is_said_to_be_open(line: LedgerLine) -> None:
+    one = _of(advice([line], "5.5.0", ["stopped"]), AVOIDANCE)
+    assert one.answer == OPEN
+    assert {said.measured for said in (*one.because, *one.costs)} == {"not measured yet"}
+    assert "  not decided yet: sendLatencyFaultEnable=true" in list(lines([one]))
+
+
+def test_a_cost_is_told_as_it_was_measured() -> None:
+    lasts = _line("X-avoidance-in-outages-06", stopped=REFUTED)
+    soon = _line("X-avoidance-in-outages-06", stopped=CONFIRMED)
+    costs = [_of(advice([line], "5.5.0", ["stopped"]), AVOIDANCE).costs[0] for line in (lasts, soon)]
+    assert [cost.speaks_for for cost in costs] == [True, False]
+    assert costs[0].says != costs[1].says
+    assert [cost.measured for cost in costs] == ["in 5 deployments"] * 2
+    text = "\n".join(lines(advice([soon], "5.5.0", ["stopped"])))
+    assert "    no cost  ten seconds after the broker is well it has sends again" in text
+
+
+def test_what_cannot_help_is_said_to_be_of_no_use() -> None:
+    (one,) = advice([], "5.5.0", ["all-slow"])
+    assert one.answer == NO_USE
+    assert dataclasses.asdict(one)["costs"][0]["speaks_for"] is None
+
+
+def test_each_failure_has_its_heading_once() -> None:
+    text: list[Any] = [line for line in lines(advice([], "4.6.0", list(FAILURES))) if not line.startswith(" ")]
+    assert text == [f"{name}: {failure.what} (RocketMQ 4.6.0)" for name, failure in FAILURES.items()]
+    assert max(map(len, lines(advice([], "4.6.0", list(FAILURES))))) <= 100
