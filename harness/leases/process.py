@@ -16,6 +16,9 @@ from harness.leases.store import LeaseValue
 if TYPE_CHECKING:
     from harness.leases.leases import Leases
 
+GONE_S_MAX = 60.0
+"""From SIGKILL on. On a machine with far more to do than it can, a JVM of many threads takes more than seconds to be gone."""
+
 
 class LeasedProcess:
     """A child process under a lease: it ends when the lease ends or its owner dies."""
@@ -65,7 +68,7 @@ class LeasedProcess:
             # Popen's own wait with a timeout polls in steps of up to 50 ms; a kill is stamped more exactly than that.
             still_there = proc.wait_gone([self._process], timeout_s=timeout)
             # A leader that is a zombie may have threads that are still ending; its exit code comes a moment later.
-            return self._popen.wait(0 if still_there else 5.0)
+            return self._popen.wait(0 if still_there else GONE_S_MAX)
         return self._popen.wait()
 
     def send_signal(self, number: signal.Signals) -> bool:
@@ -73,7 +76,7 @@ class LeasedProcess:
         # Its token is not asked for: as long as its exit code is not taken, its pid is nobody else's.
         return self._popen.poll() is None and proc.send_signal(self._process, None, number)
 
-    def kill(self, timeout_s: float = 5.0) -> int:
+    def kill(self, timeout_s: float = GONE_S_MAX) -> int:
         """SIGKILL, wait until it and what it started are gone, release the lease.
 
         Returns the monotonic nanoseconds at which the process was seen gone. Raises LeaseError when it stays.

@@ -25,7 +25,7 @@ README_LINES_MAX = 130
 README_COLUMNS_MAX = 120
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
-RUN = {"list", "changes", "upgrade", "tune", "patrol", "diagnose", "doctor", "ledger"}
+RUN = {"advise", "list", "changes", "upgrade", "tune", "patrol", "diagnose", "doctor", "ledger"}
 """Commands that take seconds and no cluster: every line of theirs is run."""
 NOT_RUN = {
     "analyze": "judges a run directory by Spark; tests/spark does",
