@@ -1,17 +1,13 @@
-"""A log file in blocks of whole lines, and which of these lines are worth a look: most say nothing that anybody asks for.
-
-Looking for a few words in a block of a megabyte takes a fraction of looking for them in each of its lines.
-"""
+"""A log file in blocks of whole lines, whatever it is packed and encoded with."""
 
 from __future__ import annotations
 
-import bisect
 import codecs
 import gzip
 import io
 import itertools
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import BinaryIO, cast
 
 BLOCK_BYTES = 1 << 20
@@ -61,19 +57,3 @@ def _whole_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield held
     if error is not None:
         raise error
-
-
-def lines_with(block: bytes, lines: Sequence[bytes], words: Sequence[bytes]) -> dict[int, list[bytes]]:
-    """Which of these words each line of a block has, by the line's number from 0; lines that have none are left out."""
-    ends: dict[int, list[bytes]] = {}
-    for word in words:
-        at = block.find(word)
-        while at >= 0:
-            end = block.find(b"\n", at)
-            end = len(block) if end < 0 else end
-            ends.setdefault(end, []).append(word)
-            at = block.find(word, end)
-    if not ends:
-        return {}
-    all_ends = list(itertools.accumulate((len(line) + 1 for line in lines), initial=-1))
-    return {bisect.bisect_left(all_ends, end) - 1: found for end, found in ends.items()}

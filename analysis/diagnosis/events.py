@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
-from harness.model.log_events import WORDINGS, Logged, Wording
+from harness.model.log_events import WORDINGS, Logged
 
 TEXT_MAX = 600
 """Characters of a line that are kept."""
@@ -63,29 +62,25 @@ class Event:
         return self.fields.get(name, "")
 
 
-GATES: tuple[bytes, ...] = (
-    b"lock", b"_QUEUE]", b"egister", b"NETTY EVENT", b"putMessage cost", b"Remoting", b"new topic", b"topic config",
-    b"to name server", b"TransientStorePool", b"mmap timeout", b"abnormally", b"[OVERLOAD]", b"[REJECTREQUEST]",
-    b"[PC_SYNCHRONIZED]", b"too many requests", b"Adjusted frame", b"decode exception", b"broker channel", b"broker's channel",
-    b"brokerLiveTable", b"%DLQ%", b"boot success", b"consumer connected", b"subscription changed", b" remove topic ",
-    b"store.CommitLog.",
-)  # fmt: skip
-"""Short words, one of which is in every wording: most lines have none, and are done with."""
+MESSAGES_MAX = 20_000
+"""Messages of one file whose fields are kept, for when they come again."""
+_FIELDS = tuple(re.compile(one.fields) if one.fields else None for one in WORDINGS)
 
 
-_Asked = tuple[int, bytes, Wording, re.Pattern[str]]
+@dataclass(slots=True)
+class _Said:
+    """What a message says by itself: lines that differ in time and thread only say the same."""
+
+    fields: dict[str, str]
+    same: tuple[object, ...]
+    ms: float
 
 
-@cache
-def _by_gate() -> Mapping[bytes, tuple[_Asked, ...]]:
-    compiled = [(at, one.words.encode(), one, re.compile(one.fields)) for at, one in enumerate(WORDINGS)]
-    return {gate: tuple(one for one in compiled if gate in one[1]) for gate in GATES}
-
-
-def wording_of(line: bytes, gates: Sequence[bytes]) -> _Asked | None:
-    """The first wording that a line has, if any; ``gates`` are those words of ``GATES`` that it has."""
-    found = [one for gate in gates for one in _by_gate().get(gate, ()) if one[1] in line]
-    return min(found, key=lambda one: one[0]) if found else None
+def _said(wording_at: int, text: str) -> _Said:
+    pattern = _FIELDS[wording_at]
+    match = pattern.search(text, 0, SEARCHED_MAX) if pattern else None
+    fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
+    return _Said(fields, _same(WORDINGS[wording_at].event, fields), float(fields.get("ms", 0)))
 
 
 @dataclass(slots=True)
@@ -98,46 +93,56 @@ class Collected:
     families: set[str] = field(default_factory=set)
     """4.x or 5.x, where words are those of one alone."""
     _open: dict[tuple[object, ...], Event] = field(default_factory=dict)
+    _known: dict[bytes, _Said] = field(default_factory=dict)
     _last: Event | None = None
     _last_number: int = 0
 
     def take(
-        self, line: bytes, number: int, at_s: float | None, gates: Sequence[bytes], head: int | None = None
+        self,
+        line: bytes,
+        number: int,
+        at_s: float | None,
+        wording_at: int,
+        message_at: int = 0,
+        head: int | None = None,
     ) -> None:
-        """A line that may be an event; ``head`` is the number of the line that it goes on from, as a stack trace does."""
-        found = wording_of(line, gates)
-        if found is None:
-            return
-        _, _, wording, pattern = found
+        """A line with the words of ``WORDINGS[wording_at]``, with so many bytes before its message.
+
+        ``head`` is the number of the line that it goes on from, as those of a stack trace do.
+        """
+        wording = WORDINGS[wording_at]
         if wording.releases:
             self.families.add(wording.releases)
-        whole = line.decode("utf-8", "replace").rstrip()
-        text = whole[:TEXT_MAX]
-        match = pattern.search(whole, 0, SEARCHED_MAX) if wording.fields else None
-        fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
+        text = line.decode("utf-8", "replace").rstrip()
+        said = self._known.get(message := line[message_at:])
+        if said is None:
+            said = _said(wording_at, text)
+            if len(self._known) >= MESSAGES_MAX:
+                self._known.clear()
+            self._known[message] = said
         above = self._last if head is not None and head == self._last_number else None
-        if above is not None and "error" in fields:
-            above.fields.setdefault("error", fields["error"])
-        if above is not None and above.kind is Logged.UNDECODABLE and "address" in above.fields:
-            fields.setdefault("address", above.fields["address"])
-        event = self._kept(wording.event, fields, text, number, at_s, above.kind if above else None)
+        if above is not None:
+            if "error" in said.fields:
+                above.fields.setdefault("error", said.fields["error"])
+            if above.kind is Logged.UNDECODABLE and "address" in above.fields:
+                fields = {"address": above.fields["address"], **said.fields}
+                said = _Said(fields, _same(wording.event, fields), said.ms)
+        event = self._kept(wording.event, said, text[:TEXT_MAX], number, at_s, above.kind if above else None)
         if head is None:
             self._last, self._last_number = event, number
 
     def _kept(
-        self, kind: Logged, fields: dict[str, str], text: str, number: int, at_s: float | None, within: Logged | None
+        self, kind: Logged, said: _Said, text: str, number: int, at_s: float | None, within: Logged | None
     ) -> Event | None:
-        ms = float(fields.get("ms", 0))
-        names = _IDENTITY.get(kind)
-        same = [fields.get(name) for name in names] if names else sorted(_same(kind, fields).items())
-        key = (kind, within, *same)
+        key = (kind, within, said.same)
         known = self._open.get(key)
         if known is not None and kind not in _SINGLE and _close(known, at_s):
             known.to_s = at_s if at_s is not None else known.to_s
             known.count += 1
             known.last_line, known.last_text = number, text
-            known.most_ms = max(known.most_ms, ms)
-            known.fields.update((name, value) for name, value in fields.items() if name not in known.fields)
+            known.most_ms = max(known.most_ms, said.ms)
+            for name, value in said.fields.items():
+                known.fields.setdefault(name, value)
             return known
         if len(self.events) >= EVENTS_MAX:
             self.left_out += 1
@@ -149,10 +154,10 @@ class Collected:
             text,
             at_s,
             at_s,
-            fields,
+            dict(said.fields),
             last_line=number,
             last_text=text,
-            most_ms=ms,
+            most_ms=said.ms,
             within=within,
         )
         self._open[key] = event
@@ -160,11 +165,15 @@ class Collected:
         return event
 
 
-def _same(kind: Logged, fields: dict[str, str]) -> dict[str, str]:
+def _same(kind: Logged, fields: Mapping[str, str]) -> tuple[object, ...]:
+    """What two events of a kind have in common that are the same."""
+    names = _IDENTITY.get(kind)
+    if names:
+        return tuple(fields.get(name) for name in names)
     if kind is Logged.TOPIC_MADE and fields.get("read") == fields.get("write"):
         # Tens of thousands of retry topics are one event with a count.
-        return {"retry": str(fields.get("topic", "").startswith("%RETRY%"))}
-    return {name: value for name, value in fields.items() if name != "error"}
+        return (fields.get("topic", "").startswith("%RETRY%"),)
+    return tuple(sorted(one for one in fields.items() if one[0] != "error"))
 
 
 def _close(known: Event, at_s: float | None) -> bool:

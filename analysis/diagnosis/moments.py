@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from statistics import median_low
+from typing import NamedTuple
 
 _TIME = re.compile(
     rb"(?<!\d)(?:(\d{4})[-/.](\d\d)[-/.](\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?!\d)"
 )
+_MINUTE = re.compile(rb"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):")
 _SEARCHED_BYTES = 120
 """A custom pattern, or a wrapper of a container's log, may put something before the time."""
 DAY_S = 86_400.0
@@ -22,8 +24,7 @@ STAMP_LATE_S = 150.0
 """A client's last heartbeat is at most two minutes older than the line that tells of it (clientChannelMaxIdleTimeSeconds)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """``local_s`` is in seconds since 1970 as the log's own clock face shows them, of 1970-01-01 when it has no date.
 
     ``offset_s`` is the zone where the line states it.
@@ -59,8 +60,31 @@ STATED, STAMPS, NEIGHBOUR, GIVEN, STOCK, ASSUMED = (
 )
 
 
+def column_of(line: bytes) -> tuple[int, bool] | None:
+    """How many bytes stand before a line's time, and whether it has a date; None without a time."""
+    found = _TIME.search(line, 0, _SEARCHED_BYTES)
+    return None if found is None else (found.start(), found[1] is not None)
+
+
 def moment_of(line: bytes) -> Moment | None:
     """The time that a line begins with, or has near its beginning; None without one, or when there is no such time."""
+    # In stock layouts a level follows the seconds, and many lines are of the same minute.
+    if (
+        line[20:24].isalpha()
+        and (start := _minute_at(line[:17])) is not None
+        and (line[17:19].isdigit() and line[17:19] <= b"60")
+    ):
+        return Moment(start + int(line[17:19]), True, None, False)
+    return _moment(line)
+
+
+@lru_cache(maxsize=10_000)
+def _minute_at(start: bytes) -> float | None:
+    found = _MINUTE.fullmatch(start)
+    return _minute_s(*found.groups()) if found else None
+
+
+def _moment(line: bytes) -> Moment | None:
     found = _TIME.search(line, 0, _SEARCHED_BYTES)
     if found is None:
         return None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
-from analysis.diagnosis.blocks import blocks, lines_with
-from analysis.diagnosis.events import GATES, Collected, Event
+from analysis.diagnosis.blocks import blocks
+from analysis.diagnosis.cores import each_of
+from analysis.diagnosis.events import Collected, Event
+from analysis.diagnosis.lines import Layouts, Lines, Words, goes_on
 from analysis.diagnosis.moments import (
     ASSUMED,
     DAY_S,
@@ -26,36 +29,31 @@ from analysis.diagnosis.moments import (
 )
 from analysis.logs.files import rotated_name
 from harness.errors import ConfigurationError
+from harness.model.log_events import WORDINGS
 
 _LOG_FOLDERS = frozenset({"logs", "log", "rocketmqlogs", "otherdays", "otherDays"})
-_GOES_ON = (
-    b"\t",
-    b" ",
-    b"Caused by:",
-    b"java.",
-    b"javax.",
-    b"org.",
-    b"io.",
-    b"com.",
-    b"...",
-    b"\r",
-    b"\n",
-    b"}",
-    b"Suppressed:",
-)
 _STAMP = re.compile(rb"(?:lastUpdateTimestamp|storeTimestamp)=(\d{13})\b")
-_SETTING = re.compile(
-    rb"(?:- |\] )(brokerName|brokerId|brokerRole|flushDiskType|transientStorePoolEnable|waitTimeMillsInSendQueue"
-    rb"|osPageCacheBusyTimeOutMills)=(\S+)\s*$"
-)
-_SETTING_WORDS = (
-    b"brokerName=", b"brokerId=", b"brokerRole=", b"flushDiskType=", b"transientStorePoolEnable=",
-    b"waitTimeMillsInSendQueue=", b"osPageCacheBusyTimeOutMills=",
+_SETTINGS = (
+    "brokerName", "brokerId", "brokerRole", "flushDiskType", "transientStorePoolEnable", "waitTimeMillsInSendQueue",
+    "osPageCacheBusyTimeOutMills",
 )  # fmt: skip
-_WORDS = (*GATES, *_SETTING_WORDS, b"lastUpdateTimestamp=", b"storeTimestamp=")
+_SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
+_ASKED = (
+    *(one.words.encode() for one in WORDINGS),
+    *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
+    b"lastUpdateTimestamp=",
+    b"storeTimestamp=",
+)
+_STAMPED_FROM = len(_ASKED) - 2
+_WORDS = Words(_ASKED)
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
+_BEFORE_MESSAGE = re.compile(rb"\S+ \S+ +[A-Z]+ +\S+ - ")
+"""In stock layouts: date, time, level and thread."""
+_ALIKE = bytes.maketrans(b"123456789", b"000000000")
 _NUMBERS = re.compile(r"[0-9a-f]*\d[0-9a-f]*", re.IGNORECASE)
 STAMPS_MAX = 200
+BEGINNING = 40
+"""Lines of a file by which its layout is known."""
 SHAPES_MAX = 100
 SHAPE_LENGTH = 80
 
@@ -116,14 +114,21 @@ def _node(folder: Path) -> str:
 
 
 def read_files(files: Sequence[tuple[Path, str]], offset_s: float | None = None) -> list[ReadFile]:
-    """Read them; ``offset_s`` is the zone of files that say nothing about theirs.
+    """Read them, many at once where they are large; ``offset_s`` is the zone of files that say nothing about theirs.
 
     Raises:
         ConfigurationError: one cannot be read at all.
     """
-    read = [read_file(path, node) for path, node in files]
+    read = each_of(read_file, files, size_of=lambda one: _size(one[0]))
     _set_zones(read, offset_s)
     return read
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0  # why it cannot be read is said where it is opened
 
 
 def read_file(path: Path, node: str) -> ReadFile:
@@ -150,35 +155,36 @@ def read_file(path: Path, node: str) -> ReadFile:
 
 
 class _Scan:
-    """One pass over a file. Looked at are lines with a word that is asked for, and those that do not begin with a date."""
+    """One pass over a file. Looked at are lines with a word that is asked for, and those that do not begin as others do."""
 
     def __init__(self, result: ReadFile) -> None:
         self.result = result
         self.clock = _Clock()
         self.collected = Collected(result.path)
+        self.layouts = Layouts()
         self.stamps: list[float] = []
         self.offsets: list[float] = []
+        self._timed = 0
+        """The number of the last line that the clock was set by."""
         self._head = (0, b"")
         """The last line that did not go on from another one, with its number."""
 
     def take(self, block: bytes) -> None:
         """The next lines."""
-        lines = block.removesuffix(b"\n").split(b"\n")
-        asked = lines_with(block, lines, _WORDS)
-        odd = {at for at, line in enumerate(lines) if line[4:5] != b"-" or line[13:14] != b":"}
-        ends = (
-            [at for at in (0, *range(1, STAMPS_MAX), len(lines) - 1) if at < len(lines)]
-            if not self.result.lines
-            else [0, -1]
-        )
-        for at in dict.fromkeys(ends):
-            if at % len(lines) not in odd:
+        lines, before = Lines(block), self.result.lines
+        at_ends = {0, len(lines) - 1}
+        if not before:
+            at_ends.update(range(min(BEGINNING, len(lines))))
+            for at in sorted(at_ends):
+                self.layouts.learn(lines[at])
+        irregular, asked = lines.irregular(self.layouts), _WORDS.found(lines)
+        for at in sorted(at_ends):
+            if lines.regular[at]:
                 self._see(lines[at])
-        before = self.result.lines
-        for at in sorted({*asked, *odd}):
-            self._look(lines, at, before, asked.get(at, ()))
+        for at in sorted({*asked, *irregular}):
+            self._look(lines, at, asked.get(at))
+        self._head = self._head_of(lines, len(lines))
         self.result.lines += len(lines)
-        self._head = self._head_of(lines, len(lines), before)
 
     def end(self) -> None:
         """Leave what was found in the result."""
@@ -201,42 +207,43 @@ class _Scan:
         if moment.offset_s is not None and len(self.offsets) < STAMPS_MAX:
             self.offsets.append(moment.offset_s)
 
-    def _look(self, lines: Sequence[bytes], at: int, before: int, asked: Sequence[bytes]) -> None:
-        line, head = lines[at], None
-        if _goes_on(line):
-            if not asked:
+    def _look(self, lines: Lines, at: int, asked: Collection[int] | None) -> None:
+        line, number, head = lines[at], self.result.lines + at + 1, None
+        timed = number
+        if not lines.regular[at] and goes_on(line):
+            if asked is None:
                 return
-            head, above = self._head_of(lines, at, before)
-            moment = moment_of(above)
+            timed, above = self._head_of(lines, at)
+            head, moment = timed, moment_of(above)
         else:
             moment = moment_of(line)
-            if moment is None and not line.startswith((b"[", b"{")):
-                _count_unknown(self.result, line, before + at + 1)
-            elif moment is not None:
+            if moment is not None:
                 self._stated(moment)
-        # Of times without a date each is looked at, since only their order tells of midnight.
-        if moment is not None and (moment.dated or head is None):
+            elif not line.startswith((b"[", b"{")):
+                _count_unknown(self.result, line, number)
+        # Of times without a date only the order tells of midnight.
+        if moment is not None and (moment.dated or timed > self._timed):
             self.clock.at(moment)
-        if asked:
-            self._ask(line, before + at + 1, asked, head)
+            self._timed = timed
+        if asked is not None:
+            self._ask(line, number, asked, head)
 
-    def _ask(self, line: bytes, number: int, words: Sequence[bytes], head: int | None) -> None:
-        if b"imestamp=" in line and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
+    def _ask(self, line: bytes, number: int, asked: Collection[int], head: int | None) -> None:
+        first = min(asked)
+        if max(asked) >= _STAMPED_FROM and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
             self.stamps += (self.clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
-        if any(word in _SETTING_WORDS for word in words) and (setting := _SETTING.search(line)):
+        if first < len(WORDINGS):
+            before = _BEFORE_MESSAGE.match(line) if head is None else None
+            self.collected.take(line, number, self.clock.now_s, first, before.end() if before else 0, head)
+        elif setting := _SETTING.search(line):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
-        self.collected.take(line, number, self.clock.now_s, words, head)
 
-    def _head_of(self, lines: Sequence[bytes], end: int, before: int) -> tuple[int, bytes]:
+    def _head_of(self, lines: Lines, end: int) -> tuple[int, bytes]:
         """The last line before this one that does not go on from another."""
         for at in range(end - 1, -1, -1):
-            if not _goes_on(lines[at]) and moment_of(lines[at]) is not None:
-                return before + at + 1, lines[at]
+            if not goes_on(line := lines[at]) and moment_of(line) is not None:
+                return self.result.lines + at + 1, line
         return self._head
-
-
-def _goes_on(line: bytes) -> bool:
-    return not line or line.startswith(_GOES_ON)
 
 
 @dataclass(slots=True)
@@ -269,12 +276,16 @@ class _Clock:
 
 def _count_unknown(result: ReadFile, line: bytes, number: int) -> None:
     result.unknown += 1
-    text = line[:400].decode("utf-8", "replace").strip()
-    shape = _NUMBERS.sub("0", text)[:SHAPE_LENGTH]
+    shape = _shape(line[:400].translate(_ALIKE))
     if shape in result.shapes:
         result.shapes[shape].count += 1
     elif len(result.shapes) < SHAPES_MAX:
-        result.shapes[shape] = Shape(1, number, text[:200])
+        result.shapes[shape] = Shape(1, number, line[:400].decode("utf-8", "replace").strip()[:200])
+
+
+@lru_cache(maxsize=10_000)
+def _shape(start: bytes) -> str:
+    return _NUMBERS.sub("0", start.decode("utf-8", "replace").strip())[:SHAPE_LENGTH]
 
 
 # --- zones ------------------------------------------------------------------------------------------------------------
