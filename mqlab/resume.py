@@ -11,6 +11,7 @@ from harness.errors import ConfigurationError, UsageError
 from harness.host.facts import own_commit
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
+from harness.rundir.writing import RunWriter
 from mqlab.own_incident import KEPT, SUFFIX, incidents_of_run
 
 WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
@@ -44,6 +45,12 @@ def restore_options(options: argparse.Namespace) -> str:
     for name in _REMEMBERED:
         setattr(options, name, getattr(remembered, name))
     return f"{RESUMED}{note}" if note else ""
+
+
+def complete_trials(run: Path) -> frozenset[str]:
+    """The ids of those that need not be run again. Raises RunDirectoryError."""
+    with RunWriter.open(run) as opened:
+        return frozenset(record.trial for record in opened.trials().values() if record.status == "complete")
 
 
 def _difference(run: Path, manifest: Manifest) -> str:

@@ -48,7 +48,7 @@ from mqlab.looking import prepare
 from mqlab.options import DEFAULT_RUNS, read_settings
 from mqlab.own_incident import SUFFIX, incidents_of, keep_files
 from mqlab.recording import register_run
-from mqlab.resume import command_line, restore_options, rules_of
+from mqlab.resume import command_line, complete_trials, restore_options, rules_of
 
 ARCHIVE_NODES_MIN = 20
 """Fewer nodes of a release save no more than the archives cost."""
@@ -87,6 +87,8 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     host = facts.host_of_plan()
     plan = make_plan(request, host, Costs.of(DEFAULT_RUNS, host.cores))
     plan = dataclasses.replace(plan, notes=(*plan.notes, *injection_notes))
+    if options.resume:
+        plan = plan.without(complete_trials(options.resume))
     _print_plan(plan, request, console)
     if options.plan:
         return EXIT_OK

@@ -5,8 +5,10 @@ trial then waits until the core budget has room for it. Where nothing may boot m
 all at once, their trials run, and the next ones boot when all have ended.
 """
 
+from __future__ import annotations
+
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.host.facts import Host
@@ -144,6 +146,15 @@ class Plan:
         for deployment in self.deployments():
             for trial in deployment.trials:
                 yield deployment, trial
+
+    def without(self, done: Collection[str]) -> Plan:
+        """What is left of it when the trials of these ids are."""
+        left = (
+            replace(one, trials=tuple(trial for trial in one.trials if trial.id not in done))
+            for one in self.deployments()
+        )
+        deployments = tuple(one for one in left if one.trials)
+        return replace(self, schedule=replace(self.schedule, deployments=deployments))
 
     @property
     def seconds(self) -> float:

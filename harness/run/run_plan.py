@@ -4,9 +4,7 @@ A trial's phases are up, steady, inject, hold, heal, recover, drain, collect, do
 failed and the run goes on; a full disk or the user's Ctrl-C ends the run with the evidence kept.
 """
 
-import dataclasses
 import threading
-from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from harness.errors import Interrupted
@@ -21,7 +19,7 @@ POLL_S = 0.5
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
-    """Run every trial that is not complete yet. Raises Interrupted, as the manifest then says, and DiskFullError."""
+    """Run every trial of it. Raises Interrupted, as the manifest then says, and DiskFullError."""
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + context.until_s)
     try:
         _run_schedule(context, probe, plan.schedule)
@@ -34,15 +32,6 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     finally:
         probe.stop()
     context.run.set_status("complete")
-
-
-def _without_complete(context: RunContext, planned: Sequence[PlannedDeployment]) -> list[PlannedDeployment]:
-    done = {record.trial for record in context.run.trials().values() if record.status == "complete"}
-    left = [
-        dataclasses.replace(deployment, trials=tuple(trial for trial in deployment.trials if trial.id not in done))
-        for deployment in planned
-    ]
-    return [deployment for deployment in left if deployment.trials]
 
 
 class _Gate:
@@ -86,7 +75,7 @@ class _Gate:
 
 def _run_schedule(context: RunContext, probe: NoiseProbe, schedule: Schedule) -> None:
     """Boot one deployment after another as the schedule lets them; an error lets those end that are at work."""
-    left = _without_complete(context, schedule.deployments)
+    left = list(schedule.deployments)
     budget, gate = CoreBudget(schedule.cores, context.cancel), _Gate(context.cancel)
     are_up: dict[Future[None], PlannedDeployment] = {}
     with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:

@@ -324,3 +324,15 @@ def test_brokers_of_5x_beside_others_compare_their_timer_wheel_rarely_unless_the
     assert intervals(
         scenarios=[HANDOVER], releases=["5.3.3"], user=UserSettings(broker={"timerFlushIntervalMs": "500"})
     ) == {None}
+
+
+def test_what_is_left_of_a_plan_has_neither_trials_that_are_done_nor_their_time() -> None:
+    request = Request(scenarios=[scenarios.find("append-stall")], releases=["4.6.0", "5.3.3"], budget="quick", trials=2)
+    plan = make_plan(request, Host(cores=2, memory_mb=20_000))
+    first, second = plan.deployments()
+    done = {trial.id for trial in first.trials} | {second.trials[0].id}
+    left = plan.without(done)
+    assert [trial.id for _, trial in left.trials()] == [trial.id for trial in second.trials[1:]]
+    assert left.seconds < plan.seconds
+    assert left.notes == plan.notes
+    assert plan.without(()) == plan
