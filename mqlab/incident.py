@@ -44,6 +44,7 @@ from harness.model.faults import (
 from harness.model.group_members import IN_A_CONTAINER, GroupMembers, Member
 from harness.model.loads import (
     AvoidingProducers,
+    DelayedMessages,
     FailingMessages,
     KeyedSends,
     LateGroup,
@@ -90,6 +91,7 @@ __all__ = [
     "CommitStall",
     "CrossFrameLimit",
     "CutOffOwners",
+    "DelayedMessages",
     "DirtyPages",
     "DiskFull",
     "EarlyTopic",

@@ -49,6 +49,8 @@ class SendSettings:
     key_prefix: str = "k"
     tagged: bool = False
     """Java's client: a message's key is its tag, too."""
+    delayed: bool = False
+    """Java's client: the index of a message's key is its delay level, too."""
     key_distribution: str = "cycle"
     """``cycle`` (one after another), ``uniform``, ``zipf`` or ``hot``."""
     key_skew: float = 0.0

@@ -140,6 +140,17 @@ class OneProcessSession(Session):
             self._client.wait_started()
             self._client.open_history(self._trial.directory.history_path(PROCESS))
 
+    def _start_with_queues(self, spec: ConsumerSpec, queues: int) -> None:
+        """A member that is given so many queues of its topic, which it is when it knows where to begin."""
+        self._start_member(self._client, spec)
+        wait_until(
+            "the consumer's queues",
+            lambda: self._client.queue_counts(spec.topic)[spec.instance] == queues,
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
+
     def down(self) -> None:
         """End the process."""
         self._end_locust()

@@ -11,7 +11,7 @@ from harness.backends.cluster import (
 )
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec
-from harness.load.base import POLL_S, OneProcessSession
+from harness.load.base import OneProcessSession
 from harness.model.loads import LateGroup
 from harness.trial import TrialContext
 from harness.wait import wait_until
@@ -44,19 +44,11 @@ class LateGroupSession(OneProcessSession):
 
     def hold(self) -> None:
         """Start the consumer, and send once it has its queues, which it has when it knows where to begin."""
-        load, client = self._load, self._client
+        load = self._load
         if load.committed:
             self._commit_ends()
         spec = ConsumerSpec(instance=CONSUMER, group=self._group, topic=self._topic, ordered=False, begins=load.begins)
-        self._start_member(client, spec)
-        queues = load.queues * len(masters(self._trial.cluster))
-        wait_until(
-            "the consumer's queues",
-            lambda: client.queue_counts(self._topic)[CONSUMER] == queues,
-            timeout_s=self._trial.phases.settle_s_max,
-            poll_s=POLL_S,
-            cancel=self._trial.cancel,
-        )
+        self._start_with_queues(spec, load.queues * len(masters(self._trial.cluster)))
         self._send_all(LATER, load.later, first=load.history)
         self._trial.stay(self._trial.phases.hold_s_min)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.load.avoiding import AvoidingSession
+from harness.load.delayed import DelayedSession
 from harness.load.failing import FailingSession
 from harness.load.group_members import GroupMembersSession
 from harness.load.keyed import KeyedSession
@@ -17,6 +18,7 @@ from harness.load.steady import SteadySession
 from harness.model.group_members import GroupMembers
 from harness.model.loads import (
     AvoidingProducers,
+    DelayedMessages,
     FailingMessages,
     KeyedSends,
     LateGroup,
@@ -40,6 +42,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     AvoidingProducers: AvoidingSession,
     GroupMembers: GroupMembersSession,
     LateGroup: LateGroupSession,
+    DelayedMessages: DelayedSession,
     OwnLoad: OwnLoadSession,
 }
 

@@ -265,6 +265,29 @@ class LateGroup(LoadValue):
         return self.rate_hz
 
 
+LEVEL_PREFIX = "level"
+"""Keys of delayed messages are ``level0``, which is none, ``level1`` and so on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelayedMessages(LoadValue):
+    """Sends of delay level 0 (none), 1 and so on to ``levels`` in turn, consumed by groups of one member.
+
+    A message's key names its level. The levels are the shortest of the default messageDelayLevel: 1, 5 and 10 s.
+    """
+
+    levels: int = 3
+    rate_hz: float = 16.0
+    """Of all levels together."""
+    groups: int = 1
+    queues: int = 2
+    body_bytes: int = 128
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Each is stored twice: in the queue of its level, and in its topic when its time has come."""
+        return 2 * self.rate_hz
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueueNumbers(LoadValue):
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.

@@ -76,6 +76,14 @@ BROKER_PERMISSION = "brokerPermission"
 
 DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 """``messageDelayLevel`` of org.apache.rocketmq.store.config.MessageStoreConfig."""
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def delays_s(levels: str = DELAY_LEVELS) -> list[float]:
+    """What each level waits for, from level 1 on: ``"1s 5m"`` is 1 and 300 seconds."""
+    return [float(word[:-1]) * _UNITS_S[word[-1]] for word in levels.split()]
+
+
 RETRIES_MAX = 16
 """After so many retries a message goes to the dead-letter topic (``retryMaxTimes`` of SubscriptionGroupConfig)."""
 

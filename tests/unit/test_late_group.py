@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from harness.clients.java import ConsumerSpec, ScheduleSpec
-from harness.load import late_group
+from harness.load import base, late_group
 from harness.load.late_group import LateGroupSession
 from harness.model.loads import LateGroup
 from harness.trial import TrialContext
@@ -67,7 +67,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[LateGroup], list[str]]:
 
         monkeypatch.setattr(late_group, "masters", lambda cluster: [SimpleNamespace()])
         monkeypatch.setattr(late_group, "ask", ask)
-        monkeypatch.setattr(late_group, "POLL_S", 0.001)
+        monkeypatch.setattr(base, "POLL_S", 0.001)
         monkeypatch.setattr("harness.load.base.namesrv_addresses", lambda cluster: "127.0.0.1:9876")
         phases = SimpleNamespace(steady_s=0.0, hold_s_min=0.0, settle_s_max=20.0)
         trial = SimpleNamespace(

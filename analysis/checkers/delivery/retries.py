@@ -15,18 +15,12 @@ from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
-from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX
+from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX, delays_s
 from harness.rundir.reading import RunDirectory
 
 INCIDENT = "dead-letter"
 FIRST_RETRY_LEVEL = 3
-_UNIT_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DELAYS = table(deployment=StringType(), retry=LongType(), delay_s=DoubleType())
-
-
-def levels_s(setting: str) -> list[float]:
-    """``"1s 5m"`` is 1 and 300 seconds."""
-    return [float(word[:-1]) * _UNIT_S[word[-1]] for word in setting.split()]
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -74,6 +68,6 @@ def _expected(run: RunDirectory) -> list[dict[str, object]]:
         {"deployment": deployment.deployment, "retry": retry, "delay_s": delay_s}
         for deployment in run.deployments
         for retry, delay_s in enumerate(
-            levels_s(deployment.started_conf.get("messageDelayLevel") or DELAY_LEVELS)[FIRST_RETRY_LEVEL - 1 :], 1
+            delays_s(deployment.started_conf.get("messageDelayLevel") or DELAY_LEVELS)[FIRST_RETRY_LEVEL - 1 :], 1
         )
     ]

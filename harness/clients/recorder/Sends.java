@@ -217,7 +217,11 @@ final class Sends {
 
         Message message() {
             byte[] body = Body.make(run, seq, intendedNs < 0 ? System.nanoTime() : intendedNs, bodyBytes);
-            return new Message(settings.topic, settings.tagged ? key : "", key, body);
+            Message message = new Message(settings.topic, settings.tagged ? key : "", key, body);
+            if (settings.delayed && slot > 0) {
+                message.setDelayTimeLevel(slot);
+            }
+            return message;
         }
 
         public void onSuccess(SendResult result) {

@@ -16,6 +16,8 @@ public final class Settings {
     public String keyPrefix = "k";
     /** Whether a message's key is its tag, too. */
     public boolean tagged;
+    /** Whether the index of a message's key is its delay level, too. */
+    public boolean delayed;
     /** cycle, uniform, zipf or hot. */
     public String keyDistribution = "cycle";
     /** The exponent of zipf, or the share of the hot key. */
