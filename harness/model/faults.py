@@ -395,6 +395,25 @@ class AppendThrows(Fault):
         return {"none": 1.0, "restart": CRASH_S, "raise-limit": 2.0}[self.cure]
 
 
+DELAY_LEVEL_HIT = 2
+"""The delay level whose delivery throws: its messages wait for 5 s by default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeliveryThrows(Fault):
+    """One delivery of a delayed message of level 2 throws on the first broker: an exception, as a defect would, or an
+    OutOfMemoryError, as users had. With ``cure`` the broker is stopped and started again after the hold."""
+
+    proofs = (Proof.DONE,)
+    needs_rules = True
+    throws: Literal["exception", "error"] = "exception"
+    cure: Literal["none", "restart"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """The wait for a delivery, and for the cure."""
+        return {"none": 1.0, "restart": CRASH_S}[self.cure]
+
+
 class CommitStall(Fault):
     """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
 

@@ -1,38 +1,39 @@
 package mqlab;
 
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 
 /**
- * What the rules of append_throws.btm ask: whether the append that is entered now is the one that has to throw.
+ * What rules ask that throw once: whether what is entered now is what has to throw.
  *
- * <p>StallHelper passes "ThrowHelper SECONDS\n" on to ask(); the answer is the System.nanoTime() of the throw, or that no
- * append came in that time. Not final, since Byteman extends its helpers.
+ * <p>StallHelper passes "ThrowHelper WHAT SECONDS\n" on to ask(); WHAT is the word that a rule asks by. The answer is the
+ * System.nanoTime() of the throw, or that nothing came in that time. Not final, since Byteman extends its helpers.
  */
 public class ThrowHelper {
-    private static final AtomicReference ARMED = new AtomicReference();
+    private static final ConcurrentHashMap ARMED = new ConcurrentHashMap();
 
     private static final class Throw {
         final CountDownLatch done = new CountDownLatch(1);
         volatile long atNs;
     }
 
-    /** Arm, and wait so many seconds for the next append. */
-    public static String ask(String seconds) throws Exception {
+    /** Arm, and wait so many seconds for the next one. */
+    public static String ask(String line) throws Exception {
+        String[] words = line.split(" ");
         Throw next = new Throw();
-        ARMED.set(next);
+        ARMED.put(words[0], next);
         try {
-            boolean thrown = next.done.await(Long.parseLong(seconds), TimeUnit.SECONDS);
-            return thrown ? next.atNs + "\n" : "no append came\n";
+            boolean thrown = next.done.await(Long.parseLong(words[1]), TimeUnit.SECONDS);
+            return thrown ? next.atNs + "\n" : "no " + words[0] + " came\n";
         } finally {
-            ARMED.compareAndSet(next, null);
+            ARMED.remove(words[0], next);
         }
     }
 
-    /** Condition of the rule at the append's entry: true once each time that it was armed. */
-    public boolean throwsNow() {
-        Throw next = ARMED.get() == null ? null : (Throw) ARMED.getAndSet(null);
+    /** Condition of a rule at a method's entry: true once each time that this word was armed. */
+    public boolean throwsNow(String what) {
+        Throw next = ARMED.isEmpty() ? null : (Throw) ARMED.remove(what);
         if (next == null) {
             return false;
         }

@@ -4,36 +4,27 @@ What it leaves behind may stay (``beginTimeInLock`` of org.apache.rocketmq.store
 """
 
 from harness.backends.cluster import Node, ask, change_live, masters
-from harness.clock import mono_ns
-from harness.faults.rules import asked_rule
+from harness.faults.throwing import restarted, thrown
 from harness.model.faults import AppendThrows
 from harness.model.rocketmq import PAGE_CACHE_BUSY
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 from harness.wait import NotYet, patience, wait_until
 
 APPEND_S_MAX = 30
-"""Less than the rule's connection waits for an answer."""
-
-STOP_S_MAX = 30.0
 RAISED_MS = "10000000"
 """From this age of the lock on the page cache does not count as busy, whatever the setting is."""
 
 
 def throw(fault: AppendThrows, trial: TrialContext, load: LoadSession) -> Injected:
     """Throw in the next append of the first master, which is stamped where it throws."""
-    broker, armed_ns = masters(trial.cluster)[0], mono_ns()
-    (at_ns,) = asked_rule(broker, f"ThrowHelper {APPEND_S_MAX}", 1)
-    over_ns = at_ns if fault.cure == "none" else None
-    return Injected(target=broker.name, injecting_ns=armed_ns, injected_ns=at_ns, healing_ns=over_ns, healed_ns=over_ns)
+    return thrown(masters(trial.cluster)[0], "append", is_over=fault.cure == "none")
 
 
 def cure(fault: AppendThrows, trial: TrialContext, load: LoadSession) -> Healed:
     """Stop the broker and start it, or raise its limit until something is appended. Raises LabError."""
     broker = masters(trial.cluster)[0]
     if fault.cure == "restart":
-        trial.cluster.stop_node(broker.name, grace_s=STOP_S_MAX)
-        trial.cluster.restart_node(broker.name)
-        return Healed(achieved="it was stopped and started again")
+        return restarted(trial.cluster, broker)
     with ask(broker) as connection:
         limit_ms, end = connection.broker_config()[PAGE_CACHE_BUSY], connection.runtime_info()["commitLogMaxOffset"]
     change_live(broker, {PAGE_CACHE_BUSY: RAISED_MS})
