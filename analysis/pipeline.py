@@ -68,7 +68,7 @@ def analyze(
     run = read_run_directory(run_dir)
     say = progress or _silent
     say("starting Spark")
-    with closing_session(place) as spark:
+    with closing_session(place.for_evidence(run.path)) as spark:
         return analyze_in(spark, run, scenarios, say, commit)
 
 

@@ -7,6 +7,7 @@ What costs time at start is Java compiling what runs once, so the driver stays w
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import shutil
@@ -20,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pyspark
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
@@ -27,14 +29,21 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.scratch import scratch_folder
 from harness.errors import AnalysisError
 
-DRIVER_MEMORY = "1000m"
-"""Java's heap. With its own overhead and the Python process the whole stays below 2 GiB."""
+HEAP_MB = 1000
+"""Java's heap for a run of minutes. With its own overhead and the Python process the whole stays below 2 GiB."""
+
+HEAP_OF_EVIDENCE = 3.0
+"""Of a run's histories and logs, so much heap where that is more: 760 MB of them were too many for 1000 MB."""
+
+HEAP_OF_FREE_MAX = 0.4
+"""Of the memory that is free."""
+
+YOUNG_OF_HEAP = 0.3
 
 _JAVA_OPTIONS = " ".join(
     [
         "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",
-        "-Xmn300m",
         "-XX:-UsePerfData",
         # The quick compiler alone would get 48 MB, which the generated code of a hundred plans fills.
         "-XX:ReservedCodeCacheSize=192m",
@@ -102,6 +111,12 @@ _CONF = {
 }
 
 
+def heap_mb(evidence_bytes: int, free_bytes: int) -> int:
+    """The heap in MB for so many bytes of histories and logs on a host that has so much free."""
+    wanted, most = HEAP_OF_EVIDENCE * evidence_bytes / 2**20, HEAP_OF_FREE_MAX * free_bytes / 2**20
+    return max(HEAP_MB, round(min(wanted, most)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class SparkPlace:
     """Where Spark runs. ``master`` is Spark's own word for it; by default this machine, on at most four of its cores.
@@ -116,6 +131,13 @@ class SparkPlace:
     java_home: Path | None = None
     class_archives: Path | None = None
     more_options: str = ""
+    heap_mb: int = HEAP_MB
+
+    def for_evidence(self, run: Path) -> SparkPlace:
+        """The same with a heap that a run directory's histories and logs need, as far as memory is free."""
+        files = (path for pattern in ("*.jsonl", "*.log*") for path in run.rglob(pattern))
+        evidence_bytes = sum(path.stat().st_size for path in files if path.is_file())
+        return dataclasses.replace(self, heap_mb=heap_mb(evidence_bytes, psutil.virtual_memory().available))
 
     @property
     def archive(self) -> Path | None:
@@ -143,12 +165,13 @@ def spark_session(place: SparkPlace) -> SparkSession:
     builder = SparkSession.builder.master(where).appName("rocketmq-incident-lab")
     for key, value in _CONF.items():
         builder = builder.config(key, value)
-    builder = builder.config("spark.driver.memory", DRIVER_MEMORY)
+    builder = builder.config("spark.driver.memory", f"{place.heap_mb}m")
     scratch = scratch_folder()
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
     java_home = place.java_home or _default_java_home()
-    options = f"{_JAVA_OPTIONS} -Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
+    young = f"-Xmn{round(YOUNG_OF_HEAP * place.heap_mb)}m"
+    options = f"{_JAVA_OPTIONS} {young} -Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
     builder = builder.config("spark.driver.extraJavaOptions", options)
@@ -177,7 +200,7 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
             raise
         raise AnalysisError(
             "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
-            advice=f"It has {DRIVER_MEMORY} of heap and needs about 2 GiB in all. Free some memory, or judge fewer "
+            advice=f"It had {place.heap_mb} MB of heap, and needs about as much again. Free some memory, or judge fewer "
             "incidents in one run, and say `mqlab analyze RUN_DIR`.",
         ) from error
     finally:

@@ -38,7 +38,7 @@ def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory.
     """
     run = read_run_directory(run_dir)
-    with closing_session(place) as spark:
+    with closing_session(place.for_evidence(run.path)) as spark:
         return judge_load_in(spark, run)
 
 

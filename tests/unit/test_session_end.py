@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 import analysis.spark
-from analysis.spark import SparkPlace, closing_session
+from analysis.spark import HEAP_MB, SparkPlace, closing_session, heap_mb
 from harness.errors import AnalysisError
 
 
@@ -36,3 +37,25 @@ def test_an_error_of_our_own_stays_what_it_is(monkeypatch: pytest.MonkeyPatch, s
     with pytest.raises(ZeroDivisionError), closing_session(SparkPlace()):
         raise ZeroDivisionError
     assert stopped == ["stopped"]
+
+
+@pytest.mark.parametrize(
+    ("evidence_mb", "free_mb", "heap"),
+    [(0, 100_000, HEAP_MB), (300, 100_000, HEAP_MB), (760, 100_000, 2280), (760, 4_000, 1600), (760, 500, HEAP_MB)],
+    ids=["nothing", "a run of minutes", "a run of hours", "little memory", "less than it needs"],
+)
+def test_the_heap_grows_with_the_evidence_as_far_as_memory_is_free(evidence_mb: int, free_mb: int, heap: int) -> None:
+    assert heap_mb(evidence_mb * 2**20, free_mb * 2**20) == heap
+
+
+def test_histories_and_logs_of_a_run_are_its_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis.spark, "HEAP_OF_EVIDENCE", 1000)
+    monkeypatch.setattr(analysis.spark, "HEAP_OF_FREE_MAX", 1_000_000)
+    for name in (
+        "trials/t/history/clients.jsonl",
+        "deployments/d/broker-a/logs/store.log.1",
+        "deployments/d/commitlog",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * 2**20)
+    assert SparkPlace().for_evidence(tmp_path) == SparkPlace(heap_mb=2000)
