@@ -66,6 +66,14 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="the group's offsets set to the ends of the queues before it first starts",
         cures=("X-last-offset-reads-history-02", "X-last-offset-reads-history-03"),
     ),
+    "sync-master-acknowledges-alone": Reported(
+        threads=("pull/3979", "issues/2528", "issues/5128"),
+        symptom="A SYNC_MASTER returns SEND_OK though its slave does not answer, and its death loses what it acknowledged.",
+        happens="X-sync-master-acknowledges-alone-01",
+        avoided_by="inSyncReplicas=2, with which no send is acknowledged while no slave answers; enableAutoInSyncReplicas ends "
+        "that wait, and the promise with it",
+        cures=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

@@ -124,6 +124,15 @@ SIGNS: tuple[Sign, ...] = (
         alone=False,
         fixes=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
     ),
+    Sign(
+        incident="sync-master-acknowledges-alone",
+        events=(Logged.SLAVE_SILENT,),
+        because="a master gave up a slave that had said nothing for 20 s (haHousekeepingInterval); a SYNC_MASTER of 5.x "
+        "acknowledged all sends meanwhile unless inSyncReplicas is above 1",
+        advice="Compare the largest offsets of master and slave before the master is given up; inSyncReplicas=2 has 5.x wait.",
+        alone=False,
+        fixes=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
+    ),
 )  # fmt: skip
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 

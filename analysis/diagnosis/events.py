@@ -25,6 +25,7 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.POOL_BUSY: ("code", "state"),
     Logged.POOL_LOW: ("left",),
     Logged.FRAME_TOO_LONG: ("limit",),
+    Logged.SLAVE_SILENT: ("address",),
     Logged.CLIENT_GONE: ("client",),
     Logged.UNREACHABLE: ("address", "error"),
     Logged.NO_ANSWER: ("address", "error"),

@@ -35,7 +35,7 @@ _LOG_FOLDERS = frozenset({"logs", "log", "rocketmqlogs", "otherdays", "otherDays
 _STAMP = re.compile(rb"(?:lastUpdateTimestamp|storeTimestamp)=(\d{13})\b")
 _SETTINGS = (
     "brokerName", "brokerId", "brokerRole", "flushDiskType", "transientStorePoolEnable", "waitTimeMillsInSendQueue",
-    "osPageCacheBusyTimeOutMills",
+    "osPageCacheBusyTimeOutMills", "inSyncReplicas",
 )  # fmt: skip
 _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
 _ASKED = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.audit.finding import AuditFinding, Severity
-from harness.audit.findings import lock_settings, pool_loses_data
+from harness.audit.findings import acknowledges_alone, lock_settings, pool_loses_data
 from harness.audit.reading import BrokerReading
 from harness.model import rocketmq
 from harness.releases.jars import is_5x
@@ -51,6 +51,7 @@ def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJud
         *_busy(settings, busy_ms, where),
         *_pool(settings, has_pool, where),
         *pool_loses_data(broker),
+        *acknowledges_alone(broker),
         *lock_settings(broker),
     ]
     return ConfJudged(

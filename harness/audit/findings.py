@@ -64,7 +64,11 @@ def judge(
         *_queue_numbers(reading),
         *equal_ids(reading),
         *subscriptions_differ(reading),
-        *(one for broker in reading.masters() for one in (*pool_loses_data(broker), *lock_settings(broker))),
+        *(
+            one
+            for broker in reading.masters()
+            for one in (*pool_loses_data(broker), *acknowledges_alone(broker), *lock_settings(broker))
+        ),
     ]
     return sorted(found, key=lambda one: -one.severity)
 
@@ -229,6 +233,20 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
             where=broker.words,
             says="transientStorePoolEnable is on: acknowledged messages are in the process's own memory for some time",
             advice="A broker that dies loses them; leave it off where no message may be lost.",
+        )
+
+
+def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """5.x waits for inSyncReplicas copies, the master's among them (``CommitLog.handleHA``); 4.x always for one slave's."""
+    conf = broker.conf
+    if broker.is_5x and conf.get("brokerRole") == "SYNC_MASTER" and int(conf.get("inSyncReplicas", 1)) == 1:
+        yield AuditFinding(
+            kind="sync-master-alone",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says="SYNC_MASTER with inSyncReplicas=1 waits for no slave: it acknowledges what only it has",
+            advice="Set inSyncReplicas=2 where no acknowledged message may be lost with its master; no send is acknowledged then "
+            "while no slave answers.",
         )
 
 

@@ -314,6 +314,21 @@ class PauseNode(Fault):
     node: str
 
 
+class StoppedSlave(Fault):
+    """Every thread of the first master's slave stands still for the hold; then that master is killed, and the slave goes on.
+
+    What the slave has is read while it is alone, which is what is left where the master's machine does not come back. The master
+    is then started again on its store.
+    """
+
+    proofs = (Proof.HELD,)
+    kills_broker = True
+
+    def seconds(self, params: Parameters) -> float:
+        """As the death of a broker."""
+        return CRASH_S
+
+
 @dataclass(frozen=True, kw_only=True)
 class FlappingNode(Fault):
     """Every thread of a node stands still for ``stopped_s`` and goes on for ``runs_s``, again and again."""

@@ -73,6 +73,7 @@ class Logged(StrEnum):
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
+    SLAVE_SILENT = "silent slave given up"
     BOOTED = "broker started"
 
 
@@ -80,7 +81,8 @@ class Logged(StrEnum):
 class Wording:
     """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line.
 
-    ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text.
+    ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
+    release has one.
     """
 
     event: Logged
@@ -218,6 +220,11 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.TOPIC_MADE, "create new topic ", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_MADE, "Create new topic by default topic:", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_CHANGED, "update topic config, old:", _TOPICS, r"new:\[.*?" + _NUMBERS),
+    _all(
+        Logged.SLAVE_SILENT, "ha housekeeping, found this connection[",
+        f"{_ROCKETMQ}.store.ha.HAConnection$ReadSocketService, {_ROCKETMQ}.store.ha.DefaultHAConnection$ReadSocketService",
+        r"connection\[/?" + _ADDRESS + r"\] expired, (?P<ms>\d{1,9})",
+    ),
     _all(
         Logged.BOOTED, "boot success. serializeType=", f"{_ROCKETMQ}.broker.BrokerStartup",
         r"The broker\[(?P<broker>[^,\]]+), (?P<address>[^\]]+)\]",

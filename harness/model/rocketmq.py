@@ -26,7 +26,8 @@ TIMEOUT_CLEAN_QUEUE = "TIMEOUT_CLEAN_QUEUE"
 BUSY_KEYWORDS = (REJECTREQUEST, OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, TIMEOUT_CLEAN_QUEUE)
 """What a refusal's remark begins with, in brackets."""
 
-STORED_UNSURE = ("FLUSH_DISK_TIMEOUT", "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE")
+FLUSH_SLAVE, NO_SLAVE = "FLUSH_SLAVE_TIMEOUT", "SLAVE_NOT_AVAILABLE"
+STORED_UNSURE = ("FLUSH_DISK_TIMEOUT", FLUSH_SLAVE, NO_SLAVE)
 """A send's statuses but SEND_OK: its master has stored the message, but not yet on its disk or on a slave, as its settings
 ask for (org.apache.rocketmq.client.producer.SendStatus)."""
 

@@ -27,6 +27,7 @@ STAYS_S: Mapping[str, float] = {
             "network-delay",
             "pause-node",
             "slow-broker",
+            "stopped-slave",
             "read-only-broker",
             "unheard-broker",
             "forgotten-topic",
@@ -76,6 +77,9 @@ OF_CLIENTS = ("kill-owners", "kill-stopping-owners", "shut-down-owners", "silenc
 
 TWO_MASTERS = ("broker-away", "unheard-broker")
 """They are about the second broker."""
+
+WITH_SLAVES = ("stopped-slave",)
+"""They are about the first master's slave."""
 
 ALIASES: Mapping[str, str] = {"page-cache-stall": "append-stall"}
 TIME_S_MAX = 86_400.0
@@ -184,6 +188,8 @@ def why_not_on(timed: TimedFault, topology: Topology, *, consumers: int, is_give
         return f"names consumer {timed.consumer}, and there are {consumers}, from 0"
     if timed.fault.kind in TWO_MASTERS and topology.masters < 2:
         return "is done to the second broker, and asks for --topology two-masters or another one with several"
+    if timed.fault.kind in WITH_SLAVES and not topology.slaves_per_master:
+        return "is done to a slave, and asks for --topology article or another one with slaves"
     nodes = node_names(topology)
     for node in nodes_of(timed.fault):
         if node not in nodes:
@@ -195,9 +201,7 @@ def node_names(topology: Topology) -> tuple[str, ...]:
     """As a cluster names its nodes."""
     servers = [f"namesrv-{index + 1}" for index in range(topology.name_servers)]
     slaves = [
-        f"{broker}-slave-{index + 1}"
-        for broker in topology.broker_names()
-        for index in range(topology.slaves_per_master)
+        f"{broker}-s{index + 1}" for broker in topology.broker_names() for index in range(topology.slaves_per_master)
     ]
     return (*servers, *topology.broker_names(), *slaves)
 

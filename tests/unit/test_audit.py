@@ -356,6 +356,10 @@ def test_a_few_retry_topics_of_offline_groups_are_normal_and_many_are_a_warning(
         ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, True, ["pool-loses-data"]),
         ({"rocketmq.broker.rebalance.lockMaxLiveTime": "30000"}, False, ["lock-settings"]),
         ({"transientStorePoolEnable": "false"}, False, []),
+        ({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}, True, ["sync-master-alone"]),
+        ({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}, True, []),
+        ({"brokerRole": "ASYNC_MASTER", "inSyncReplicas": "1"}, True, []),
+        ({"brokerRole": "SYNC_MASTER"}, False, []),
     ],
 )
 def test_settings_that_lose_data_or_do_nothing_are_found(conf: dict[str, str], is_5x: bool, kinds: list[str]) -> None:

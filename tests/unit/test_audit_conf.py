@@ -22,6 +22,7 @@ KEYS = {
     "osPageCacheBusyTimeOutMills": "(J)V",
     "waitTimeMillsInSendQueue": "(J)V",
     "brokerFastFailureEnable": "(Z)V",
+    "inSyncReplicas": "(I)V",
 }
 
 
@@ -55,6 +56,12 @@ def test_the_pool_is_one_more_reason_to_refuse_and_its_price_is_said() -> None:
 ])  # fmt: skip
 def test_a_synchronous_flush_switches_the_pool_off_on_4x_alone(release: str, role: str, expected: set[str]) -> None:
     assert kinds({**POOL, "flushDiskType": "SYNC_FLUSH", "brokerRole": role}, release) == expected
+
+
+def test_a_synchronous_master_of_5x_that_waits_for_nobody_is_said() -> None:
+    assert kinds({"brokerRole": "SYNC_MASTER"}, "5.5.0") == {"sync-master-alone"}
+    assert kinds({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}, "5.5.0") == set()
+    assert kinds({"brokerRole": "SYNC_MASTER"}, "4.9.7") == set()
 
 
 @pytest.mark.parametrize("size", ["1", "2"])

@@ -417,3 +417,30 @@ def test_refusals_of_the_hours_after_it_are_its_doing_and_those_before_or_later_
     late.write_text(REJECTED.format(at="19:46:00"))
     found = {one.incident: one.sure for one in found_in(tmp_path)}
     assert found == {"busy-flag-stuck": "possible", "append-lock-over-1s": "possible"}
+
+
+SYNC = "2026-11-21 16:40:0{number} INFO main - {key}={value}\n"
+GIVEN_UP = "2026-11-21 16:46:01 WARN ReadSocketService - ha housekeeping, found this connection[/10.0.0.9:4711] expired, 20004\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sure"),
+    [
+        ({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "1"}, "likely"),
+        ({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}, "possible"),
+        ({"brokerRole": "SYNC_MASTER"}, "possible"),
+        ({}, "possible"),
+        ({"brokerRole": "ASYNC_MASTER", "inSyncReplicas": "1"}, None),
+    ],
+)
+def test_a_slave_that_is_given_up_is_one_that_a_synchronous_master_of_5x_did_not_wait_for(
+    settings: dict[str, str], sure: str | None, tmp_path: Path
+) -> None:
+    said = [SYNC.format(number=number, key=key, value=value) for number, (key, value) in enumerate(settings.items())]
+    (tmp_path / "broker.log").write_text("".join(said) or "2026-11-21 16:40:00 INFO main - nothing is said\n")
+    (tmp_path / "store.log").write_text(GIVEN_UP)
+    found = found_in(tmp_path)
+    assert [(one.incident, one.sure) for one in found] == ([("sync-master-acknowledges-alone", sure)] if sure else [])
+    for one in found:
+        assert "said nothing for 20 s" in one.why[0]
+        assert bool(one.against) == (sure == "possible")

@@ -15,6 +15,7 @@ import pytest
 
 from harness.backends.cluster import ClusterSpec
 from harness.backends.given import GivenCluster
+from harness.backends.topologies import TOPOLOGIES
 from harness.errors import EXIT_USAGE, ClientError, ConfigurationError, UsageError
 from harness.faults.injections import INJECTIONS
 from harness.leases.leases import Leases
@@ -36,6 +37,7 @@ from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
 from mqlab.main import main
 
 ONE, TWO = Topology(name="single"), Topology(name="two-masters", masters=2)
+ARTICLE = TOPOLOGIES["article"]
 
 
 @pytest.mark.parametrize("kind", [fault for fault in FAULTS if fault is not NoFault], ids=lambda fault: fault.kind)
@@ -112,6 +114,9 @@ def test_a_period_is_above_nothing() -> None:
         ("kill-consumer:consumer=2@1s", ONE, 2, False, "names consumer 2"),
         ("broker-away@1s", ONE, 0, False, "--topology two-masters"),
         ("broker-away@1s", TWO, 0, False, ""),
+        ("stopped-slave@1s", TWO, 0, False, "another one with slaves"),
+        ("stopped-slave@1s", ARTICLE, 0, False, ""),
+        ("pause-node:broker-b-s1@1s", ARTICLE, 0, False, ""),
         ("pause-node:broker-b@1s", ONE, 0, False, "the nodes are namesrv-1, broker-a"),
         ("network-delay:nodes=broker-a+broker-c@1s", TWO, 0, False, "names broker-c"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.diagnosis.found import Found, Logs
-from analysis.diagnosis.rules import appends, groups, locks, registrations, topics
+from analysis.diagnosis.rules import appends, groups, locks, registrations, slaves, topics
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
@@ -21,6 +21,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     registrations.left_and_returned,
     groups.equal_ids,
     groups.subscriptions,
+    slaves.acknowledged_without,
     topics.dead_letters,
     topics.queue_numbers,
 )

@@ -1,0 +1,39 @@
+"""Masters and their slaves: what a master went on to acknowledge while its slave said nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.diagnosis.found import Found, Logs, Sure, lines_of, span, together
+from harness.model.log_events import Logged
+
+GAP_S = 300.0
+
+
+def acknowledged_without(logs: Logs) -> Iterator[Found]:
+    """Slaves that a synchronous master gave up. One that says that it is another kind of master promises nothing."""
+    given_up = [
+        one for one in logs.of(Logged.SLAVE_SILENT) if logs.setting(one.node, "brokerRole") in ("", "SYNC_MASTER")
+    ]
+    for group in together(given_up, GAP_S):
+        from_s, to_s = span(group)
+        nodes = list(dict.fromkeys(one.node for one in group))
+        waits = [node for node in nodes if _copies(logs, node) > 1]
+        unsaid = [node for node in nodes if not logs.setting(node, "brokerRole")]
+        silent_s = max(int(one.get("ms") or 0) for one in group) / 1000
+        against = [
+            f"{logs.names.get(node, node)} waits for a slave, as 4.x does and inSyncReplicas above 1 has it"
+            for node in waits
+        ]
+        against += [f"no log here has the brokerRole of {logs.names.get(node, node)}" for node in unsaid]
+        yield Found(
+            incident="sync-master-acknowledges-alone", from_s=from_s, to_s=to_s, lines=lines_of(group), against=tuple(against),
+            sure=Sure.POSSIBLE if against else Sure.LIKELY, brokers=tuple(logs.names.get(node, node) for node in nodes),
+            why=(f"the master gave up a slave that had said nothing for {silent_s:.0f} s",),
+        )  # fmt: skip
+
+
+def _copies(logs: Logs, node: str) -> int:
+    """How many a send waits for, the master's own among them: inSyncReplicas, which 4.x does not have and waits for one slave."""
+    said = logs.setting(node, "inSyncReplicas")
+    return int(said) if said.isdecimal() else 1 + bool(logs.setting(node, "brokerRole"))
