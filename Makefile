@@ -6,7 +6,10 @@ BIN := $(VENV)/bin
 WORKERS ?= 3
 RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 
-.PHONY: verify test unit lint bench picture setup clean
+# The seed of where `make campaign` plants its thousand violations.
+SEED ?= 1
+
+.PHONY: verify test unit lint campaign bench picture setup clean
 
 verify: setup
 	$(BIN)/mqlab verify
@@ -22,6 +25,9 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+campaign: setup
+	PLANTED=1000 PLANTED_SEED=$(SEED) $(BIN)/python -m pytest tests/spark/test_planted.py
 
 bench: setup
 	for benchmark in benchmarks/*.py; do PYTHONPATH=. $(BIN)/python $$benchmark || exit 1; done

@@ -26,10 +26,21 @@ def pack_run(folder: Path, file: Path) -> None:
 
 def unpack_run(file: Path, folder: Path) -> None:
     """Make ``folder`` of what ``pack_run`` wrote."""
-    for name, content in json.loads(lzma.decompress(file.read_bytes())).items():
+    for name, content in packed_files(file).items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((content if isinstance(content, str) else "".join(_lines(content))).encode())
+        path.write_bytes(text_of(content).encode())
+
+
+def packed_files(file: Path) -> dict[str, object]:
+    """What ``pack_run`` wrote by the files' names, for ``text_of``."""
+    files: dict[str, object] = json.loads(lzma.decompress(file.read_bytes()))
+    return files
+
+
+def text_of(content: object) -> str:
+    """What a file held."""
+    return content if isinstance(content, str) else "".join(_lines(content))
 
 
 def _packed(text: str, suffix: str) -> object:
@@ -75,7 +86,7 @@ def _differences(column: list[object]) -> dict[str, object]:
     return {"v": column}
 
 
-def _lines(packed: dict[str, Any]) -> Iterator[str]:
+def _lines(packed: Any) -> Iterator[str]:
     rows = [zip(*map(_values, of_shape), strict=True) for of_shape in packed["columns"]]
     for number, shape in enumerate(packed["order"], start=1):
         record = dict(zip(packed["shapes"][shape], next(rows[shape]), strict=True))
