@@ -18,6 +18,7 @@ from harness.errors import (
     UsageError,
 )
 from harness.host.facts import own_commit
+from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.releases.java import Java, find_java
@@ -115,13 +116,13 @@ def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
     return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
 
 
-def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
-    """Analyse a run, write its reports and print its findings; returns the exit code."""
+def analyse(
+    path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console
+) -> list[Finding]:
+    """Analyse a run and write its reports."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
-    from analysis.ledger import agreement
     from analysis.pipeline import analyze
-    from analysis.report.terminal import summary_lines, summary_table
-    from analysis.report.write import exit_code, write_reports
+    from analysis.report.write import write_reports
 
     def progress(text: str) -> None:
         console.print(f"analysis: {text}", markup=False, highlight=False)
@@ -129,6 +130,16 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
     code = own_commit()
     findings = analyze(path, chosen, spark_place(options, java), progress, "" if code.dirty else code.id)
     write_reports(path)
+    return findings
+
+
+def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
+    """Analyse a run, write its reports and print its findings; returns the exit code."""
+    from analysis.ledger import agreement
+    from analysis.report.terminal import summary_lines, summary_table
+    from analysis.report.write import exit_code
+
+    findings = analyse(path, chosen, options, java, console)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():

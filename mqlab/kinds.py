@@ -17,6 +17,7 @@ from harness.errors import ConfigurationError, UsageError, shown
 from harness.model.timed_faults import parse_fault, parse_seconds
 from harness.protocol.connection import split_address
 from harness.releases.jars import known_releases
+from mqlab.bundle import is_bundle
 
 T = TypeVar("T")
 
@@ -137,9 +138,26 @@ def _new_file(text: str) -> Path:
     return path
 
 
+def _new_bundle(text: str) -> Path:
+    if not is_bundle(text):
+        raise ValueError
+    return _new_file(text)
+
+
 def _address(text: str) -> str:
     split_address(text)
     return text
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if (
+        not equals
+        or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name, re.ASCII)
+        or not re.fullmatch(r"[ -~]{1,40}", value)
+    ):
+        raise ValueError
+    return name, value
 
 
 def _network(text: str) -> str:
@@ -184,6 +202,7 @@ RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
 """Of a record, which may hold others than those of ``known_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")
 NAMES = several(NAME)
+PARAMETER = Kind(noun="NAME=VALUE", read=_parameter)
 SENTENCE = matching("a sentence of 10 to 500 characters", r"[!-~][ -~]{9,499}")
 
 FILE = Kind(noun="a file that can be read", read=_existing(Path.is_file))
@@ -197,6 +216,12 @@ INCIDENT = Kind(
 )
 NEW_FOLDER = Kind(noun="a folder that can be made or written to", read=_new_folder)
 NEW_FILE = Kind(noun="a file that can be written in a folder that exists", read=_new_file)
+
+NEW_BUNDLE = Kind(noun="a file.tar.gz that can be written in a folder that exists", read=_new_bundle)
+INCIDENT_OR_BUNDLE = Kind(
+    noun="an incident, nor a file of your own or a bundle that can be read",
+    read=lambda text: str(FILE.read(text)) if is_bundle(text) else INCIDENT.read(text),
+)
 
 ADDRESS = Kind(noun="HOST:PORT", read=_address)
 IP_ADDRESS = Kind(noun="an IP address", read=_ip)

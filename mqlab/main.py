@@ -27,11 +27,21 @@ from mqlab import (
     own_incident,
     patrol,
     recording,
+    reproduce,
     serve,
     upgrade,
 )
 from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
-from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_backend_options, add_releases, add_settings
+from mqlab.options import (
+    DEFAULT_RUNS,
+    Adder,
+    Command,
+    add_analysis,
+    add_backend_options,
+    add_bundle,
+    add_releases,
+    add_settings,
+)
 from mqlab.verify import verify
 
 MESSAGE_MAX = 500
@@ -133,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_command(add)
     load_options.add_command(add, judging.run_load)
     _add_verify(add)
+    reproduce.add_command(add)
     judging.add_run_commands(add)
     patrol.add_command(add)
     diagnose.add_command(add)
@@ -185,6 +196,8 @@ def _add_verify(add: Adder) -> None:
         "--register", action="store_true", help="a run for the record of this checkout: it gets in whatever it shows"
     )
     command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
+    add_bundle(command)
+    command.set_defaults(verb="verify")
     add_backend_options(command)
     add_settings(command)
     add_analysis(command)

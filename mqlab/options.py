@@ -15,7 +15,7 @@ from harness.errors import UsageError
 from harness.model.cluster import UserSettings
 from harness.releases.jars import known_releases
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
-from mqlab.kinds import FILE, IMAGE, RELEASE, SPARK_MASTER, several
+from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, SPARK_MASTER, several
 
 DEFAULT_RUNS = Path("runs")
 
@@ -47,6 +47,14 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         help="one setting: broker.KEY of its broker.conf, broker-jvm.KEY as -DKEY of its JVM, client.KEY of producers and "
         "consumers (a KEY with a dot: as -DKEY of their JVM); may be repeated",
     )
+
+
+def add_bundle(command: argparse.ArgumentParser) -> None:
+    """Add ``--bundle``."""
+    command.add_argument(
+        "--bundle", type=NEW_BUNDLE, metavar="FILE.tar.gz", help="pack all of the run into one file, which "
+        "`mqlab reproduce FILE.tar.gz` replays on another machine and compares",
+    )  # fmt: skip
 
 
 def add_analysis(command: argparse.ArgumentParser) -> None:

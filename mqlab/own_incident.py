@@ -29,6 +29,8 @@ FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}\.py")
 TEMPLATE = Path(__file__).with_name("my_incident.py")
 KEPT = "incidents"
 """The folder of a run that has the files of incidents that are not the lab's own."""
+KEPT_CONF = "broker.conf"
+"""The file of a run that is the user's."""
 
 
 def add_command(add: Adder) -> None:
@@ -76,8 +78,10 @@ def incidents_of_run(run: Path, names: Sequence[str]) -> list[Scenario]:
     return [read_incident(path) if path.is_file() else scenarios.find(name) for name, path in kept.items()]
 
 
-def keep_files(run: Path, words: Sequence[str]) -> None:
+def keep_files(run: Path, words: Sequence[str], broker_conf: Path | None = None) -> None:
     """Copy the files that a run is made of into it, so that it can be judged and gone on with by what it was."""
+    if broker_conf is not None:
+        shutil.copyfile(broker_conf, run / KEPT_CONF)
     for word in words:
         if word.endswith(SUFFIX):
             (run / KEPT).mkdir(exist_ok=True)

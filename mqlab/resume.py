@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
@@ -12,9 +12,10 @@ from harness.host.facts import own_commit
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
-from mqlab.own_incident import KEPT, SUFFIX, incidents_of_run
+from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
 
-WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed")
+WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release")
+"""The last two are of ``mqlab reproduce``."""
 
 _REMEMBERED = (*WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set")
 """Options that decide what a run is; a resumed run takes them from its manifest."""
@@ -33,17 +34,22 @@ def restore_options(options: argparse.Namespace) -> str:
             f"{options.resume} holds a load, which cannot be gone on with",
             advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {options.resume}.",
         )
-    note = _difference(options.resume, manifest)
+    words = words_of(options.resume, manifest)
+    if words[:1] != ["verify"]:
+        raise UsageError(
+            f"{options.resume} holds a single trial, which cannot be gone on with",
+            advice=f"Start it again: {manifest.command}.",
+        )
+    note = difference(manifest, rules_of(incidents_of_run(options.resume, manifest.incidents)))
     if note and not options.anyway:
         raise ConfigurationError(
             f"{options.resume} was {note}: to go on would mix two experiments",
             advice="Go on with the code that started it, start a new run, or add --anyway, which its findings will say.",
         )
-    kept = {path.name: str(path) for path in (options.resume / KEPT).glob(f"*{SUFFIX}")}
-    words = shlex.split(manifest.command)[1:]
-    remembered = options.parse([kept.get(Path(word).name, word) for word in words])
+    remembered = options.parse(words)
     for name in _REMEMBERED:
-        setattr(options, name, getattr(remembered, name))
+        if hasattr(remembered, name):
+            setattr(options, name, getattr(remembered, name))
     return f"{RESUMED}{note}" if note else ""
 
 
@@ -53,12 +59,21 @@ def complete_trials(run: Path) -> frozenset[str]:
         return frozenset(record.trial for record in opened.trials().values() if record.status == "complete")
 
 
-def _difference(run: Path, manifest: Manifest) -> str:
-    """By what the code is another than that of the run's start; empty where it is the same."""
+def words_of(run: Path, manifest: Manifest) -> list[str]:
+    """The command that a run was started with, by the run's own copies of the user's files. Raises ValueError."""
+    kept = {path.name: str(path) for path in (run / KEPT).glob(f"*{SUFFIX}")}
+    words = [kept.get(Path(word).name, word) for word in shlex.split(manifest.command)[1:]]
+    if (conf := run / KEPT_CONF).is_file() and "--broker-conf" in words:
+        place = words.index("--broker-conf") + 1
+        words[place : place + 1] = [str(conf)]
+    return words
+
+
+def difference(manifest: Manifest, rules: Mapping[str, str]) -> str:
+    """By what this code is another than that of a run's start, with ``rules`` of its claims; empty where it is the same."""
     now, parts = own_commit(), []
     if (now.id, now.dirty) != (manifest.commit, manifest.dirty):
         parts.append(f"{_named(manifest.commit, manifest.dirty)} and not {_named(now.id, now.dirty)}")
-    rules = rules_of(incidents_of_run(run, manifest.incidents))
     changed = sorted(claim for claim in {*rules, *manifest.rules} if rules.get(claim) != manifest.rules.get(claim))
     if changed:
         parts.append(f"other rules of {', '.join(changed)}")
@@ -77,17 +92,19 @@ def rules_of(chosen: Sequence[Scenario]) -> dict[str, str]:
 def command_line(options: argparse.Namespace) -> str:
     """The command that repeats this run, of the options that decide what it is."""
     own = {word: str(Path(word).absolute()) for word in options.incidents if word.endswith(SUFFIX)}
-    words = ["mqlab", "verify", *(own.get(word, word) for word in options.incidents)]
+    words = ["mqlab", options.verb, *(own.get(word, word) for word in options.incidents)]
     for name in ("all", "quick"):
         words += [f"--{name}"] if getattr(options, name) else []
     for name in WITH_VALUE:
-        value = getattr(options, name)
+        value = getattr(options, name, None)
         words += (
-            [f"--{name}", ",".join(value) if isinstance(value, tuple) else str(value)]
+            [f"--{name.replace('_', '-')}", ",".join(value) if isinstance(value, tuple) else str(value)]
             if value not in (None, ())
             else []
         )
     words += ["--broker-conf", str(Path(options.broker_conf).absolute())] if options.broker_conf else []
     for value in options.set:
         words += ["--set", value]
+    for name, value in getattr(options, "param", ()):
+        words += ["--param", f"{name}={value}"]
     return shlex.join(words)

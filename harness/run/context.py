@@ -12,6 +12,7 @@ from harness.model.cluster import UserSettings
 from harness.releases.java import Java
 from harness.run.display import Display
 from harness.rundir.writing import RunWriter
+from harness.trial import TrialContext
 
 CLIENT_BOOTS_PER_CORE = 5
 """Trials that come up at once. Their first messages come when all members have their queues; ten ordered ones of 4.9.7 on two
@@ -22,6 +23,9 @@ DEPLOYMENT_S_MAX = 3600.0
 
 StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 """A backend: starts a cluster in a folder, with leases that end after so many seconds."""
+
+AtMoment = Callable[[TrialContext, bool], None]
+"""Told that a trial's fault was made, and whether it is still on; raises Interrupted to end the run there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +49,4 @@ class RunContext:
         default_factory=lambda: threading.Semaphore(CLIENT_BOOTS_PER_CORE * usable_cores())
     )
     """Trials whose clients boot and find their queues at once; apart, so that no cluster waits for clients."""
+    at_moment: AtMoment = lambda trial, is_on: None

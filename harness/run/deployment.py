@@ -237,6 +237,7 @@ class Deployment:
                     observer=context.observer,
                     probe=self.probe,
                     costs=costs,
+                    at_moment=context.at_moment,
                 )
             status, took = "complete", costs.took()
         except (Interrupted, KeyboardInterrupt):

@@ -77,7 +77,7 @@ class Display:
     def say(self, text: str) -> None:
         """A line that stays."""
         if self._console.is_terminal:
-            self._console.print(text, markup=False, highlight=False)
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
             self._line(text)
 

@@ -12,7 +12,7 @@ from harness.clock import mono_ns
 from harness.errors import Interrupted, LabError
 from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe, worst_ms
-from harness.model.faults import Fault
+from harness.model.faults import Fault, NoFault
 from harness.model.timed_faults import TimedFault
 from harness.run.costs import TrialCosts
 from harness.run.display import Display
@@ -34,6 +34,7 @@ def run_phases(
     observer: Display,
     probe: NoiseProbe,
     costs: TrialCosts,
+    at_moment: Callable[[TrialContext, bool], None] = lambda trial, is_on: None,
 ) -> float:
     """Run them all, and end what is on however the trial ends; returns the worst hiccup in milliseconds."""
     events = trial.events
@@ -56,6 +57,7 @@ def run_phases(
         enter("steady", session.steady)
         from_ns = mono_ns() - 1_000_000_000
         enter("inject", lambda: fault.inject(session))
+        at_moment(trial, fault.is_on)
         enter("hold", lambda: TimedFaults(trial, session).during(session.hold))
         enter("heal", lambda: fault.heal(session))
         until_ns = mono_ns()
@@ -86,6 +88,11 @@ class TrialFault:
         self._target = ""
         self._end: Callable[[], Healed] | None = None
         self._is_over = False
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it has still to be healed, as far as its injection can tell."""
+        return not self._is_over and not isinstance(self._fault, NoFault)
 
     def inject(self, load: LoadSession) -> None:
         """Make it happen, and stamp when; one that has ended by itself is stamped to its end."""

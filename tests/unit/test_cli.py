@@ -18,7 +18,7 @@ from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab import looking
 from mqlab.main import _parser, main
-from mqlab.verify import _injections
+from mqlab.verify import injections_asked
 
 
 @pytest.fixture(autouse=True)
@@ -178,7 +178,7 @@ def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatc
     asked = _parser().parse_args(["verify", "append-stall"])
     stall = [scenarios.find("append-stall")]
     monkeypatch.setattr(Abilities, "of_this_host", _without_loop_devices)
-    assert _injections(asked, stall, "full") == (
+    assert injections_asked(asked, stall, "full") == (
         ("byteman",),
         ("appends were not stalled by freeze: there are no loop devices (/dev/loop-control cannot be opened)",),
     )
@@ -186,7 +186,7 @@ def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatc
     able = dataclasses.replace(_without_loop_devices(), loop_devices=True)
     monkeypatch.setattr(Abilities, "of_this_host", lambda: able)
     asked.injection = ()
-    assert _injections(asked, stall, "full") == (("byteman", "freeze"), ())
+    assert injections_asked(asked, stall, "full") == (("byteman", "freeze"), ())
     assert asked.injection == ("byteman", "freeze")
     asked.injection = ()
-    assert _injections(asked, stall, "quick") == (("byteman",), ())
+    assert injections_asked(asked, stall, "quick") == (("byteman",), ())

@@ -38,6 +38,7 @@ NOT_RUN = {
     "load": "starts a cluster or sends to one; tests/cluster/test_load.py does",
     "new": "writes a file; tests/unit/test_own_incident.py does",
     "report": "needs a run directory; tests/spark makes one",
+    "reproduce": "starts a cluster; tests/cluster/test_reproduce.py does",
     "serve": "serves until Ctrl-C; tests/unit/test_serve.py asks its pages",
     "up": "starts a cluster",
     "verify": "starts clusters; tests/cluster/test_verify.py does",
@@ -125,7 +126,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "file").write_text("")
     for name in ("docs", "tests", "compose"):
         (tmp_path / name).symlink_to(PACKAGES / name)
-    for name in ("broker.conf", "history.jsonl", "store.log"):
+    for name in ("broker.conf", "history.jsonl", "store.log", "stall.tar.gz", "FILE.tar.gz"):
         (tmp_path / name).write_text("")
     shutil.copy(TEMPLATE, tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -58,6 +58,7 @@ def _places(parser: argparse.ArgumentParser, command: tuple[str, ...] = ()) -> I
 def _good(action: argparse.Action) -> tuple[str, ...]:
     """A value that a required option or positional takes."""
     values = {"namesrv": "127.0.0.1:9876", "rate": "1000", "run": "folder", "logs": "file", "before": "4.6.0"}
+    values["incidents"] = "append-stall"
     value = values.get(action.dest, "5.3.3")
     return (f"{action.option_strings[0]}={value}",) if action.option_strings else (value,)
 
@@ -190,6 +191,7 @@ MANY_KINDS = (
     "local",
     "b=127.0.0.1:9876",
     "+08:00",
+    "new.tar.gz",
 )
 
 

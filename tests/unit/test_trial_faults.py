@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.errors import ClientError
+from harness.errors import ClientError, Interrupted
 from harness.faults.injections import INJECTIONS, USUAL_INJECTION, injection_of
 from harness.host.hiccups import NoiseProbe
 from harness.model.cluster import BrokerSettings
@@ -174,7 +174,16 @@ class Load:
         return act
 
 
-def _run(calls: list[str], fails_in: str = "") -> Events:
+def _at_moment(calls: list[str], raises: Exception | None = None) -> Callable[[TrialContext, bool], None]:
+    def at_moment(trial: TrialContext, is_on: bool) -> None:
+        calls.append("on" if is_on else "over")
+        if raises is not None:
+            raise raises
+
+    return at_moment
+
+
+def _run(calls: list[str], fails_in: str = "", **further: Any) -> Events:
     events = Events()
     observer = SimpleNamespace(phase=lambda trial, phase: None)
     probe = SimpleNamespace(copy_into=lambda log, from_ns, until_ns: [])
@@ -185,6 +194,7 @@ def _run(calls: list[str], fails_in: str = "") -> Events:
         observer=cast(Display, observer),
         probe=cast(NoiseProbe, probe),
         costs=cast(TrialCosts, SimpleNamespace(read=lambda trial: None)),
+        **further,
     )
     return events
 
@@ -194,6 +204,16 @@ def test_the_phases_of_a_trial_are_run_in_their_order() -> None:
     events = _run(calls)
     assert calls == ["up", "steady", "inject", "hold", "off", "recover", "drain", "collect", "down"]
     assert events.states() == ["asked", "injecting", "injected", "healing", "healed"]
+
+
+def test_who_wants_to_look_is_told_when_the_fault_was_made_and_may_end_the_trial_there() -> None:
+    calls: list[str] = []
+    _run(calls, at_moment=_at_moment(calls))
+    assert calls[2:5] == ["inject", "on", "hold"]
+    calls.clear()
+    with pytest.raises(Interrupted):
+        _run(calls, at_moment=_at_moment(calls, Interrupted("looked")))
+    assert calls == ["up", "steady", "inject", "on", "off", "down"]
 
 
 @pytest.mark.parametrize(("phase", "after"), [("hold", ["hold", "off", "down"]), ("drain", ["drain", "down"])])

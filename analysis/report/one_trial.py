@@ -1,0 +1,47 @@
+"""What one trial of one arm showed, in lines: whether it counts, and what was measured of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from analysis.verdicts.document import Distribution, ReportData
+from analysis.verdicts.numbers import cell_label, number, printable, quantity
+from harness.model.cells import ParameterValue
+from harness.model.measures import MEASURES
+
+VALUES_SHOWN = 8
+
+
+def trial_lines(data: ReportData) -> Iterator[str]:
+    """Each trial with why it does not count, where it does not; beneath the one that does all of its measures."""
+    for note in data.trials:
+        cell = f": {cell_label(note.params)}" if note.params else ""
+        counts = "counts" if note.valid else f"does not count: {', '.join(note.reasons)}"
+        yield printable(f"{note.incident}, {note.arm} on {note.release}{cell}; the trial {counts}")
+        of_arm = [one for one in data.distributions if note.valid and one.arm == note.arm]
+        of_arm.sort(key=lambda one: (one.measure, cell_label(one.params)))
+        for measure, found in itertools.groupby(of_arm, key=lambda one: one.measure):
+            says = MEASURES[measure].says
+            yield printable(f"  {measure}: {_values_of(list(found), note.params)}  ({says.rstrip('.')})")
+
+
+def _values_of(found: Sequence[Distribution], cell: Mapping[str, ParameterValue]) -> str:
+    """By the measure's own parameters, of which those that stayed zero are only counted."""
+    said = {one.params[name]: one for one in found for name in one.params if name not in cell}
+    if len(said) < len(found):
+        return "; ".join(map(_values, found))
+    zero = [str(name) for name, one in said.items() if not any(one.values)]
+    other = [f"{_values(one)} {name}" for name, one in said.items() if any(one.values)]
+    return "; ".join([*other, *([f"0 {', '.join(zero)}"] if zero else [])])
+
+
+def _values(one: Distribution) -> str:
+    """All of them where they are few; censored ones are lower bounds."""
+    shown = [f"{'at least ' * flag}{number(value)}" for value, flag in zip(one.values, one.flags(), strict=True)]
+    if len(set(shown)) == 1:
+        only = f"{'at least ' * one.flags()[0]}{quantity(one.values[0], one.unit)}"
+        return only if len(shown) == 1 else f"{only}, {len(shown)} times"
+    if len(shown) <= VALUES_SHOWN:
+        return f"{', '.join(shown)} {one.unit}".rstrip()
+    return f"{shown[0]} to {shown[-1]} {one.unit}".rstrip() + f", {len(shown)} values"

@@ -1,0 +1,146 @@
+"""A bundle is replayed: what it was made with is run again, and both are compared. Nothing that it says is believed unread."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import io
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
+from harness.releases.jars import known_releases
+from harness.rundir.layout import new_run_id
+from harness.rundir.manifest import Manifest, read_manifest
+from mqlab.bundle import is_bundle, open_bundle
+from mqlab.options import DEFAULT_RUNS, print_json
+from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
+from mqlab.resume import difference, rules_of, words_of
+
+if TYPE_CHECKING:
+    from analysis.verdicts.document import ReportData
+
+SAID_BY_IT = (
+    "arm", "backend", "broker_conf", "client_release", "image", "injection", "param", "release", "seed", "set", "topology",
+)  # fmt: skip
+"""Options of ``mqlab reproduce`` that a bundle has its own of."""
+
+
+def replay(options: argparse.Namespace, console: Console) -> int:
+    """Run what a bundle says again, and compare; returns 1 where that is asked for and something differs."""
+    file = Path(options.incidents[0])
+    usual = options.parse(["reproduce", "append-stall"])
+    if given := [name for name in SAID_BY_IT if getattr(options, name) != getattr(usual, name)]:
+        raise UsageError(
+            f"--{given[0].replace('_', '-')}: a bundle says itself what is run",
+            advice="Leave it out, or name an incident.",
+        )
+    with tempfile.TemporaryDirectory(prefix="mqlab-bundle-") as place:
+        run = open_bundle(file, Path(place))
+        again = _options_of(file, run, options, console)
+        # What is printed has to be JSON alone where that is asked for.
+        with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():
+            code: int = again.command(again, console)
+        if code or again.plan or options.hold:
+            return code
+        return _compare(again.out, run, options)
+
+
+def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Console) -> argparse.Namespace:
+    """The options that its run was made with, and of this command where and how it is run.
+
+    Raises ConfigurationError: it is of other code or of an unknown release, or what it brings was not asked for.
+    """
+    try:
+        manifest = read_manifest(run)
+        words = words_of(run, manifest)
+        _report_of(run)
+    except (LabError, ValueError) as error:
+        raise _refused(file, str(error), "Make it anew with --bundle.") from error
+    if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*known_releases()}):
+        raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(known_releases())}.")
+    again = _parsed(file, run, words, options)
+    if (brings := _brings(again)) and not options.trust:
+        raise _refused(
+            file, f"it brings {brings} with it, which would be run here",
+            f"Look at it (tar -xzf {file}), and add --trust if you do.",
+        )  # fmt: skip
+    _check_code(file, run, manifest, options, console)
+    console.print(f"replaying: {manifest.command}", markup=False, highlight=False, soft_wrap=True)
+    return again
+
+
+def _parsed(file: Path, run: Path, words: list[str], options: argparse.Namespace) -> argparse.Namespace:
+    try:
+        # What the parser says of it is about no option that the user gave.
+        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+            again: argparse.Namespace = options.parse(words)
+    except (SystemExit, LabError, ValueError) as error:
+        why = str(error) if isinstance(error, LabError) else said.getvalue().partition("\n")[0].removeprefix("mqlab: ")
+        raise _refused(file, f"its command cannot be carried out: {why or 'it says nothing'}") from error
+    if getattr(again, "verb", "") not in ("verify", "reproduce") or any(map(is_bundle, again.incidents)):
+        raise _refused(file, "its command is neither verify nor reproduce")
+    inside = [run / KEPT / Path(word).name for word in again.incidents if word.endswith(SUFFIX)]
+    if [str(path) for path in inside] != [word for word in again.incidents if word.endswith(SUFFIX)]:
+        raise _refused(file, "it lacks its incident's file")
+    if again.broker_conf and again.broker_conf != run / KEPT_CONF:
+        raise _refused(file, "it lacks its broker.conf")
+    again.parse, again.out = options.parse, options.out or DEFAULT_RUNS / new_run_id()
+    again.resume, again.register, again.anyway, again.trust, again.strict = None, False, False, False, False
+    again.json = False
+    for name in ("plan", "hold", "bundle", "spark_master"):
+        setattr(again, name, getattr(options, name))
+    if again.verb == "verify" and options.hold:
+        raise _refused(file, "a run of many trials cannot be held", "Leave --hold out.")
+    return again
+
+
+def _brings(again: argparse.Namespace) -> str:
+    """What of a bundle is code, or may make a program read or write what it should not."""
+    own = [Path(word).name for word in again.incidents if word.endswith(SUFFIX)]
+    prefixes = [one.partition("=")[0].partition(".") for one in again.set]
+    options = [
+        f"-D{key}" for prefix, _, key in prefixes if prefix == "broker-jvm" or (prefix == "client" and "." in key)
+    ]
+    return ", ".join([*own, *options, *([f"the image {again.image}"] if again.image else [])])
+
+
+def _check_code(file: Path, run: Path, manifest: Manifest, options: argparse.Namespace, console: Console) -> None:
+    try:
+        rules = rules_of(incidents_of_run(run, manifest.incidents))
+    except LabError as error:
+        raise _refused(file, str(error)) from error
+    # A single trial's manifest has the rules of the claims that speak of it.
+    other = difference(manifest, {claim: rule for claim, rule in rules.items() if claim in manifest.rules})
+    if other and not options.anyway:
+        raise _refused(
+            file, f"it was {other}", "Replay it by the code that made it, or add --anyway: what differs may then be the code's."
+        )  # fmt: skip
+    if other:
+        console.print(f"it was {other}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _compare(now: Path, then: Path, options: argparse.Namespace) -> int:
+    from analysis.report.replayed import compared
+
+    found = compared(_report_of(now), _report_of(then))
+    if options.json:
+        print_json({**dataclasses.asdict(found), "same": found.is_same})
+    else:
+        print("\n".join(found.lines()))
+    return EXIT_MISMATCH if options.strict and not found.is_same else 0
+
+
+def _report_of(run: Path) -> ReportData:
+    from analysis.verdicts.document import load_report_data
+
+    return load_report_data(run)
+
+
+def _refused(file: Path, why: str, advice: str = "Give a file that `--bundle` wrote.") -> ConfigurationError:
+    return ConfigurationError(f"{file} is not replayed: {' '.join(why.split())}", advice=advice)

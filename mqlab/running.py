@@ -1,0 +1,208 @@
+"""Carries a request out for `mqlab verify` and `mqlab reproduce`: a plan, a recorded run of it, and what is made of that."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.backends.choose import Backend, choose_backend
+from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
+from harness.errors import EXIT_OK, Interrupted
+from harness.host import facts
+from harness.host.signals import cancelling
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.leases.store import state_home
+from harness.plan.cost import Costs
+from harness.plan.request import Request
+from harness.plan.schedule import Plan, make_plan
+from harness.releases.jars import jars_sha256
+from harness.releases.java import Java, find_java
+from harness.run.context import DEPLOYMENT_S_MAX, AtMoment, RunContext
+from harness.run.display import Display, duration
+from harness.run.run_plan import run_plan
+from harness.rundir.files import require_space
+from harness.rundir.layout import new_run_id
+from harness.rundir.manifest import USER_SETTING, Manifest
+from harness.rundir.writing import RunWriter
+from mqlab.bundle import write_bundle
+from mqlab.judging import archive_spark, print_report
+from mqlab.options import DEFAULT_RUNS
+from mqlab.own_incident import keep_files
+from mqlab.recording import register_run
+from mqlab.resume import command_line, complete_trials, rules_of
+
+ARCHIVE_NODES_MIN = 20
+"""Fewer nodes of a release save no more than the archives cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be carried out, and what a reader of its report has to know of it."""
+
+    request: Request
+    java: Java
+    started: float
+    """Seconds of the monotonic clock when the command began."""
+    notes: tuple[str, ...] = ()
+    resumed: str = ""
+    """By what the code is another than that of the run's start."""
+    client_release: str = ""
+    """Of the clients where it is not the cluster's."""
+    can_go_on: bool = True
+    """Whether it is one that ``mqlab verify --resume`` takes."""
+    at_moment: AtMoment | None = None
+    until_s: float = DEPLOYMENT_S_MAX
+
+
+def make_ready(console: Console) -> Java:
+    """End what an earlier run left, and find Java. Raises JavaNotFoundError."""
+    java = find_java()
+    for one in clean(state_home()):
+        console.print(f"left by an earlier run: {one}", markup=False, highlight=False)
+    return java
+
+
+def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Callable[[Path], int]) -> int:
+    """Run it, or with ``--plan`` say what would be run; ``judge`` gives the exit code of a run directory.
+
+    Raises Interrupted, with the run's folder, when the user stopped it.
+    """
+    request = job.request
+    host = facts.host_of_plan()
+    plan = make_plan(request, host, Costs.of(DEFAULT_RUNS, host.cores))
+    plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes))
+    if options.resume:
+        plan = plan.without(complete_trials(options.resume))
+    _print_plan(plan, request, console)
+    if options.plan:
+        return EXIT_OK
+    run_id = new_run_id()
+    path = options.resume or options.out or DEFAULT_RUNS / run_id
+    require_space(path, plan.disk_bytes)
+    backend = choose_backend(options.backend, options.image or "", request.releases, job.java, console.print)
+    if job.at_moment is None:
+        archive_spark(options, job.java, console)
+    manifest = _manifest(run_id, job, plan, backend, options)
+    if options.register:
+        register_run(manifest)
+    with RunWriter.open(path) if options.resume else RunWriter.create(path, manifest) as run:
+        if not options.resume:
+            keep_files(run.path, options.incidents, options.broker_conf)
+        if job.resumed:
+            run.add_note(job.resumed)
+        if backend.docker is None:
+            _archive_nodes(plan, backend, console)
+        _run(run, plan, backend, job, console)
+        code = judge(run.path)
+        if options.bundle:
+            write_bundle(run.path, options.bundle)
+            console.print(f"mqlab reproduce {options.bundle} replays it", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"finished in {duration(time.monotonic() - job.started)}", highlight=False)
+    print_report(run.path, options)
+    return code
+
+
+def _print_plan(plan: Plan, request: Request, console: Console) -> None:
+    for scenario in request.scenarios:
+        trials = [trial for deployment, trial in plan.trials() if deployment.scenario is scenario]
+        cells = {(trial.arm.name, tuple(trial.params.items())) for trial in trials}
+        console.print(
+            f"{scenario.name}: {len(trials)} trials of {len(cells)} cells on {', '.join(request.releases)}, "
+            f"{scenario.schedule}",
+            highlight=False,
+        )
+    for note in plan.notes:
+        console.print(note, highlight=False)
+    console.print(
+        f"expected: about {duration(plan.seconds)} on an idle machine, {plan.disk_bytes / 2**20:.0f} MiB of disk",
+        highlight=False,
+    )
+
+
+def _manifest(run_id: str, job: Job, plan: Plan, backend: Backend, options: argparse.Namespace) -> Manifest:
+    commit, request = facts.own_commit(), job.request
+    return Manifest(
+        run=run_id,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command_line(options),
+        commit=commit.id,
+        dirty=commit.dirty,
+        seed=request.seed,
+        incidents=tuple(scenario.name for scenario in request.scenarios),
+        releases=tuple(request.releases),
+        client_releases={release: job.client_release or release for release in request.releases},
+        backend=backend.name,
+        budget=plan.budget,
+        rules=rules_of(request.scenarios),
+        jars={release: jars_sha256(release) for release in request.releases},
+        host=facts.manifest_facts(backend.java),
+        trials=tuple(trial.id for _, trial in plan.trials()),
+        notes=(
+            *plan.notes,
+            *backend.notes(),
+            *(f"{USER_SETTING}{key}={value}" for key, value in request.user.by_prefix().items()),
+        ),
+    )
+
+
+def _archive_nodes(plan: Plan, backend: Backend, console: Console) -> None:
+    """Leave the archives from which nodes start sooner, for each release that starts so many that it is worth it."""
+    nodes: Counter[str] = Counter()
+    for deployment in plan.deployments():
+        nodes[deployment.release] += 0 if deployment.can_stall else deployment.topology.nodes
+    for release, count in nodes.items():
+        if count >= ARCHIVE_NODES_MIN and not have_archives(release, backend.java):
+            console.print(
+                f"RocketMQ {release}: its classes are archived for quicker starts, once, in a quarter of a minute",
+                highlight=False,
+            )
+            with Leases.open(state_home()) as leases:
+                leave_archives(
+                    release, backend.java, lambda spec, folder: backend.start(spec, folder, leases, until_s=UP_S_MAX)
+                )
+
+
+def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Console) -> None:
+    cancel = threading.Event()
+    with (
+        Leases.open(state_home()) as leases,
+        Display(console, plan) as display,
+        cancelling(
+            cancel, lambda: display.say("stopping: the running trials are ended and what they recorded is kept")
+        ),
+    ):
+        context = RunContext(
+            run=run,
+            leases=leases,
+            java=backend.java,
+            start_cluster=lambda spec, folder, until_s: backend.start(
+                spec, folder, leases, until_s=until_s, run_folder=run.path
+            ),
+            backend=backend.name,
+            observer=display,
+            user=job.request.user,
+            client_releases=run.manifest.client_releases,
+            until_s=job.until_s,
+            cancel=cancel,
+        )
+        if job.at_moment is not None:
+            context = dataclasses.replace(context, at_moment=job.at_moment)
+        try:
+            run_plan(context, plan)
+        except Interrupted as error:
+            raise Interrupted(
+                f"stopped; what was recorded is in {run.path}",
+                advice=f"Go on with mqlab verify --resume {run.path}, or judge it as it is with mqlab analyze {run.path}."
+                if job.can_go_on
+                else "",
+            ) from error
