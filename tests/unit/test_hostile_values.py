@@ -59,7 +59,7 @@ def _good(action: argparse.Action) -> tuple[str, ...]:
     """A value that a required option or positional takes."""
     values = {"namesrv": "127.0.0.1:9876", "rate": "1000", "run": "folder", "logs": "file", "before": "4.6.0"}
     values["incidents"] = "append-stall"
-    value = values.get(action.dest, "5.3.3")
+    value = values.get(action.dest) or next(iter(action.choices or ("5.3.3",)))
     return (f"{action.option_strings[0]}={value}",) if action.option_strings else (value,)
 
 
