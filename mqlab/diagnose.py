@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,15 +12,17 @@ from pathlib import Path
 from rich.console import Console
 
 import scenarios
-from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote
-from analysis.diagnosis.diagnosis import diagnose as diagnosis_of
+from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.reading import log_files
 from analysis.ledger.lines import load_lines
 from analysis.ledger.write import LEDGER
 from analysis.verdicts.numbers import printable, shortened
 from harness.errors import EXIT_OK, ConfigurationError
 from mqlab.kinds import FILE_OR_FOLDER, NEW_FILE, Kind
 from mqlab.options import Adder, add_releases, print_json
+from mqlab.own_incident import require_name
+from mqlab.proposed import propose
 from scenarios.signs import SIGNS, SILENT
 
 EXIT_FOUND = 1
@@ -64,6 +67,12 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "--out", type=NEW_FILE, metavar="FILE", help="write a page as well: one HTML file, no network, no script"
     )
+    command.add_argument(
+        "--reproduce",
+        type=NEW_FILE,
+        metavar="FILE.py",
+        help="propose the first incident as a file of your own, with the topology, settings, load and stalls that the logs show",
+    )
     command.add_argument("--strict", action="store_true", help="exit 1 when an incident was found")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -71,13 +80,20 @@ def add_command(add: Adder) -> None:
 def diagnose(options: argparse.Namespace, console: Console) -> int:
     """Read, find, and print."""
     ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
-    found = diagnosis_of(options.logs, SIGNS, SILENT, ledger, releases=options.release, offset_s=options.zone)
+    if options.reproduce:
+        require_name(options.reproduce)
+    logs = read_logs(options.logs, options.zone)
+    found = diagnosis_of(logs, SIGNS, SILENT, ledger, options.release)
     if options.out:
         _write(options.out, found)
     if options.json:
         print_json(asdict(found))
     else:
         print("\n".join(printable(line) for line in report(found)))
+    if options.reproduce:
+        # With --json standard output is JSON alone.
+        for line in propose(options.reproduce, found, logs, [path for path, _ in log_files(options.logs)]):
+            print(printable(line), file=sys.stderr if options.json else sys.stdout)
     return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
 
 

@@ -42,11 +42,8 @@ def add_command(add: Adder) -> None:
 def write_template(options: argparse.Namespace, console: Console) -> int:
     """Write the template, named as its file is."""
     path: Path = options.file
-    if not FILE_NAME.fullmatch(path.name):
-        raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
-    if path.exists():
-        raise UsageError(f"{path} is there already", advice="Choose a new name.")
-    write_new(path, TEMPLATE.read_text("utf-8").replace(_name_of(TEMPLATE), _name_of(path)))
+    require_name(path)
+    write_new(path, TEMPLATE.read_text("utf-8").replace(name_of(TEMPLATE), name_of(path)))
     print(f"{path}\nLook at it: mqlab list {path}\nRun it: mqlab verify {path} --release 5.5.0")
     return EXIT_OK
 
@@ -54,7 +51,16 @@ def write_template(options: argparse.Namespace, console: Console) -> int:
 _NAMING = "Small letters, digits and _, at most 40 of them, beginning with a letter and ending in .py."
 
 
-def _name_of(path: Path) -> str:
+def require_name(path: Path) -> None:
+    """Raises UsageError: it is no name for a new file of an incident, or one is there."""
+    if not FILE_NAME.fullmatch(path.name):
+        raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
+    if path.exists():
+        raise UsageError(f"{path} is there already", advice="Choose a new name.")
+
+
+def name_of(path: Path) -> str:
+    """What the incident of a file is called."""
     return path.stem.replace("_", "-")
 
 
@@ -102,10 +108,10 @@ def read_incident(path: Path) -> Scenario:
         raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
     file = _File(path)
     scenario = file.run()
-    if scenario.name != _name_of(path):
+    if scenario.name != name_of(path):
         raise file.mistake(
             file.line_near(scenario.name), f"the incident is called {scenario.name} and its file {path.name}",
-            f"Call it {_name_of(path)}.",
+            f"Call it {name_of(path)}.",
         )  # fmt: skip
     for one in mistakes(scenario):
         raise file.mistake(file.line_near(one.near, one.within), one.says, one.advice)

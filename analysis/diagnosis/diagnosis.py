@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.diagnosis.found import Found, gather
+from analysis.diagnosis.found import Found, Logs, gather
 from analysis.diagnosis.reading import ReadFile, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.skew import Skew, skews
@@ -98,10 +98,26 @@ def diagnose(
     Raises:
         ConfigurationError: a file cannot be read, or a folder has no logs.
     """
+    return diagnosis_of(read_logs(paths, offset_s), signs, silent, ledger, releases)
+
+
+def read_logs(paths: Iterable[Path], offset_s: float | None = None) -> Logs:
+    """The events of these logs. Raises ConfigurationError, as above."""
     files = read_files(log_files(paths), offset_s)
     if not any(one.lines for one in files):
         raise ConfigurationError("the logs are empty", advice="Give log files, or folders with them.")
-    logs = gather(files)
+    return gather(files)
+
+
+def diagnosis_of(
+    logs: Logs,
+    signs: Sequence[Sign],
+    silent: Mapping[str, str],
+    ledger: Sequence[LedgerLine],
+    releases: Sequence[str] = (),
+) -> Diagnosis:
+    """What logs that were read show."""
+    files = logs.files
     found = [one for rule in RULES for one in rule(logs)]
     found.sort(key=lambda one: (one.from_s is None, one.from_s or 0.0, one.incident))
     running = tuple(releases) or _releases(files, sorted({line.release for line in ledger}))
