@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
 from harness.releases.jars import known_releases
 from harness.rundir.layout import new_run_id
@@ -60,7 +61,7 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
         manifest = read_manifest(run)
         words = words_of(run, manifest)
         _report_of(run)
-    except (LabError, ValueError) as error:
+    except (LabError, ValueError, OSError, RecursionError) as error:
         raise _refused(file, str(error), "Make it anew with --bundle.") from error
     if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*known_releases()}):
         raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(known_releases())}.")
@@ -71,7 +72,7 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
             f"Look at it (tar -xzf {file}), and add --trust if you do.",
         )  # fmt: skip
     _check_code(file, run, manifest, options, console)
-    console.print(f"replaying: {manifest.command}", markup=False, highlight=False, soft_wrap=True)
+    console.print(printable(f"replaying: {manifest.command}"), markup=False, highlight=False, soft_wrap=True)
     return again
 
 
@@ -122,7 +123,7 @@ def _check_code(file: Path, run: Path, manifest: Manifest, options: argparse.Nam
             file, f"it was {other}", "Replay it by the code that made it, or add --anyway: what differs may then be the code's."
         )  # fmt: skip
     if other:
-        console.print(f"it was {other}", markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(f"it was {other}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def _compare(now: Path, then: Path, options: argparse.Namespace) -> int:
@@ -143,4 +144,4 @@ def _report_of(run: Path) -> ReportData:
 
 
 def _refused(file: Path, why: str, advice: str = "Give a file that `--bundle` wrote.") -> ConfigurationError:
-    return ConfigurationError(f"{file} is not replayed: {' '.join(why.split())}", advice=advice)
+    return ConfigurationError(f"{file} is not replayed: {printable(' '.join(why.split()))}", advice=advice)

@@ -61,7 +61,7 @@ def _run(folder: Path, manifest: Manifest = SINGLE) -> Path:
 def _bundle(folder: Path, manifest: Manifest = SINGLE, **files: str) -> Path:
     run, file = _run(folder, manifest), folder / "one.tar.gz"
     for name, text in files.items():
-        path = run / name.replace("__", "/").replace("_py", ".py").replace("_conf", ".conf")
+        path = run / name.replace("__", "/").replace("_py", ".py").replace("_conf", ".conf").replace("_json", ".json")
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     write_bundle(run, file)
@@ -207,6 +207,10 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
     "other rules": (_changed(rules={STALL.claims[0].id: "0"}), {}, "other rules of"),
     "an unknown release": (_changed(releases=("9.9.9",)), {}, "it is of RocketMQ 9.9.9"),
     "clients of one": (_changed(client_releases={"4.6.0": "9.9.9"}), {}, "it is of RocketMQ 9.9.9"),
+    "a release that paints": (_changed(releases=("\x1b[2J",)), {}, "it is of RocketMQ"),
+    "a commit that paints": (_changed(commit="\x1b[2J"), {}, "started with commit"),
+    "a report without an end": (SINGLE, {"analysis__report_data_json": "[" * 100_000}, "is not replayed"),
+    "no report": (SINGLE, {"analysis__report_data_json": ""}, "is not replayed"),
     "an unknown incident": (_changed(incidents=("nothing",)), {}, "unknown incident"),
     "an unknown option": (_changed(command="mqlab reproduce append-stall --nothing"), {}, "unrecognized arguments"),
     "a wrong value": (_changed(command="mqlab reproduce append-stall --release 9.9.9"), {}, "its command cannot"),
