@@ -74,6 +74,14 @@ REPORTED: Mapping[str, Reported] = {
         "that wait, and the promise with it",
         cures=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
     ),
+    "delayed-message-fails-once": Reported(
+        threads=("issues/3229", "issues/3242", "issues/3682", "issues/6984", "issues/8124", "issues/9249"),
+        symptom="A delayed message never comes after an exception in its delivery (messageTimeup execute error); or no message of "
+        "a delay level, or of any, comes after an OutOfMemoryError.",
+        happens="X-delayed-message-fails-once-01",
+        avoided_by="nothing brings the lost message back; a level that has stopped goes on after a restart",
+        cures=("X-delayed-message-fails-once-04",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

@@ -32,6 +32,14 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-busy-flag-stuck-03",),
     ),
     Sign(
+        incident="delayed-message-fails-once",
+        events=(Logged.DELIVERY_THREW,),
+        because="the delivery of a delayed message threw an exception; 4.6.0 and 5.x go on with the message after it. An error "
+        "leaves no line on 4.x, and ends the level or all of them",
+        advice="Compare what was sent with what came. If delayed messages stay away, restart the broker.",
+        fixes=("X-delayed-message-fails-once-04",),
+    ),
+    Sign(
         incident="send-queue-full",
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",

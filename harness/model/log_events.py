@@ -28,6 +28,7 @@ _REMOTING = f"{_ROCKETMQ}.remoting.netty.NettyRemotingAbstract"
 _TOPICS = f"{_ROCKETMQ}.broker.topic.TopicConfigManager"
 _ORDERLY = f"{_ROCKETMQ}.client.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest"
 _ALLOCATE = f"{_ROCKETMQ}.store.AllocateMappedFileService"
+_DELIVERY = "ScheduleMessageService$DeliverDelayedMessageTimerTask"
 _NETTY = "io.netty.handler.codec"
 
 _QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<queue>\d+)"
@@ -43,6 +44,7 @@ class Logged(StrEnum):
     SLOW_APPEND = "slow append"
     SLOW_PUT = "slow put"
     APPEND_THREW = "append threw an exception"
+    DELIVERY_THREW = "delivery of a delayed message threw an exception"
     POOL_LOW = "store pool is low"
     POOL_EMPTY = "store pool is empty"
     FILE_TIMEOUT = "commit-log file not made in time"
@@ -130,6 +132,15 @@ WORDINGS: tuple[Wording, ...] = (
     Wording(
         event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.asyncPutMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
         written="utMessage",
+    ),
+    # 4.6.0 drops the message, whose topic it tells; 4.9.7 tells the offset from which it tries again.
+    _4x(
+        Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeup execute error, ", f"{_ROCKETMQ}.store.schedule.{_DELIVERY}",
+        r"error, (?P<lost>drop it)?(?:.*?REAL_TOPIC=(?P<topic>[^,}\s]+))?(?:.*?offset = (?P<offset>\d+))?",
+    ),
+    _5x(
+        Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeUp execute error, ", f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}",
+        r"(?P<lost>messageTimeUp) execute error, offset = (?P<offset>\d+)",
     ),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"

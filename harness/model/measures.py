@@ -117,6 +117,7 @@ ORIGINS = {
     # How often a message was handed over is told by its producer, how often it is stored by who read the stores.
     "send_kinds": ("producer", "consumer"),
     "late_groups": ("producer", "consumer"),
+    "delayed": ("producer", "consumer"),
     # What was acknowledged is told by the producer, what came by consumers.
     "steps": ("producer", "consumer"),
 }
@@ -163,6 +164,12 @@ _ALL = (
     *_of("late_groups", OWNER,
         ("history_read_share", "", "Share of the messages stored before a group first started that it consumed."),
         ("later_read_share", "", "Share of the messages stored after a group had its queues that it consumed."),
+    ),
+    *_of("delayed", TRIAL,
+        ("undelivered_share", "", "Share of a delay level's messages due after the fault that did not come, in the hold or ever."),
+        ("delivery_late_s", "s", "Longest time from when a message of a delay level was due to its first consumption."),
+        ("dropped_count", "", "Messages that never came although a later one of their delay level did."),
+        ("delivered_again_count", "", "Messages of before the fault that lie in their topic more than once."),
     ),
     *_of("exclusivity", OWNER, ("overlap_ms", "ms", "Time in which two members consumed from one queue.")),
     *_of("key_queues", KEY,

@@ -1,0 +1,163 @@
+"""Users: one failed delivery of a delayed message loses it, or ends a level, or all (apache/rocketmq 3229, 3242, 8124, 9249).
+
+A delayed message lies in the queue of its level until a task of that level makes it a message of its topic again. What an
+exception or an error does there depends on where the task catches it, and from which offset it goes on. The levels are the three
+shortest of the default messageDelayLevel (1, 5 and 10 s), and what fails is a delivery of the second.
+"""
+
+from __future__ import annotations
+
+from harness.model.cluster import Topology
+from harness.model.faults import DELAY_LEVEL_HIT, DeliveryThrows, Fault, NoFault
+from harness.model.loads import DelayedMessages
+from harness.model.rules import Part
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from scenarios.releases import RELEASES_5X
+from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
+
+ERROR, RESTART = "incident-error", "fix-restart"
+STOP = ("4.6.0", "4.9.7")
+"""Releases by whose code an error ends what delivers; only there is something to restart."""
+HIT, OTHERS, ALL_LEVELS, NORMAL = DELAY_LEVEL_HIT, (1, 3), (1, 2, 3), 0
+
+OLD, NEW = (f"org.apache.rocketmq.{module}.schedule.ScheduleMessageService" for module in ("store", "broker"))
+TASK = "DeliverDelayedMessageTimerTask"
+
+EVERY = side(1, 0, "all of the level's messages that come due after the failure, or none")
+NONE = side(0, 1, "none of the level's messages that come due after the failure, or all")
+
+
+def _missing(arm: str, level: int | tuple[int, ...], at: Side, by: str = "hold") -> Part:
+    return fact(of("undelivered_share", arm, level=level, by=by), at)
+
+
+def _dropped(arm: str, at: Side) -> Part:
+    return fact(of("dropped_count", arm), at)
+
+
+LOST = side(1, 0, "the one whose delivery threw, or none")
+KEPT = side(0, 1, "none, or one that nothing was done to")
+PRICE = side(2, 0, "it takes 4 s and more until the broker is back, or no time at all", bound=1)
+
+DROPPED = confirmed(
+    "the handler of a message's exception logs it, and the loop goes on with the next", f"{OLD}.{TASK}.executeOnTimeup", ("4.6.0",)
+) | refuted(
+    "the handler goes on 100 ms later from the offset of the message itself", f"{OLD}.{TASK}.executeOnTimeup", ("4.9.7",)
+) | confirmed(
+    "before a message is delivered the offset is set to the one after it, from which the handler goes on",
+    f"{NEW}.{TASK}.executeOnTimeUp", RELEASES_5X,
+)  # fmt: skip
+LEVEL_STOPS = confirmed(
+    "the error ends the thread of the Timer, which catches exceptions alone", f"{OLD}.{TASK}.run", ("4.6.0",)
+) | confirmed(
+    "the error ends the level's task, which catches exceptions alone, before it is scheduled again", f"{OLD}.{TASK}.run", ("4.9.7",)
+) | refuted(
+    "any Throwable is caught, and the level goes on 10 s later from where its run had begun", f"{NEW}.{TASK}.run", RELEASES_5X
+)  # fmt: skip
+ALL_STOP = confirmed(
+    "all levels are tasks of one Timer, whose only thread the error ends", f"{OLD}.start, {OLD}.{TASK}.run", ("4.6.0",)
+) | refuted(
+    "each level's task is one of a ScheduledThreadPoolExecutor, which keeps the error to it", f"{OLD}.start", ("4.9.7",)
+) | refuted(
+    "each level's task is one of an executor, and catches the error itself", f"{NEW}.{TASK}.run", RELEASES_5X
+)  # fmt: skip
+GOES_ON = confirmed(
+    "each level goes on from the offset that was written last, which lies before what has waited", f"{OLD}.start", ("4.6.0",)
+) | confirmed(
+    "each level goes on from its offset, which no delivery has moved since the error", f"{OLD}.start, {OLD}.load", ("4.9.7",)
+)  # fmt: skip
+NOT_AGAIN = refuted(
+    "offsets are written every 10 s by the Timer that the error has ended, and not at shutdown", f"{OLD}.start, {OLD}.shutdown",
+    ("4.6.0",),
+) | confirmed(
+    "each delivery moves its level's offset, and a shutdown writes them", f"{OLD}.{TASK}.syncDeliver, {OLD}.shutdown", ("4.9.7",)
+)  # fmt: skip
+
+X_01 = claim(
+    "X-delayed-message-fails-once-01", "", "ScheduleMessageService, messageTimeup execute error, drop it: a delayed message whose "
+    "delivery throws an exception is lost.",
+    reading="The delivery of one message throws an exception. That message is not consumed, and later ones of its level are.",
+    expected=DROPPED,
+    parts={
+        "dropped": _dropped("incident", LOST),
+        "no other": control(_dropped("incident", side(1, 2, "the one, or others of its run as well"))),
+        "levels go on": control(_missing("incident", ALL_LEVELS, NONE)),
+        "without a failure": control(_dropped("baseline", KEPT)),
+    },
+    summary="One delivery threw an exception, and the message was lost {dropped}.",
+)  # fmt: skip
+
+X_02 = claim(
+    "X-delayed-message-fails-once-02", "", "After a memory overflow error in executeOnTimeUp the task cannot be registered "
+    "again, and delayed messages are no longer distributed.",
+    reading="One delivery throws an OutOfMemoryError. Of its level's messages that come due in the next 14 s none has come 16 s "
+    "after it.",
+    expected=LEVEL_STOPS,
+    parts={
+        "its level": _missing(ERROR, HIT, EVERY),
+        "no delay": control(_missing(ERROR, NORMAL, NONE)),
+        "without a failure": control(_missing("baseline", ALL_LEVELS, NONE)),
+    },
+    summary="One delivery threw an error, and nothing of its level came any more {its level}.",
+)  # fmt: skip
+
+X_03 = claim(
+    "X-delayed-message-fails-once-03", "", "As long as one of the Timer's tasks does not catch what is thrown, the other tasks "
+    "stop as well.",
+    reading="After the same error none of the messages of the other levels comes either.",
+    expected=ALL_STOP,
+    parts={"other levels": _missing(ERROR, OTHERS, EVERY), "no delay": control(_missing(ERROR, NORMAL, NONE))},
+    summary="After the error nothing of the other levels came either {other levels}.",
+)  # fmt: skip
+
+X_04 = claim(
+    "X-delayed-message-fails-once-04", "", "A restart of the broker delivers what has waited.",
+    reading="After the error the broker is stopped and started again. Then every message comes that was due since the error.",
+    expected=GOES_ON,
+    parts={
+        "delivered": _missing(RESTART, ALL_LEVELS, NONE, by="end"),
+        "nothing dropped": _dropped(RESTART, KEPT),
+        "price": fact(of("unaccepted_in_cure_count", RESTART), PRICE),
+        "it had stopped": control(_missing(RESTART, HIT, EVERY)),
+    },
+    summary="After a restart everything that had waited came {delivered}; sends failed during it {price}.",
+)  # fmt: skip
+
+X_05 = claim(
+    "X-delayed-message-fails-once-05", "", "That restart brings nothing twice: what had come before the error does not come again.",
+    reading="No message lies in its topic twice of those that were sent before the error.",
+    expected=NOT_AGAIN,
+    parts={
+        "again": fact(of("delivered_again_count", RESTART), side(0, 1, "none, or what came since the offsets were last written")),
+        "without a failure": control(fact(of("delivered_again_count", "baseline"), KEPT)),
+    },
+    summary="After a restart no message came again that had come before {again}.",
+)  # fmt: skip
+
+
+def _arm(name: str, what: str, fault: Fault, trials: int, releases: tuple[str, ...] = ()) -> Arm:
+    return Arm(name=name, what=what, fault=fault, load=DelayedMessages(), trials=trials, releases=releases)
+
+
+SCENARIO = Scenario(
+    name="delayed-message-fails-once",
+    title="One delivery of a delayed message fails",
+    summary="Messages of no delay and of three delay levels, four a second of each. One delivery of level 2 throws an exception, "
+    "or an OutOfMemoryError.",
+    topology=Topology(name="single"),
+    arms=(
+        _arm("baseline", "No delivery fails.", NoFault(), 2),
+        _arm("incident", "One delivery of level 2 throws an exception.", DeliveryThrows(), 5),
+        _arm(ERROR, "One delivery of level 2 throws an OutOfMemoryError.", DeliveryThrows(throws="error"), 5),
+        _arm(RESTART, "The same; then the broker is stopped and started.", DeliveryThrows(throws="error", cure="restart"), 3, STOP),
+    ),
+    phases=Phases(steady_s=13.0, hold_s_min=16.0, hold_s_max=16.0, recover_s=1.0),
+    claims=(X_01, X_02, X_03, X_04, X_05),
+    budget=TrialBudget(trials=5, deployments=5),
+    quick_budget=TrialBudget(trials=1, deployments=1),
+    cluster_per_trial=True,
+    shares_machine=True,
+    extra_measures=("delivery_late_s",),
+    hiccup_ms_max=2000.0,
+)  # fmt: skip
+"""The least that is told apart is 4 s: what 5.x brings 10 s late comes in the first 12 s of the hold, and the hold lasts 16 s."""

@@ -1,0 +1,102 @@
+"""A delivery that fails once, by hand: for each part a history that confirms it and one that refutes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.verdicts import Reason, VerdictKind
+from scenarios.delayed_message_fails_once import SCENARIO
+from tests.lib.histories import History, claims_of, part, said, verdict
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+CLAIMS = claims_of(SCENARIO)
+ONE, TWO, THREE, FOUR, FIVE = (f"X-delayed-message-fails-once-{number:02}" for number in range(1, 6))
+TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
+ERROR, RESTART = "incident-error", "fix-restart"
+
+
+def _all(arm: str, value: float) -> list[list[float]]:
+    """A deployment for each trial, as the arm has them."""
+    return [[value]] * TRIALS[arm]
+
+
+def _missing(arm: str, level: int, by: str = "hold") -> str:
+    return f"undelivered_share {arm} level={level} by={by}"
+
+
+def _levels(arm: str, share: float, levels: tuple[int, ...] = (1, 2, 3), by: str = "hold") -> History:
+    return {_missing(arm, level, by): _all(arm, share) for level in levels}
+
+
+def _count(measure: str, arm: str, value: float) -> History:
+    return {f"{measure} {arm}": _all(arm, value)}
+
+
+OF_460: History = {
+    **_levels("baseline", 0), **_count("dropped_count", "baseline", 0), **_count("delivered_again_count", "baseline", 0),
+    **_levels("incident", 0), **_count("dropped_count", "incident", 1),
+    **_levels(ERROR, 1), **_levels(ERROR, 0, (0,)),
+    **_levels(RESTART, 1), **_levels(RESTART, 0, by="end"), **_count("dropped_count", RESTART, 0),
+    **_count("delivered_again_count", RESTART, 40), **_count("unaccepted_in_cure_count", RESTART, 30),
+}  # fmt: skip
+OF_497: History = {
+    **OF_460, **_count("dropped_count", "incident", 0), **_levels(ERROR, 0, (1, 3)), **_levels(RESTART, 0, (1, 3)),
+    **_count("delivered_again_count", RESTART, 0),
+}  # fmt: skip
+OF_5X: History = {**OF_460, **_levels(ERROR, 0)}
+
+PARTS: dict[tuple[str, str], tuple[History, History]] = {
+    (ONE, "dropped"): ({}, _count("dropped_count", "incident", 0)),
+    (ONE, "no other"): ({}, _count("dropped_count", "incident", 2)),
+    (ONE, "levels go on"): ({}, _levels("incident", 1)),
+    (ONE, "without a failure"): ({}, _count("dropped_count", "baseline", 1)),
+    (TWO, "its level"): ({}, _levels(ERROR, 0, (2,))),
+    (TWO, "no delay"): ({}, _levels(ERROR, 1, (0,))),
+    (TWO, "without a failure"): ({}, _levels("baseline", 1)),
+    (THREE, "other levels"): ({}, _levels(ERROR, 0, (1, 3))),
+    (THREE, "no delay"): ({}, _levels(ERROR, 1, (0,))),
+    (FOUR, "delivered"): ({}, _levels(RESTART, 1, by="end")),
+    (FOUR, "nothing dropped"): ({}, _count("dropped_count", RESTART, 1)),
+    (FOUR, "price"): ({}, _count("unaccepted_in_cure_count", RESTART, 0)),
+    (FOUR, "it had stopped"): ({}, _levels(RESTART, 0, (2,))),
+    (FIVE, "again"): (_count("delivered_again_count", RESTART, 0), {}),
+    (FIVE, "without a failure"): ({}, _count("delivered_again_count", "baseline", 3)),
+}
+"""By part what is changed to confirm it and to refute it."""
+
+
+def test_no_part_is_left_out() -> None:
+    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
+
+
+@pytest.mark.parametrize(("claim", "name"), PARTS)
+def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
+    found = [part(CLAIMS[claim], name, {**OF_460, **change}).verdict for change in PARTS[claim, name]]
+    assert found == [CONFIRMED, REFUTED]
+
+
+@pytest.mark.parametrize(
+    ("release", "history"), [("4.6.0", OF_460), ("4.9.7", OF_497), ("5.3.3", OF_5X), ("5.5.0", OF_5X)]
+)
+def test_a_broker_that_does_as_its_code_says_gives_what_is_expected(release: str, history: History) -> None:
+    for claim in CLAIMS.values():
+        if SCENARIO.asks(claim, release):
+            assert verdict(claim, history) == (claim.expected[release].verdict, ""), claim.id
+
+
+def test_only_where_an_error_stops_a_level_there_is_something_to_restart() -> None:
+    asked = {
+        release: [one.id for one in CLAIMS.values() if SCENARIO.asks(one, release)] for release in ("4.9.7", "5.3.3")
+    }
+    assert asked == {"4.9.7": [ONE, TWO, THREE, FOUR, FIVE], "5.3.3": [ONE, TWO, THREE]}
+
+
+def test_a_restart_of_levels_that_had_not_stopped_shows_nothing() -> None:
+    history: History = {**OF_460, **_levels(RESTART, 0, (2,))}
+    assert verdict(CLAIMS[FOUR], history) == (UNDECIDED, Reason.CONTROL_FAILED)
+
+
+def test_the_sentence_says_what_was_lost() -> None:
+    assert said(CLAIMS[ONE], OF_5X) == (
+        "One delivery threw an exception, and the message was lost in 5 of 5 deployments."
+    )
