@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from harness.audit.deliveries import dispatch_stopped, levels_stopped
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.groups import equal_ids, subscriptions_differ
 from harness.audit.reading import (
@@ -64,11 +65,7 @@ def judge(
         *_queue_numbers(reading),
         *equal_ids(reading),
         *subscriptions_differ(reading),
-        *(
-            one
-            for broker in reading.masters()
-            for one in (*pool_loses_data(broker), *acknowledges_alone(broker), *lock_settings(broker))
-        ),
+        *(one for broker in reading.masters() for judged in OF_MASTERS for one in judged(broker)),
     ]
     return sorted(found, key=lambda one: -one.severity)
 
@@ -274,3 +271,7 @@ def _ms(text: str | None, default: float) -> float:
 
 def _date(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+OF_MASTERS = (pool_loses_data, acknowledges_alone, lock_settings, levels_stopped, dispatch_stopped)
+"""What is asked of each master."""

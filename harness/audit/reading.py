@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from harness.errors import ClientError
-from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX, SYSTEM_GROUP_PREFIXES, SYSTEM_TOPICS
+from harness.model.rocketmq import (
+    DEAD_LETTER_PREFIX,
+    DELAY_LEVELS,
+    RETRY_PREFIX,
+    SCHEDULE_TOPIC,
+    SYSTEM_GROUP_PREFIXES,
+    SYSTEM_TOPICS,
+    delays_s,
+)
 from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
@@ -23,6 +31,10 @@ CLIENTS_S_MAX = 60.0
 SETTLE_S = 1.0
 """A new topic is on its broker a moment before name servers list it. So what they lack is looked at again after this
 time."""
+
+
+OVERDUE_S = 60.0
+"""By so much the clocks of a broker and of who reads it may differ."""
 
 
 class TopicType(StrEnum):
@@ -45,6 +57,10 @@ class BrokerReading:
     topics: tuple[TopicConfig, ...] = ()
     frame_bytes: int = 0
     is_5x: bool = False
+    overdue: Mapping[int, int] = field(default_factory=dict)
+    """By delay level at least how many of its messages ought to have come ``OVERDUE_S`` ago."""
+    undispatched_bytes: int = 0
+    """How far its consume queues are behind its commit log, where they stand still."""
     problem: str = ""
 
     @property
@@ -162,6 +178,8 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
         with Broker(address, timeout_s=TIMEOUT_S) as connection:
             conf = connection.broker_config()
             table = connection.topic_table()
+            overdue = _overdue(connection, conf) if number == 0 else {}
+            undispatched = _undispatched(connection)
     except ClientError as error:
         return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
     return BrokerReading(
@@ -172,7 +190,36 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
         topics=table.topics,
         frame_bytes=frame_of_listing(table.json_bytes, _registrant(name, number, address, conf, table)),
         is_5x=table.has_attributes,
+        overdue=overdue,
+        undispatched_bytes=undispatched,
     )
+
+
+def _overdue(connection: Broker, conf: Mapping[str, str]) -> dict[int, int]:
+    """By delay level the messages whose time came long ago. A slave delivers none, and its levels tell nothing."""
+    delays = delays_s(conf.get("messageDelayLevel") or DELAY_LEVELS)
+    overdue = {}
+    for level, (done, end) in connection.delay_offsets().items():
+        if done < end and 0 < level <= len(delays):
+            due_ms = int((time.time() - delays[level - 1] - OVERDUE_S) * 1000)
+            overdue[level] = connection.offset_at(SCHEDULE_TOPIC, level - 1, due_ms) - done
+    return {level: count for level, count in overdue.items() if count > 0}
+
+
+def _undispatched(connection: Broker) -> int:
+    """Bytes of the commit log that are in no consume queue, if a second look finds the dispatch where the first one did."""
+
+    def place() -> tuple[int, int]:
+        info = connection.runtime_info()
+        behind = int(info.get("dispatchBehindBytes", 0))
+        return int(info.get("commitLogMaxOffset", 0)) - behind, behind
+
+    before, behind = place()
+    if behind <= 0:
+        return 0
+    time.sleep(SETTLE_S)
+    after, behind = place()
+    return behind if after == before else 0
 
 
 def _registrant(name: str, number: int, address: str, conf: Mapping[str, str], table: TopicTable) -> Registrant:

@@ -69,11 +69,8 @@ def plan_remedy(reading: Reading) -> Remedy:
 
 
 def _delayed(connection: Broker) -> int:
-    """Messages in the delay queues: each level's offset so far and its end, as brokerStatus has them."""
-    levels = [
-        value.split(",") for key, value in connection.runtime_info().items() if key.startswith("scheduleMessageOffset")
-    ]
-    return sum(max(0, int(end) - int(done)) for done, end in levels)
+    """Messages in the delay queues."""
+    return sum(max(0, end - done) for done, end in connection.delay_offsets().values())
 
 
 def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:

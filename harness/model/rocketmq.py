@@ -56,9 +56,11 @@ DEAD_LETTER_PREFIX = "%DLQ%"
 """``DLQ_GROUP_TOPIC_PREFIX`` of org.apache.rocketmq.common.MixAll."""
 DEFAULT_TOPIC = "TBW102"
 """The topic that others are created after (``AUTO_CREATE_TOPIC_KEY_TOPIC`` of MixAll in 4.6.0, of TopicValidator since)."""
+SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
+"""Whose queues are the delay levels, from level 1 on."""
 SYSTEM_TOPICS = frozenset(
     {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
-    | {"SCHEDULE_TOPIC_XXXX", "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
+    | {SCHEDULE_TOPIC, "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
 )
 """Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.x; the last one is a proxy's."""
 SYSTEM_GROUP_PREFIXES = (
@@ -104,6 +106,7 @@ GET_ALL_TOPIC_CONFIG = 21
 UPDATE_BROKER_CONFIG = 25
 GET_BROKER_CONFIG = 26
 GET_BROKER_RUNTIME_INFO = 28
+SEARCH_OFFSET_BY_TIMESTAMP = 29
 GET_MAX_OFFSET = 30
 GET_MIN_OFFSET = 31
 HEART_BEAT = 34

@@ -264,6 +264,21 @@ class Broker(Connection):
         """The offset that the queue's next message will get."""
         return int(self.call(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
 
+    def offset_at(self, topic: str, queue: int, at_ms: int) -> int:
+        """The offset of a message stored about then, milliseconds since 1970: all before it were stored before."""
+        fields: Fields = {"topic": topic, "queueId": queue, "timestamp": at_ms}
+        return int(self.call(rocketmq.SEARCH_OFFSET_BY_TIMESTAMP, fields).fields["offset"])
+
+    def delay_offsets(self) -> dict[int, tuple[int, int]]:
+        """By delay level the offset up to which it has delivered, and its end, as brokerStatus has them."""
+        prefix = "scheduleMessageOffset_"
+        levels = {
+            int(key.removeprefix(prefix)): value.split(",")
+            for key, value in self.runtime_info().items()
+            if key.startswith(prefix)
+        }
+        return {level: (int(done), int(end)) for level, (done, end) in levels.items()}
+
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
         """The offset that the group has committed, or None when it has none."""
         fields: Fields = {"consumerGroup": group, "topic": topic, "queueId": queue}

@@ -59,7 +59,12 @@ class Fake:
     ends: dict[str, int] = field(default_factory=dict)
     consumed: dict[str, int] = field(default_factory=dict)
     delayed: int = 0
+    stored_before: int = 0
+    """How many of the delayed ones are older than what is asked for."""
+    dispatched: list[int] = field(default_factory=list)
+    """How many of 100 bytes are in a queue, at one look after the other."""
     asked: list[int] = field(default_factory=list)
+    searched: list[tuple[str, int, int]] = field(default_factory=list)
 
     def answer(self, code: int, fields: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
         self.asked.append(code)
@@ -70,7 +75,13 @@ class Fake:
             case 26:
                 return 0, {}, "".join(f"{k}={v}\n" for k, v in self.conf.items()).encode()
             case 28:
-                return 0, {}, json.dumps({"table": {"scheduleMessageOffset_1": f"0,{self.delayed}"}}).encode()
+                info = {"scheduleMessageOffset_1": f"0,{self.delayed}"}
+                if self.dispatched:
+                    info |= {"commitLogMaxOffset": "100", "dispatchBehindBytes": str(100 - self.dispatched.pop(0))}
+                return 0, {}, json.dumps({"table": info}).encode()
+            case 29:
+                self.searched.append((topic, int(fields["queueId"]), int(fields["timestamp"])))
+                return 0, {"offset": str(self.stored_before)}, b""
             case 30:
                 return 0, {"offset": str(self.ends.get(topic, 0))}, b""
             case 31:
@@ -232,6 +243,38 @@ def test_members_that_subscribe_to_different_things_are_found_when_they_are_aske
     (found,) = judge(read_cluster(addresses, ask_clients=True))
     assert (found.kind, found.severity, found.where) == ("subscriptions-differ", Severity.CRITICAL, "billing")
     assert found.says == "orders a (1) / bills *; orders b (2)"
+
+
+def test_delayed_messages_that_are_overdue_are_found(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.delayed, broker.stored_before = 5, 3
+    begun_ms = time.time() * 1000
+    (found,) = judge(read_cluster(addresses))
+    assert (found.kind, found.severity, found.where) == ("delayed-messages-overdue", Severity.CRITICAL, "broker-a")
+    assert "at least 3 of level 1" in found.says
+    ((topic, queue, at_ms),) = broker.searched
+    # The first level waits for a second, and clocks may differ by a minute.
+    assert (topic, queue) == ("SCHEDULE_TOPIC_XXXX", 0)
+    assert -61_000 <= at_ms - begun_ms <= -61_000 + (time.time() * 1000 - begun_ms)
+
+
+def test_delayed_messages_that_wait_for_their_time_are_none(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.delayed = 5
+    assert judge(read_cluster(addresses)) == []
+
+
+def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(
+    serving: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.audit.reading.SETTLE_S", 0.0)
+    broker, _, addresses = _cluster(serving, {})
+    broker.dispatched = [100, 40, 40]
+    (found,) = judge(read_cluster(addresses))
+    assert (found.kind, found.severity, found.where) == ("dispatch-stands-still", Severity.CRITICAL, "broker-a")
+    assert found.says.startswith("60 bytes")
+    broker.dispatched = [100, 40, 70]
+    assert judge(read_cluster(addresses)) == []
 
 
 def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:
