@@ -30,6 +30,7 @@ campaign: setup
 	PLANTED=1000 PLANTED_SEED=$(SEED) $(BIN)/python -m pytest tests/spark/test_planted.py
 
 bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[benchmarks]'
 	for benchmark in benchmarks/*.py; do PYTHONPATH=. $(BIN)/python $$benchmark || exit 1; done
 
 picture:
