@@ -11,6 +11,7 @@ from harness.errors import Interrupted
 from harness.model.faults import NoFault
 from harness.releases.jars import ensure_jars
 from harness.releases.java import Java
+from harness.releases.jvm import MODULE_FLAGS
 from harness.trial import TrialContext
 
 MINUTES_MAX = 15.0
@@ -84,7 +85,7 @@ def write_admin(folder: Path, java: Java, trial: TrialContext) -> Path:
     script.write_text(
         "#!/bin/sh\n"
         f"export NAMESRV_ADDR={quote(namesrv_addresses(trial.cluster))} ROCKETMQ_HOME={quote(str(folder))}\n"
-        f"exec {quote(str(java.executable))} -Xmx256m -Duser.home={quote(str(folder))} "
+        f"exec {quote(str(java.executable))} {' '.join(MODULE_FLAGS)} -Xmx256m -Duser.home={quote(str(folder))} "
         f"-Drmq.logback.configurationFile={quote(str(conf / 'rmq.logback.xml'))} "
         f'-cp {quote(":".join(map(str, jars)))} {ADMIN} "$@"\n'
     )
