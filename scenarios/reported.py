@@ -82,6 +82,13 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="nothing brings the lost message back; a level that has stopped goes on after a restart",
         cures=("X-delayed-message-fails-once-04",),
     ),
+    "dispatch-thread-dies": Reported(
+        threads=("issues/7902", "pull/7903", "issues/1613"),
+        symptom="Sends are acknowledged and the offsets of the topic stand still: nobody can consume what is sent.",
+        happens="X-dispatch-thread-dies-01",
+        avoided_by="a restart ends it",
+        cures=("X-dispatch-thread-dies-03",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

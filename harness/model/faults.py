@@ -429,6 +429,20 @@ class DeliveryThrows(Fault):
         return {"none": 1.0, "restart": CRASH_S}[self.cure]
 
 
+@dataclass(frozen=True, kw_only=True)
+class DispatchThrows(Fault):
+    """One dispatch of a stored message to the consume queues of the first broker throws, as ``DeliveryThrows`` does."""
+
+    proofs = (Proof.DONE,)
+    needs_rules = True
+    throws: Literal["exception", "error"] = "error"
+    cure: Literal["none", "restart"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """The wait for a dispatch, and for the cure."""
+        return {"none": 1.0, "restart": CRASH_S}[self.cure]
+
+
 class CommitStall(Fault):
     """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
 

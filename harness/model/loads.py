@@ -273,7 +273,8 @@ LEVEL_PREFIX = "level"
 class DelayedMessages(LoadValue):
     """Sends of delay level 0 (none), 1 and so on to ``levels`` in turn, consumed by groups of one member.
 
-    A message's key names its level. The levels are the shortest of the default messageDelayLevel: 1, 5 and 10 s.
+    A message's key names its level. The levels are the shortest of the default messageDelayLevel: 1, 5 and 10 s. Without levels all
+    are sent as other messages are.
     """
 
     levels: int = 3

@@ -14,7 +14,7 @@ from analysis.checkers.base import Inputs, Value, at_fault, observations
 from analysis.checkers.sends.busy import keyword_of
 from analysis.evidence.records import place
 
-CONSUMED = ("delayed-message-fails-once",)
+CONSUMED = ("delayed-message-fails-once", "dispatch-thread-dies")
 """Incidents with consumers whose sends are looked at as well."""
 AFTER_FAULT, AFTER_CURE, DURING_CURE = "fault", "cure", "during the cure"
 

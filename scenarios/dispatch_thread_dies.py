@@ -1,0 +1,117 @@
+"""Users: sends are acknowledged, and nobody gets them (apache/rocketmq 7902, 1613).
+
+A message is acknowledged when it is in the commit log. Consumers find it when a thread of its own, ReputMessageService, has put its
+place into the consume queue. What that thread does not catch ends it.
+"""
+
+from __future__ import annotations
+
+from harness.model.cluster import Topology
+from harness.model.faults import DispatchThrows, Fault, NoFault
+from harness.model.loads import DelayedMessages
+from harness.model.rules import Part
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from scenarios.releases import RELEASES_4X, RELEASES_5X
+from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
+
+EXCEPTION, RESTART = "incident-exception", "fix-restart"
+STORE = "org.apache.rocketmq.store.DefaultMessageStore"
+LOG = "org.apache.rocketmq.store.CommitLog"
+REPUT = f"{STORE}.ReputMessageService"
+
+EVERY = side(1, 0, "all messages of after the failure, or none")
+NONE = side(0, 1, "none of the messages of after the failure, or all")
+
+
+def _missing(arm: str, at: Side, by: str = "hold") -> Part:
+    return fact(of("undelivered_share", arm, level=0, by=by), at)
+
+
+def _accepted(arm: str) -> Part:
+    return fact(of("unaccepted_after_share", arm, after="fault"), NONE)
+
+
+def _again(arm: str) -> Part:
+    return fact(of("delivered_again_count", arm), side(0, 1, "none, or what is put into the queue a second time"))
+
+
+X_01 = claim(
+    "X-dispatch-thread-dies-01", "", "Only Exception is caught, which would make the reput thread quit if an Error is thrown: "
+    "messages that are put to the broker could not be consumed.",
+    reading="One dispatch throws an OutOfMemoryError. Of the messages of the next 6 s none is consumed in 8 s.",
+    expected=confirmed("the error ends the thread, whose loop catches exceptions alone", f"{REPUT}.run", RELEASES_4X)
+    | refuted("the loop catches any Throwable, and goes on from the message itself a millisecond later",
+              f"{REPUT}.run", RELEASES_5X),
+    parts={"consumed": _missing("incident", EVERY), "without a failure": control(_missing("baseline", NONE))},
+    summary="One dispatch threw an error, and nothing that was sent after it was consumed {consumed}.",
+)  # fmt: skip
+
+X_02 = claim(
+    "X-dispatch-thread-dies-02", "", "I can send, and cannot consume: every message is acknowledged all the same.",
+    reading="Every send after the error is answered with SEND_OK.",
+    expected=confirmed("a message is acknowledged when it is in the commit log; how far the dispatch is behind is not asked",
+                       f"{LOG}.putMessage, {STORE}.putMessage", ("4.6.0",))
+    | confirmed("a message is acknowledged when it is in the commit log; how far the dispatch is behind is not asked",
+                f"{LOG}.asyncPutMessage, {STORE}.asyncPutMessage", ("4.9.7", *RELEASES_5X)),
+    parts={"acknowledged": _accepted("incident"), "without a failure": control(_accepted("baseline"))},
+    summary="Every send after the error was acknowledged {acknowledged}.",
+)  # fmt: skip
+
+X_03 = claim(
+    "X-dispatch-thread-dies-03", "", "A restart of the broker builds the consume queues again, and everything comes.",
+    reading="After the error the broker is stopped and started again. Every message of after the error comes, and none twice.",
+    expected=confirmed("a broker that starts dispatches what lies behind the end of its consume queues before it takes requests",
+                       f"{STORE}.start, {STORE}.shutdown", RELEASES_4X),
+    parts={
+        "delivered": _missing(RESTART, NONE, by="end"),
+        "twice": _again(RESTART),
+        "price": fact(of("unaccepted_in_cure_count", RESTART),
+                      side(2, 0, "it takes 4 s and more until the broker is back, or no time at all", bound=1)),
+        "it had stopped": control(_missing(RESTART, EVERY)),
+    },
+    summary="After a restart everything came {delivered}, and nothing twice {twice}; sends failed during it {price}.",
+)  # fmt: skip
+
+X_04 = claim(
+    "X-dispatch-thread-dies-04", "", "An exception, which is caught, does not end it.",
+    reading="One dispatch throws an exception. Every message comes, and none twice.",
+    expected=confirmed("the loop catches exceptions, and goes on from the message itself a millisecond later", f"{REPUT}.run",
+                       RELEASES_4X)
+    | confirmed("the loop catches any Throwable, and goes on from the message itself a millisecond later", f"{REPUT}.run",
+                RELEASES_5X),
+    parts={
+        "consumed": _missing(EXCEPTION, NONE),
+        "dropped": fact(of("dropped_count", EXCEPTION), side(0, 1, "none, or the one whose dispatch threw")),
+        "twice": _again(EXCEPTION),
+    },
+    summary="After an exception everything was consumed {consumed}.",
+)  # fmt: skip
+
+
+def _arm(name: str, what: str, fault: Fault, trials: int, releases: tuple[str, ...] = ()) -> Arm:
+    return Arm(name=name, what=what, fault=fault, load=DelayedMessages(levels=0), trials=trials, releases=releases)
+
+
+SCENARIO = Scenario(
+    name="dispatch-thread-dies",
+    title="One dispatch of a message fails, and nobody gets what is sent",
+    summary="Sixteen messages a second, and a consumer. One dispatch to the queues throws an OutOfMemoryError, or an exception.",
+    topology=Topology(name="single"),
+    arms=(
+        _arm("baseline", "No dispatch fails.", NoFault(), 2),
+        _arm("incident", "One dispatch throws an OutOfMemoryError.", DispatchThrows(throws="error"), 5),
+        _arm(EXCEPTION, "One dispatch throws an exception.", DispatchThrows(throws="exception"), 3),
+        _arm(
+            RESTART, "One dispatch throws an OutOfMemoryError; then the broker is stopped and started.",
+            DispatchThrows(throws="error", cure="restart"), 3, RELEASES_4X,
+        ),
+    ),
+    phases=Phases(steady_s=2.0, hold_s_min=8.0, hold_s_max=8.0, recover_s=1.0),
+    claims=(X_01, X_02, X_03, X_04),
+    budget=TrialBudget(trials=5, deployments=5),
+    quick_budget=TrialBudget(trials=1, deployments=1),
+    cluster_per_trial=True,
+    shares_machine=True,
+    hiccup_ms_max=1500.0,
+)  # fmt: skip
+"""What comes within 2 s of the hold's end is judged by nobody; until then a hiccup must let it come."""
