@@ -89,6 +89,14 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="a restart ends it",
         cures=("X-dispatch-thread-dies-03",),
     ),
+    "slave-serves-no-reads": Reported(
+        threads=("issues/9879", "issues/4840"),
+        symptom="The master is down, and consumers are given nothing of its backlog, which the slave has.",
+        happens="X-slave-serves-no-reads-01",
+        avoided_by="slaveReadEnable=true on the slave, for topics that it has copied, which takes 5.x a minute; ordered consumers "
+        "wait for the master all the same",
+        cures=("X-slave-serves-no-reads-02",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

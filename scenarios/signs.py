@@ -157,6 +157,8 @@ SILENT: Mapping[str, str] = {
     "consumerProgress) as it starts.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "
     "them with the broker's own.",
+    "slave-serves-no-reads": "A slave writes nothing of pulls that it refuses: ask it for slaveReadEnable, and see "
+    "its clients' logs.",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
     "has the pause.",
     "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",

@@ -22,6 +22,7 @@ from harness.model.verdicts import VerdictKind
 MORE_IS_BETTER = frozenset(
     {"throughput_per_s", "refused_then_ok_share", "refused_ok_soon_share", "append_short_share", "topics_at_limit"}
     | {"next_retry_reached", "pending_retry_kept", "online_kept", "retry_topic_returns", "offline_deleted_share"}
+    | {"read_in_hold_share"}
     | {"diagnosed_right", "client_ids_count", "least_tag_share"}
 )
 LESS_IS_BETTER = frozenset(

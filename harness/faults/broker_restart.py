@@ -8,7 +8,7 @@ from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
-from harness.model.faults import BrokerAway, KillOwnersRestartBroker, RestartBroker
+from harness.model.faults import BrokerAway, KillOwnersRestartBroker, MasterAway, RestartBroker
 from harness.trial import HasLocks, Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
@@ -54,10 +54,18 @@ def kill_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> In
     brokers = masters(trial.cluster)
     if len(brokers) < 2:
         raise ClientError("a broker that leaves needs another one that stays", advice="Use two masters or more.")
-    target = brokers[1].name
-    before_ns, gone_ns = trial.cluster.kill_node(target)
+    return _killed(trial, brokers[1])
+
+
+def kill_first(fault: MasterAway, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL of the first master; it stays away for the hold."""
+    return _killed(trial, masters(trial.cluster)[0])
+
+
+def _killed(trial: TrialContext, broker: Node) -> Injected:
+    before_ns, gone_ns = trial.cluster.kill_node(broker.name)
     achieved_ms = (gone_ns - before_ns) / 1e6
-    return Injected(target=target, injecting_ns=before_ns, injected_ns=gone_ns, achieved_ms=achieved_ms)
+    return Injected(target=broker.name, injecting_ns=before_ns, injected_ns=gone_ns, achieved_ms=achieved_ms)
 
 
 def start_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> Healed:
@@ -66,8 +74,15 @@ def start_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> H
     return Healed()
 
 
+def start_first(fault: MasterAway, trial: TrialContext, load: LoadSession) -> Healed:
+    """Start it, and wait until every name server lists it again."""
+    trial.cluster.restart_node(masters(trial.cluster)[0].name)
+    return Healed()
+
+
 INJECTIONS: Injections = {
     RestartBroker: Injection(name="signal", inject=restart, needs=NODES),
     KillOwnersRestartBroker: Injection(name="signal", inject=kill_owners_and_restart, needs=NODES),
     BrokerAway: Injection(name="signal", inject=kill_second, needs=NODES, heal=start_second),
+    MasterAway: Injection(name="signal", inject=kill_first, needs=NODES, heal=start_first),
 }

@@ -43,13 +43,18 @@ class LateGroupSession(OneProcessSession):
         self._trial.stay(self._trial.phases.steady_s)
 
     def hold(self) -> None:
-        """Start the consumer, and send once it has its queues, which it has when it knows where to begin."""
+        """Start the consumer, and where there is more to be sent, send once it has its queues: then it knows where to begin."""
         load = self._load
         if load.committed:
             self._commit_ends()
-        spec = ConsumerSpec(instance=CONSUMER, group=self._group, topic=self._topic, ordered=False, begins=load.begins)
-        self._start_with_queues(spec, load.queues * len(masters(self._trial.cluster)))
-        self._send_all(LATER, load.later, first=load.history)
+        spec = ConsumerSpec(
+            instance=CONSUMER, group=self._group, topic=self._topic, ordered=load.ordered, begins=load.begins
+        )
+        if load.later:
+            self._start_with_queues(spec, load.queues * len(masters(self._trial.cluster)))
+            self._send_all(LATER, load.later, first=load.history)
+        else:
+            self._start_member(self._client, spec)
         self._trial.stay(self._trial.phases.hold_s_min)
 
     def _send_all(self, schedule: str, messages: int, *, first: int) -> None:

@@ -152,6 +152,13 @@ class BrokerAway(Fault):
     kills_broker = True
 
 
+class MasterAway(Fault):
+    """SIGKILL of the first master, which is started again on its store when the hold is over."""
+
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
+
+
 class RestartBroker(Fault):
     """SIGKILL of the first broker, which is started again at once; as soon as it listens, a stranger asks it for the lock
     of one queue of each group's owner. The owners stay."""

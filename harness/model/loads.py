@@ -249,10 +249,12 @@ class LateGroup(LoadValue):
     """``history`` messages that lie there when a group's only consumer starts for the first time, and ``later`` ones after that.
 
     ``begins`` is its consumeFromWhere. With ``committed`` the ends of the queues are made the group's offsets before it starts.
+    Without ``later`` ones nobody waits until it has its queues, which it may never have. ``ordered``: it consumes in order.
     """
 
     begins: Literal["first", "last"] = "last"
     committed: bool = False
+    ordered: bool = False
     history: int = 200
     later: int = 40
     rate_hz: float = 100.0

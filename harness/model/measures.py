@@ -163,6 +163,7 @@ _ALL = (
     ),
     *_of("late_groups", OWNER,
         ("history_read_share", "", "Share of the messages stored before a group first started that it consumed."),
+        ("read_in_hold_share", "", "Share of the messages stored before a group first started that it consumed within the hold."),
         ("later_read_share", "", "Share of the messages stored after a group had its queues that it consumed."),
     ),
     *_of("delayed", TRIAL,

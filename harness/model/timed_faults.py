@@ -35,7 +35,9 @@ STAYS_S: Mapping[str, float] = {
         ),
         10.0,
     ),
-    **dict.fromkeys(("disk-full", "throttled-writes", "dirty-pages", "broker-away", "broker-crash"), 10.0),
+    **dict.fromkeys(
+        ("disk-full", "throttled-writes", "dirty-pages", "broker-away", "master-away", "broker-crash"), 10.0
+    ),
     "flapping-node": 30.0,
 }
 """How long a fault that stays is on unless its ``for`` says otherwise: infinite until the load ends."""

@@ -33,7 +33,7 @@ class Client:
         return SimpleNamespace(is_through=True)
 
     def wait_consumer_started(self, spec: ConsumerSpec, addresses: str, cancel: threading.Event) -> None:
-        self._did.append(f"{spec.group} starts at {spec.begins}")
+        self._did.append(f"{spec.group} starts at {spec.begins}{', in order' if spec.ordered else ''}")
 
     def queue_counts(self, topic: str) -> dict[str, int]:
         self.asked += 1
@@ -95,3 +95,10 @@ def test_offsets_that_are_committed_are_the_ends_of_the_queues_before_the_group_
 ) -> None:
     did = held(LateGroup(committed=True, queues=2, history=20, later=4))
     assert did[1:5] == ["g0 is made", "g0 has 10 in 0", "g0 has 11 in 1", "g0 starts at last"]
+
+
+def test_a_group_that_gets_no_more_messages_is_not_waited_for(held: Callable[[LateGroup], list[str]]) -> None:
+    assert held(LateGroup(begins="first", ordered=True, history=2, later=0)) == [
+        "2 sends from 0",
+        "g0 starts at first, in order",
+    ]

@@ -12,19 +12,21 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.records import place
 
-INCIDENTS = ("last-offset-reads-history",)
+INCIDENTS = ("last-offset-reads-history", "slave-serves-no-reads")
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By group, over the accepted sends."""
     trials = inputs.trials.where(F.col("incident").isin(*INCIDENTS) & F.col("drained"))
-    windows = trials.select("trial", "deployment", "fault_ns")
+    windows = trials.select("trial", "deployment", "fault_ns", "hold_to_ns")
     sends = inputs.records.sends.where("outcome = 'ok'").select("trial", "seq", "intended_ns")
     consumed = inputs.records.consumptions.where("outcome = 'ok'").select(
         "trial", "seq", F.lit(True).alias("consumed"), place().alias("at"), "started_ns"
     )
     first = consumed.groupBy("trial", "seq").agg(
-        F.min_by("at", "started_ns").alias("at"), F.first("consumed").alias("consumed")
+        F.min_by("at", "started_ns").alias("at"),
+        F.first("consumed").alias("consumed"),
+        F.min("started_ns").alias("first_ns"),
     )
     groups = inputs.records.events.where("type = 'store_max' AND group IS NOT NULL")
     named = groups.groupBy("trial").agg(F.first("group").alias("group"), F.max_by(place(), "n").alias("ends_at"))
@@ -37,6 +39,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .agg(
             F.count_if(is_history).alias("history"),
             F.count_if(is_history & read).alias("history_read"),
+            F.count_if(is_history & read & (F.col("first_ns") <= F.col("hold_to_ns"))).alias("read_in_hold"),
             F.count_if(~is_history).alias("later"),
             F.count_if(~is_history & read).alias("later_read"),
             F.min_by("at", F.when(read & is_history, F.col("seq"))).alias("history_at"),
@@ -50,6 +53,12 @@ def observe(inputs: Inputs) -> DataFrame:
             "history_read_share",
             F.when(F.col("history") > 0, F.col("history_read") / F.col("history")),
             "{group}: {history_read} of {history} messages of before",
+            at=F.coalesce("history_at", "ends_at"),
+        ),
+        Value(
+            "read_in_hold_share",
+            F.when(F.col("history") > 0, F.col("read_in_hold") / F.col("history")),
+            "{group}: {read_in_hold} of {history} messages of before, within the hold",
             at=F.coalesce("history_at", "ends_at"),
         ),
         Value(

@@ -11,9 +11,10 @@ from tests.lib.runs import Analysis, Run
 from tests.lib.trials import OWNER, Trial
 
 MEASURES = ("history_read_share", "later_read_share")
+IN_HOLD = "read_in_hold_share"
 
 
-def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = True) -> Trial:
+def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = True, at_ms: float = 3_000.0) -> Trial:
     """Four messages before the group, and two after it."""
     trial = run.trial(
         name, "last-offset-reads-history", "incident", fault="none", hold_ms=5_000.0, groups=["late"], drained=drained
@@ -23,7 +24,7 @@ def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = Tr
     for seq in (4, 5):
         trial.send(seq, due_ms=2_000 + 100 * seq, offset=seq)
     for seq in consumed:
-        trial.consume(seq, at_ms=3_000 + 10 * seq, process=OWNER)
+        trial.consume(seq, at_ms=at_ms + 10 * seq, process=OWNER)
     trial.store_max(6, group="late", consumer_offset=6)
     return trial
 
@@ -35,8 +36,9 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     _trial(run, "reads_what_is_new", (4, 5))
     _trial(run, "reads_one_of_before_twice", (3, 3, 4, 5))
     _trial(run, "reads_nothing", ())
+    _trial(run, "reads_late", (0, 1, 2, 3), at_ms=4_985.0)
     _trial(run, "not_drained", (4,), drained=False)
-    return analysed(run, last_offset_reads_history.SCENARIO, measures=MEASURES, judging=False)
+    return analysed(run, last_offset_reads_history.SCENARIO, measures=(*MEASURES, IN_HOLD), judging=False)
 
 
 def _shares(seen: Analysis, trial: str) -> list[float]:
@@ -52,6 +54,11 @@ def test_what_was_there_counts_apart_from_what_came_later(seen: Analysis) -> Non
 
 def test_a_message_that_comes_twice_counts_once(seen: Analysis) -> None:
     assert _shares(seen, "reads_one_of_before_twice") == [0.25, 1]
+
+
+def test_what_came_within_the_hold_counts_apart_from_what_came_at_all(seen: Analysis) -> None:
+    assert [seen.one(IN_HOLD, name) for name in ("reads_all", "reads_nothing")] == [1, 0]
+    assert (seen.one("history_read_share", "reads_late"), seen.one(IN_HOLD, "reads_late")) == (1, 0.5)
 
 
 def test_more_may_have_come_to_a_group_that_was_not_drained(seen: Analysis) -> None:
