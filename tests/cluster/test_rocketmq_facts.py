@@ -108,8 +108,16 @@ def test_an_event_of_a_log_is_in_the_words_that_its_class_writes(release: str) -
 
 def _says(release: str, class_name: str, words: str) -> bool:
     # Inner classes are looked for in all jars, which takes its time.
-    names = class_name.split(", ")
+    names = [one for one in class_name.split(", ") if _is_there(release, one)]
     return any(words in text for said in (_texts, _texts_with_inner) for one in names for text in said(release, one))
+
+
+def _is_there(release: str, class_name: str) -> bool:
+    """4.x and 5.x may have the words in classes of different names."""
+    try:
+        return bool(class_of(release, class_name))
+    except ReleaseError:
+        return False
 
 
 def _texts_with_inner(release: str, class_name: str) -> list[str]:
