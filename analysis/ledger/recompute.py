@@ -38,7 +38,10 @@ class Change:
 
 
 Cell = tuple[str, str, str]
-"""Release, backend and the injection that a claim's trials were made by."""
+"""Release, backend and the injection that a claim's trials were made by, empty where there was none to choose."""
+
+NO_INJECTION = "none"
+"""What a run says of a claim of which it had trials without a fault alone, as one that was stopped."""
 
 
 def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: ExperimentOf) -> list[LedgerLine]:
@@ -48,9 +51,14 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     was as it is today, and those of another experiment, are not in the odds; a counterexample among them refutes all the same.
     A claim that no incident has any more keeps the verdict that it was given, and says so.
     """
+    chosen = {(trial.incident, trial.chosen_injection) for run in record.runs for trial in run.trials}
+
+    def cell_of(one: Summary | LedgerLine) -> Cell:
+        return one.release, one.backend, one.injection if (one.incident, one.injection) in chosen else ""
+
     told: dict[tuple[str, Cell], list[Summary]] = defaultdict(list)
     for one in record.summaries:
-        told[one.claim, (one.release, one.backend, one.injection)].append(one)
+        told[one.claim, cell_of(one)].append(one)
     lines: dict[tuple[str, Cell], LedgerLine] = {}
     of_scenario = {claim.id: (claim, scenario) for scenario in scenarios for claim in scenario.claims}
     for (claim_id, cell), given in told.items():
@@ -58,8 +66,10 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
         lines[claim_id, cell] = _summarised(given, claim, record.events)
     for run in record.runs:
         for finding in run.findings:
-            cell = (finding.release, finding.backend, finding.injection)
+            cell = cell_of(finding)
             earlier = lines.get((finding.claim, cell))
+            if earlier is not None and finding.injection == NO_INJECTION:
+                finding = dataclasses.replace(finding, injection=earlier.injection)
             lines[finding.claim, cell] = _found(finding, earlier, of_scenario.get(finding.claim, (None,))[0], record)
     for (claim_id, cell), line in lines.items():
         claim, scenario = of_scenario.get(claim_id, (None, None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,24 @@ def test_the_committed_ledger_is_the_one_that_record_and_rules_make() -> None:
     folder = PACKAGES / "scenarios"
     for path, text in made_files(folder, read_record(folder / RECORD), scenarios.ALL, experiment_now).items():
         assert path.read_text("utf-8") == text, f"mqlab ledger --recompute ({path.name})"
+
+
+def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way() -> None:
+    """A run that was stopped before any fault knows of no injection, and is of the same line as the whole run after it."""
+    folder = PACKAGES / "scenarios"
+    record, lines = read_record(folder / RECORD), load_lines(folder / LEDGER)
+    by_place: dict[tuple[str, str, str], list[LedgerLine]] = defaultdict(list)
+    for line in lines:
+        by_place[line.claim, line.release, line.backend].append(line)
+    chosen = {(trial.incident, trial.chosen_injection) for run in record.runs for trial in run.trials}
+    assert [
+        line.cell()
+        for several in by_place.values()
+        if len(several) > 1
+        for line in several
+        if (line.incident, line.injection) not in chosen
+    ] == []
+    assert max(map(len, by_place.values())) == 2
 
 
 def test_nothing_that_was_committed_before_the_record_is_lost() -> None:
