@@ -47,6 +47,11 @@ class SharedClients:
         assert isinstance(kept, kind)
         return kept
 
+    def drop(self, kind: type[SharedClient]) -> None:
+        """End those of this kind, since their start failed: the next trial that asks for them starts anew."""
+        if (kept := self._kept.pop(kind, None)) is not None:
+            kept.client.stop()
+
     def pids(self) -> list[int]:
         """The processes that are up."""
         return [kept.client.pid for kept in self._kept.values()]

@@ -8,6 +8,7 @@ from harness.backends.cluster import Cluster, Node, create_topic, masters, names
 from harness.clients.commands import SendSettings
 from harness.clients.java import ScheduleSpec
 from harness.clock import mono_ns
+from harness.errors import LabError
 from harness.load import readings
 from harness.load.base import Session
 from harness.load.probes import Probes
@@ -94,7 +95,11 @@ class OpenLoopSession(Session):
         producers = trial.shared.once(WarmProducers, lambda: WarmProducers(trial))
         super().__init__(trial)
         self._load = load
-        self._instance = producers.instance_for(load)
+        try:
+            self._instance = producers.instance_for(load)
+        except LabError:
+            trial.shared.drop(WarmProducers)
+            raise
         self._client = producers.client
         self._rate_hz = float(trial.params["rate_hz"])
         self._broker = masters(trial.cluster)[0]

@@ -50,6 +50,22 @@ def test_clients_that_are_shared_are_started_once_and_stopped_once() -> None:
     assert shared.pids() == []
 
 
+def test_a_shared_client_whose_start_failed_is_not_what_the_next_trial_gets() -> None:
+    stopped: list[int] = []
+    pids = iter((7, 8))
+
+    def start() -> SharedClient:
+        pid = next(pids)
+        return SharedClient(cast(JavaClient, SimpleNamespace(pid=pid, stop=lambda: stopped.append(pid))))
+
+    shared = SharedClients()
+    shared.drop(SharedClient)
+    shared.once(SharedClient, start)
+    shared.drop(SharedClient)
+    shared.once(SharedClient, start)
+    assert (stopped, shared.pids()) == ([7], [8])
+
+
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
 def test_a_load_says_its_groups_its_topic_and_what_it_records(scenario: Any) -> None:
     for arm in scenario.arms:

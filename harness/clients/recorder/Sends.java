@@ -2,6 +2,7 @@ package mqlab;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.rocketmq.client.exception.MQBrokerException;
 import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
@@ -198,12 +199,13 @@ final class Sends {
         }
     };
 
-    /** One message on its way. */
+    /** One message on its way. A client of 5.3.3 that connects too late calls back twice: what comes first is its end. */
     private final class Operation implements SendCallback {
         private final long seq;
         private final String key;
         private final int slot;
         private final int bodyBytes;
+        private final AtomicBoolean over = new AtomicBoolean();
         private long intendedNs;
         private long startedNs;
 
@@ -234,6 +236,9 @@ final class Sends {
 
         void ended(SendResult result, int place, Throwable error) {
             long finishedNs = System.nanoTime();
+            if (!over.compareAndSet(false, true)) {
+                return;
+            }
             Throwable cause = error == null ? null : deepest(error);
             if (history.isOn()) {
                 record(result, place, cause, finishedNs);
