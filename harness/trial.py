@@ -174,6 +174,13 @@ class HasQueueNumbers(Protocol):
     def resize(self, write_queues: int, read_queues: int) -> None:
         """Give the topic these numbers, and wait until the name servers know them."""
 
+    def wait_until_read(self, first_queue: int) -> None:
+        """Until every group has committed every message of that queue and of those behind it.
+
+        Raises:
+            WaitTimeout: a group had some left when ``drain_s_max`` was over.
+        """
+
 
 @runtime_checkable
 class RenewsClients(Protocol):

@@ -32,6 +32,7 @@ def _load(groups: int = GROUPS, **numbers: int) -> QueueNumbers:
 EQUAL = _load()
 
 WRITE_8, WRITE_4 = "incident-write-8-read-4", "incident-write-4-read-8"
+DRAINED = "fix-shrink-when-read"
 READ_FIRST, BOTH, IN_ORDER = "incident-shrink-read-first", "incident-shrink-at-once", "fix-shrink-in-order"
 
 EIGHT = side(8, 4, "the topic's numbers are eight and four")
@@ -153,6 +154,21 @@ QUEUES_05 = claim(
     summary="There were four folders a broker {folders}; eight queues were given out {queues given out}, four empty {empty ones}.",
 )  # fmt: skip
 
+WHEN_READ = claim(
+    "X-queue-number-mismatch-01", "A3",
+    "A topic is shrunk safely when the read queues follow once consumerProgress shows nothing unread in the queues that go.",
+    reading="The write queues go first, and a minute later the read queues, but not before every group has committed every message "
+    "of the queues that go: none is stranded, and no send is refused. In the wrong order some are.",
+    expected=BELOW_THE_LARGER,
+    parts={
+        "stranded": _none_stranded(DRAINED, rate_max=0.025),
+        "read first": happens(_stranded(READ_FIRST, "held"), STRANDED, UNREAD, without=_stranded(DRAINED, "held"), noun="groups"),
+        "refused": fact(of("refused_sends_count", DRAINED), side(0, 10, OLD_ROUTE, bound=0)),
+    },
+    summary="Messages were stranded by shrinking when all was read {stranded}, with the read queues first {read first}; sends "
+    "were refused {refused}.",
+)  # fmt: skip
+
 SCENARIO = Scenario(
     name="queue-number-mismatch",
     title="Numbers of write and read queues differ: messages lie where nobody reads",
@@ -197,9 +213,16 @@ SCENARIO = Scenario(
             load=_load(GROUPS_IN_ORDER),
             cells=CELLS,
         ),
+        Arm(
+            name=DRAINED,
+            what="The write queues first, and the read queues when everybody knows and nothing is unread in those that go.",
+            fault=ResizeTopic(steps=((4, 8, TWO_ROUTES_S), (4, 4, TWO_ROUTES_S)), drained=True),
+            load=_load(GROUPS_IN_ORDER),
+            cells=CELLS,
+        ),
     ),
-    phases=Phases(steady_s=12.0, hold_s_min=5.0, hold_s_max=5.0, recover_s=KNOWN_S),
-    claims=(QUEUES_01, QUEUES_02, QUEUES_03, QUEUES_04, QUEUES_05),
+    phases=Phases(steady_s=12.0, hold_s_min=5.0, hold_s_max=5.0, recover_s=KNOWN_S, drain_s_max=300.0),
+    claims=(QUEUES_01, QUEUES_02, QUEUES_03, QUEUES_04, QUEUES_05, WHEN_READ),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
     quick_cells={
@@ -209,6 +232,7 @@ SCENARIO = Scenario(
         READ_FIRST: ({"brokers": 1},),
         IN_ORDER: ({"brokers": 1},),
         BOTH: (),
+        DRAINED: (),
     },
     exclusive=False,
     schedule="side by side",

@@ -280,13 +280,18 @@ def record_queue_ends(
                     )
 
 
-def unconsumed(cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = ()) -> int:
-    """Messages of the topic that the groups have not committed yet, by the brokers' own counts; -1 when one is too busy."""
+def unconsumed(
+    cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = (), first: int = 0
+) -> int:
+    """Messages that the groups have not committed yet, by the brokers' own counts; -1 when one is too busy.
+
+    They are counted in the topic's queues from ``first`` to below ``queues`` of each broker.
+    """
     left = 0
     try:
         for master in on or masters(cluster):
             with ask(master, timeout_s=RECORD_S_MAX) as connection:
-                for queue in range(queues):
+                for queue in range(first, queues):
                     end = connection.max_offset(topic, queue)
                     left += sum(end - (connection.consumer_offset(group, topic, queue) or 0) for group in groups)
     except ClientError:

@@ -8,6 +8,8 @@ def resize(fault: ResizeTopic, trial: TrialContext, load: LoadSession) -> Inject
     """Take the steps one after another, by what mqadmin updateTopic sends to every broker of the topic; stay after each."""
     topic = able(load, HasQueueNumbers)
     for writes, reads, stay_s in fault.steps:
+        if fault.drained and reads < topic.numbers[1]:
+            topic.wait_until_read(reads)
         topic.resize(writes, reads)
         trial.stay(stay_s)
     words = "; ".join(f"write {writes} read {reads}" for writes, reads, _ in fault.steps)

@@ -7,10 +7,11 @@ queues are given out in the order of client ids.
 from harness.backends.cluster import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec
-from harness.load.base import OneProcessSession
+from harness.load.base import POLL_S, OneProcessSession
 from harness.model.loads import QueueNumbers
 from harness.rundir.events import Moment
 from harness.trial import TrialContext
+from harness.wait import wait_until
 
 SCHEDULE = "load"
 MEMBERS = ("first", "second")
@@ -57,6 +58,16 @@ class QueueNumbersSession(OneProcessSession):
         self.numbers = (write_queues, read_queues)
         create_topic(self._trial.cluster, self._topic, write_queues=write_queues, read_queues=read_queues, on=self._on)
 
+    def wait_until_read(self, first_queue: int) -> None:
+        """Until every group has committed every message of that queue and of those behind it."""
+        wait_until(
+            f"the groups to have read the queues from {first_queue} on",
+            lambda: self._unread(first_queue) == 0,
+            timeout_s=self._trial.phases.drain_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
+
     def steady(self) -> None:
         """Let every member have its queues, and every queue some messages."""
         self._stay_steady(self._client, [SCHEDULE])
@@ -68,16 +79,15 @@ class QueueNumbersSession(OneProcessSession):
 
     def drain(self) -> None:
         """Stop sending, and wait until the groups have committed every message that is in a queue."""
-        self._drain(
-            self._client,
-            [SCHEDULE],
-            lambda: unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on),
-        )
+        self._drain(self._client, [SCHEDULE], self._unread)
 
     def collect(self) -> None:
         """Read the brokers and close the history."""
         self._record("end")
         self._client.close_history()
+
+    def _unread(self, first_queue: int = 0) -> int:
+        return unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on, first=first_queue)
 
     def _record(self, moment: Moment) -> None:
         """The offsets, the numbers, and the folders of the consume queue, which is where a queue's files are."""

@@ -137,12 +137,14 @@ class PauseOwners(Fault):
 class ResizeTopic(Fault):
     """Other numbers of write and read queues for the topic while traffic runs, and at the end the ones that mend it.
 
-    ``steps`` are (write queues, read queues, seconds to stay); ``mended`` is (write queues, read queues).
+    ``steps`` are (write queues, read queues, seconds to stay); ``mended`` is (write queues, read queues). With ``drained``
+    read queues are taken away when no group has anything unread in them.
     """
 
     proofs = (Proof.DONE,)
     steps: tuple[tuple[int, int, float], ...]
     mended: tuple[int, int] = (8, 8)
+    drained: bool = False
 
 
 class BrokerAway(Fault):

@@ -22,7 +22,7 @@ def test_every_load_has_a_session() -> None:
     [
         (HasOwners, ["owners"], "has owners"),
         (HasLocks, ["held_on", "ask_for_locks"], "has locks"),
-        (HasQueueNumbers, ["numbers", "resize"], "has queue numbers"),
+        (HasQueueNumbers, ["numbers", "resize", "wait_until_read"], "has queue numbers"),
         (CanStopSending, ["stop_sending", "send_one", "record_ends", "restore_topic"], "can stop sending"),
     ],
 )
