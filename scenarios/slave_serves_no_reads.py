@@ -19,8 +19,9 @@ from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, 
 COPIED_S = 75.0
 """A slave of 4.x copies its master's topics every 10 s, one of 5.x when 60 s are over (BrokerController). A topic that it does not
 have it does not serve, whatever it stores."""
-HELD_S = 30.0
-"""From the consumer's start on: its first rebalance comes at once, the next after 20 s."""
+HELD_S = 75.0
+"""From the consumer's start on. A client that leaves out the heartbeat after its first rebalance is given nothing until the next
+one, 30 s later (docs/findings.md): two of these and some time."""
 SLAVE_READ = {"slaveReadEnable": "true"}
 READS, ORDERED, LIVE = "fix-slave-read", "incident-ordered", "baseline"
 
