@@ -174,6 +174,11 @@ class HasQueueNumbers(Protocol):
     def resize(self, write_queues: int, read_queues: int) -> None:
         """Give the topic these numbers, and wait until the name servers know them."""
 
+
+@runtime_checkable
+class CanWaitUntilRead(Protocol):
+    """A load that knows what its groups have left unread."""
+
     def wait_until_read(self, first_queue: int) -> None:
         """Until every group has committed every message of that queue and of those behind it.
 

@@ -1,7 +1,17 @@
 """A topic's numbers of write and read queues are changed while traffic runs, and mended at the end."""
 
 from harness.model.faults import ResizeTopic
-from harness.trial import HasQueueNumbers, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
+from harness.trial import (
+    CanWaitUntilRead,
+    HasQueueNumbers,
+    Healed,
+    Injected,
+    Injection,
+    Injections,
+    LoadSession,
+    TrialContext,
+    able,
+)
 
 
 def resize(fault: ResizeTopic, trial: TrialContext, load: LoadSession) -> Injected:
@@ -9,7 +19,7 @@ def resize(fault: ResizeTopic, trial: TrialContext, load: LoadSession) -> Inject
     topic = able(load, HasQueueNumbers)
     for writes, reads, stay_s in fault.steps:
         if fault.drained and reads < topic.numbers[1]:
-            topic.wait_until_read(reads)
+            able(load, CanWaitUntilRead).wait_until_read(reads)
         topic.resize(writes, reads)
         trial.stay(stay_s)
     words = "; ".join(f"write {writes} read {reads}" for writes, reads, _ in fault.steps)

@@ -10,7 +10,16 @@ from harness.clients.java import JavaClient
 from harness.errors import ClientError
 from harness.load.sessions import SESSIONS
 from harness.model.loads import AvoidingProducers, LoadValue, OpenLoopSends
-from harness.trial import CanStopSending, HasLocks, HasOwners, HasQueueNumbers, SharedClient, SharedClients, able
+from harness.trial import (
+    CanStopSending,
+    CanWaitUntilRead,
+    HasLocks,
+    HasOwners,
+    HasQueueNumbers,
+    SharedClient,
+    SharedClients,
+    able,
+)
 
 
 def test_every_load_has_a_session() -> None:
@@ -22,7 +31,8 @@ def test_every_load_has_a_session() -> None:
     [
         (HasOwners, ["owners"], "has owners"),
         (HasLocks, ["held_on", "ask_for_locks"], "has locks"),
-        (HasQueueNumbers, ["numbers", "resize", "wait_until_read"], "has queue numbers"),
+        (HasQueueNumbers, ["numbers", "resize"], "has queue numbers"),
+        (CanWaitUntilRead, ["wait_until_read"], "can wait until read"),
         (CanStopSending, ["stop_sending", "send_one", "record_ends", "restore_topic"], "can stop sending"),
     ],
 )
