@@ -46,6 +46,7 @@ def experiment_hash(
         "injection": injection,
         "chosen_injection": chosen_injection,
         "checkers": _raised(scenario.measures((arm.name,))),
+        **({"client_settings": _plain(arm.client)} if arm.client else {}),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -63,6 +63,9 @@ class Arm:
     phases: Phases | None = None
     topology: Topology | None = None
     """Its own phases and topology where they differ from the scenario's; one with a topology needs a cluster of its own."""
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Settings of its clients, as ``UserSettings.client`` has them; they win over the user's. Clients that trials share are
+    started with those of the first, so that an arm with settings of its own is apart."""
     timed: tuple[TimedFault, ...] = ()
     """Faults beside its own, each at its time after the hold has begun."""
     every_s: float = 0.0

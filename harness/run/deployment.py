@@ -141,6 +141,10 @@ def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
     return {key: user_conf.get(key, value) for key, value in arm.live_conf.items()}
 
 
+def _with_arms_own(user: UserSettings, arm: Arm) -> UserSettings:
+    return dataclasses.replace(user, client={**user.client, **arm.client})
+
+
 @dataclass(kw_only=True)
 class Deployment:
     """A cluster that is up, with what its trials share."""
@@ -224,7 +228,7 @@ class Deployment:
                     boots=context.client_boots,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                     shared=self.shared,
-                    user=context.user,
+                    user=_with_arms_own(context.user, trial.arm),
                     say=context.observer.say,
                     note=self._note,
                     client_overrides=self.client_overrides,

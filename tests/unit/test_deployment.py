@@ -143,6 +143,18 @@ def test_a_trial_says_what_it_took_and_its_deployment_what_the_user_set(context:
     assert {one.overrides for one in records} == {("client.pullBatchSize: 8 -> 32",)}
 
 
+def test_an_arms_own_settings_of_clients_win_over_the_users(context: RunContext, plan: Plan) -> None:
+    first = plan.deployments()[0]
+    arm = dataclasses.replace(first.trials[0].arm, client={"pullBatchSize": "16"})
+    trials = tuple(dataclasses.replace(trial, arm=arm) for trial in first.trials)
+    schedule = dataclasses.replace(plan.schedule, deployments=(dataclasses.replace(first, trials=trials),))
+    run_plan.run_plan(context, dataclasses.replace(plan, schedule=schedule))
+    (name,) = {one.deployment for one in context.run.trials().values()}
+    record = context.run.deployment(name).read()
+    assert record.overrides == ("client.pullBatchSize: 16 -> 32",)
+    assert record.user == USER
+
+
 def _plan(*names: str, memory_mb: int = 20_000) -> Plan:
     chosen = [scenarios.find(name) for name in names]
     request = Request(scenarios=chosen, releases=["4.6.0", "5.3.3"], budget="quick", trials=1)

@@ -55,6 +55,7 @@ def test_a_new_field_with_its_default_changes_no_hash() -> None:
         {"scenario": dataclasses.replace(SCENARIO, topology=dataclasses.replace(SCENARIO.topology, masters=2))},
         {"arm": dataclasses.replace(ARM, name="incident-other")},
         {"arm": dataclasses.replace(ARM, live_conf={"waitTimeMillsInSendQueue": "300"})},
+        {"arm": dataclasses.replace(ARM, client={"sendMsgTimeout": "1000"})},
         {"arm": dataclasses.replace(ARM, broker=BrokerSettings(conf={"sendMessageThreadPoolNums": "2"}))},
         {"arm": dataclasses.replace(ARM, fault=scenarios.find("ordered-lock-handover").arm("incident").fault)},
     ],
