@@ -6,11 +6,11 @@ error. A run without findings is one error, so that a pipeline which reads nothi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from analysis.report.injections import claim_name, told_apart
+from analysis.report.story import evidence, plain, story
 from analysis.verdicts.document import ClaimText, ReportData
 from analysis.verdicts.numbers import cell_label, printable
 from analysis.verdicts.order import natural_key
@@ -66,32 +66,14 @@ def _case(finding: Finding, name: str, text: ClaimText | None) -> ElementTree.El
     if finding.verdict is VerdictKind.UNDECIDED:
         message = f"undecided: {finding.reason or 'no reason was recorded'}"
         outcome = ElementTree.SubElement(case, "error", type="undecided", message=_xml(message))
-        outcome.text = _xml(_story(finding, text))
+        outcome.text = _xml("\n".join(story(finding, text)))
     elif is_mismatch(finding):
         message = f"expected {finding.expected}, measured {finding.verdict}"
         outcome = ElementTree.SubElement(case, "failure", type="mismatch", message=_xml(message))
-        outcome.text = _xml(_story(finding, text))
+        outcome.text = _xml("\n".join(story(finding, text)))
     out = ElementTree.SubElement(case, "system-out")
-    out.text = _xml("\n".join(f"{line.file}:{line.line}: {line.excerpt}" for line in finding.evidence) or "no evidence")
+    out.text = _xml("\n".join(evidence(finding)) or "no evidence")
     return case
-
-
-def _story(finding: Finding, text: ClaimText | None) -> str:
-    source = "The article says" if text is not None and text.article else "Claim"
-    said = [f"{source}: {text.says}", f"Reading: {text.reading}"] if text is not None else []
-    return "\n".join(
-        [
-            *said,
-            f"Expected from the code: {expectation(finding)}. {finding.expected_from_code}".rstrip(),
-            f"Measured: {finding.summary}",
-            *(
-                f"Part {part.name}: {part.verdict}{f' ({part.reason})' if part.reason else ''}, "
-                f"{_plain(part.estimate)} [{_plain(part.low)}, {_plain(part.high)}] must be {part.relation} "
-                f"{_plain(part.bound)} {part.unit}, {part.units} units"
-                for part in finding.parts
-            ),
-        ]
-    )
 
 
 def _numbers(finding: Finding) -> dict[str, str]:
@@ -99,13 +81,13 @@ def _numbers(finding: Finding) -> dict[str, str]:
     properties = {name: str(getattr(finding, name)) for name in names} | {"expected": expectation(finding)}
     for part in finding.parts:
         for name in ("estimate", "low", "high", "bound"):
-            properties[f"part.{part.name}.{name}"] = _plain(getattr(part, name))
+            properties[f"part.{part.name}.{name}"] = plain(getattr(part, name))
         properties[f"part.{part.name}.unit"] = part.unit
         properties[f"part.{part.name}.verdict"] = str(part.verdict)
     for measure in finding.measures:
         cell = f" ({cell_label(measure.params)})" if measure.params else ""
         properties[f"measure.{measure.name}.{measure.arm}{cell}"] = (
-            f"p50={_plain(measure.p50)} p90={_plain(measure.p90)} p99={_plain(measure.p99)} "
+            f"p50={plain(measure.p50)} p90={plain(measure.p90)} p99={plain(measure.p99)} "
             f"n={measure.n} independent={measure.independent} censored={measure.censored} unit={measure.unit}"
         )
     return properties
@@ -122,12 +104,6 @@ def _properties(parent: ElementTree.Element, values: Mapping[str, object]) -> No
     properties = ElementTree.SubElement(parent, "properties")
     for name, value in values.items():
         ElementTree.SubElement(properties, "property", name=_xml(name), value=_xml(str(value)))
-
-
-def _plain(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "none"
-    return f"{value:.6g}"
 
 
 def _xml(text: str) -> str:
