@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.audit.finding import AuditFinding, Severity
-from harness.audit.findings import Growth, crossing, judge, topics_by_type, topics_left
-from harness.audit.reading import BrokerReading, Reading, read_cluster, still_offline
-from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.audit.finding import Severity
+from harness.audit.findings import Growth, judge
+from harness.audit.reading import Reading, read_cluster, still_offline
+from harness.audit.remedy import apply_remedy, deleted_before, plan_remedy
 from harness.errors import UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.targets import Network, parse_networks
 from mqlab.audit_conf import audit_conf
+from mqlab.audit_told import FORMATS, format_of, read_earlier, tell
 from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
 from mqlab.options import Adder, add_releases
 
@@ -92,11 +91,22 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--times", type=whole(1, 1_000_000), metavar="N", help="with --watch: stop after so many readings"
     )
-    command.add_argument("--json", action="store_true", help="machine-readable; with --watch one line a reading")
+    command.add_argument("--json", action="store_true", help="as --format json; with --watch one line a reading")
+    command.add_argument(
+        "--format",
+        choices=FORMATS,
+        help="default: text; prometheus: the text of node_exporter's textfile collector",
+    )
+    command.add_argument(
+        "--out", type=NEW_FILE, metavar="FILE", help="replace this file as a whole at each reading, and print nothing"
+    )
     command.add_argument(
         "--apply",
         action="store_true",
         help="list the retry topics of offline groups that hold no message, then delete them; writes to the cluster",
+    )
+    command.add_argument(
+        "--dry-run", action="store_true", help="list what --apply would delete, after the same wait, and write nothing"
     )
     command.add_argument(
         "--rate",
@@ -128,9 +138,10 @@ def audit(options: argparse.Namespace, console: Console) -> int:
             "an audit is of a cluster or of a file",
             advice="Give --namesrv HOST:PORT,... or --broker-conf FILE, and not both.",
         )
+    format_of(options)
     if options.broker_conf:
         return audit_conf(options)
-    earlier, known = _earlier(options.since)
+    earlier, known = read_earlier(options.since)
     known += options.broker
     allowed = parse_networks(options.allow_target)
     name_servers = options.namesrv
@@ -140,14 +151,14 @@ def audit(options: argparse.Namespace, console: Console) -> int:
         reading = _read(name_servers, allowed, known, console, ask_clients=options.ask_clients)
         findings = judge(reading, limit_bytes=options.frame_limit, earlier=earlier)
         worst = max((one.severity for one in findings), default=Severity.NONE)
-        _tell(reading, findings, earlier, options)
+        tell(reading, findings, earlier, options)
         count += 1
         if options.watch is None or count == options.times:
             break
         earlier = earlier or _growth(reading)
         known = [(one.name, one.broker_id, one.address) for one in reading.brokers]
         time.sleep(options.watch)
-    if options.apply:
+    if options.apply or options.dry_run:
         _apply(reading, name_servers, options, console)
     return int(worst)
 
@@ -171,109 +182,31 @@ def _growth(reading: Reading) -> Growth:
     return Growth(at_s=reading.at_s, frame_bytes=sizes)
 
 
-def _earlier(path: Path | None) -> tuple[Growth | None, list[tuple[str, int, str]]]:
-    if path is None:
-        return None, []
-    try:
-        # Of a watch the first line is the earliest.
-        text = path.read_text("utf-8")
-        data, _ = json.JSONDecoder().raw_decode(text)
-        brokers = data["brokers"]
-        growth = Growth(
-            at_s=float(data["at_s"]), frame_bytes={one["where"]: int(one["frame_bytes"]) for one in brokers}
-        )
-        return growth, [(one["name"], int(one["id"]), one["address"]) for one in brokers]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"--since: {path} is no earlier --json output: {error}") from error
-
-
-# --- telling ----------------------------------------------------------------------------------------------------------
-
-
-def _tell(reading: Reading, findings: list[AuditFinding], earlier: Growth | None, options: argparse.Namespace) -> None:
-    if options.json:
-        value = as_json(reading, findings, earlier, options.frame_limit)
-        print(json.dumps(value, indent=None if options.watch else 1), flush=True)
-    else:
-        _print(reading, findings, earlier, options.frame_limit)
-
-
-def as_json(
-    reading: Reading, findings: list[AuditFinding], earlier: Growth | None, limit_bytes: int
-) -> dict[str, object]:
-    """What ``--json`` prints: ``at_s``, ``severity``, ``findings``, ``brokers``, ``name_servers``, ``offline_groups``."""
-
-    def broker(one: BrokerReading) -> dict[str, object]:
-        return {
-            "where": one.words,
-            "name": one.name,
-            "id": one.broker_id,
-            "address": one.address,
-            "topics": topics_by_type(one),
-            "frame_bytes": one.frame_bytes,
-            "frame_share": round(one.frame_bytes / limit_bytes, 6),
-            "topics_left": topics_left(one, limit_bytes) if one.topics else None,
-            "full_at_s": crossing(one, reading.at_s, earlier, limit_bytes),
-        }
-
-    return {
-        "at_s": reading.at_s,
-        "severity": max((one.severity for one in findings), default=Severity.NONE).name.lower(),
-        "frame_limit": limit_bytes,
-        "findings": [
-            {
-                "kind": one.kind,
-                "severity": one.severity.name.lower(),
-                "where": one.where,
-                "says": one.says,
-                "advice": one.advice,
-            }
-            for one in findings
-        ],
-        "brokers": [broker(one) for one in reading.brokers if not one.problem],
-        "name_servers": [
-            {"address": one.address, "brokers": {n: dict(a) for n, a in one.brokers.items()}, "topics": len(one.topics)}
-            for one in reading.name_servers
-        ],
-        "offline_groups": sorted(reading.offline),
-    }
-
-
-def _print(reading: Reading, findings: list[AuditFinding], earlier: Growth | None, limit_bytes: int) -> None:
-    print(datetime.fromtimestamp(reading.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC"))
-    for one in reading.brokers:
-        if one.problem:
-            continue
-        types = ", ".join(f"{count:,} {kind}" for kind, count in topics_by_type(one).items())
-        share = 100 * one.frame_bytes / limit_bytes
-        print(f"  {one.words}: {types} topics; registers with {one.frame_bytes:,} bytes ({share:.2f} % of the limit)")
-        if (when := crossing(one, reading.at_s, earlier, limit_bytes)) is not None:
-            print(f"    at its growth the limit is reached on {datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}")
-    print(f"  groups that are offline and have a retry topic: {len(reading.offline):,}")
-    for finding in findings:
-        print(f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}\n    {finding.advice}")
-    if not findings:
-        print("nothing is wrong")
-
-
 def _apply(reading: Reading, name_servers: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    done = deleted_before(options.journal)
     with console.status(f"waiting {options.offline_for:g} s for groups to come back", spinner="line"):
         time.sleep(options.offline_for)
     remedy = plan_remedy(still_offline(reading))
     for topic, why in remedy.kept:
-        console.print(f"kept: {topic}: {why}", markup=False, highlight=False, soft_wrap=True)
+        say(f"kept: {topic}: {why}")
     for deletion in remedy.deletions:
-        console.print(f"to be deleted: {deletion.topic}", markup=False, highlight=False, soft_wrap=True)
-    count = len(remedy.deletions)
-    console.print(
-        f"{count} retry topics of offline groups, about {count / options.rate:.0f} s; journal: {options.journal}"
-    )
+        before = ", which the journal says was deleted before" if deletion.topic in done else ""
+        say(f"{'kept' if before else 'to be deleted'}: {deletion.topic}{before}")
+    count = sum(one.topic not in done for one in remedy.deletions)
+    say(f"{count} retry topics of offline groups, about {count / options.rate:.0f} s; journal: {options.journal}")
+    if options.dry_run:
+        say("a dry run: nothing is deleted")
+        return
     with console.status("deleting", spinner="line") as status:
-        deleted = apply_remedy(
+        applied = apply_remedy(
             remedy.deletions,
             name_servers,
             per_s=options.rate,
             journal=options.journal,
             progress=lambda done, of: status.update(f"deleting: {done} of {of}"),
         )
-    console.print(f"{deleted} deleted")
+    again = f", {applied.online_again} kept since their groups were online again" if applied.online_again else ""
+    say(f"{applied.deleted} deleted{again}")

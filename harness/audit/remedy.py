@@ -1,7 +1,7 @@
 """Deletes retry topics of groups that are offline: what is to go is listed first, then deleted at a bounded rate.
 
-What has been deleted is written into a journal, so that a remedy that was interrupted goes on where it stopped and does
-not delete a topic again whose group has come back since.
+What became of each is written into a journal. A remedy that was interrupted goes on where it stopped, and does not delete a
+topic again that was made anew since. One that was kept because its group was online again is not done: it is looked at again.
 """
 
 import json
@@ -36,6 +36,20 @@ class Remedy:
 
     deletions: tuple[Deletion, ...]
     kept: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What became of the deletions: how many were made now, had been made before by the journal, and were not made since the
+    group was online again."""
+
+    deleted: int
+    before: int
+    online_again: int
+
+
+DELETED, ONLINE_AGAIN = "deleted", "online again"
+"""Outcomes in the journal."""
 
 
 def plan_remedy(reading: Reading) -> Remedy:
@@ -104,44 +118,49 @@ def apply_remedy(
     per_s: float,
     journal: Path,
     progress: Callable[[int, int], None] = lambda done, of: None,
-) -> int:
-    """Delete what the journal does not have yet; returns how many were deleted now.
+) -> Applied:
+    """Delete what the journal does not say has been deleted.
 
     A group that has come online in the meantime keeps its topic. Raises ClientError.
     """
-    done = _done(journal)
+    done = deleted_before(journal)
     left = [deletion for deletion in deletions if deletion.topic not in done]
-    deleted = 0
+    outcomes: list[str] = []
     with journal.open("a", encoding="utf-8") as log:
         started = time.monotonic()
         for index, deletion in enumerate(left):
             time.sleep(max(0.0, started + index / per_s - time.monotonic()))
-            outcome = _delete(deletion, name_servers)
-            deleted += outcome == "deleted"
-            log.write(json.dumps({"topic": deletion.topic, "outcome": outcome, "at_s": time.time()}) + "\n")
+            outcomes.append(_delete(deletion, name_servers))
+            log.write(json.dumps({"topic": deletion.topic, "outcome": outcomes[-1], "at_s": time.time()}) + "\n")
             log.flush()
             progress(index + 1, len(left))
-    return deleted
+    return Applied(
+        deleted=outcomes.count(DELETED),
+        before=len(deletions) - len(left),
+        online_again=outcomes.count(ONLINE_AGAIN),
+    )
 
 
 def _delete(deletion: Deletion, name_servers: Sequence[str]) -> str:
     for address in deletion.brokers:
         with Broker(address, timeout_s=TIMEOUT_S) as connection:
             if next(connection.online([deletion.group])):
-                return "online again"
+                return ONLINE_AGAIN
     for address in deletion.brokers:
         with Broker(address, timeout_s=TIMEOUT_S) as connection:
             connection.delete_topic(deletion.topic)
     for address in name_servers:
         with NameServer(address, timeout_s=TIMEOUT_S) as connection:
             connection.delete_route(deletion.topic)
-    return "deleted"
+    return DELETED
 
 
-def _done(journal: Path) -> set[str]:
+def deleted_before(journal: Path) -> set[str]:
+    """The topics that the journal says have been deleted. Its last line may be torn. Raises ClientError."""
     if not journal.exists():
         return set()
     try:
-        return {json.loads(line)["topic"] for line in journal.read_text("utf-8").splitlines() if line.endswith("}")}
+        lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines() if line.endswith("}")]
+        return {line["topic"] for line in lines if line["outcome"] == DELETED}
     except (ValueError, KeyError, TypeError) as error:
         raise ClientError(f"{journal} is no journal of a remedy: {error}") from error

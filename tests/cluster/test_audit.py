@@ -154,7 +154,7 @@ def test_queue_numbers_that_differ_are_all_that_is_said(flooded: LocalCluster) -
 def test_the_remedy_deletes_on_the_broker_and_on_every_name_server(flooded: LocalCluster, tmp_path: Path) -> None:
     remedy = plan_remedy(_read(flooded))
     first = remedy.deletions[:5]
-    assert apply_remedy(first, _servers(flooded), per_s=50, journal=tmp_path / "journal") == 5
+    assert apply_remedy(first, _servers(flooded), per_s=50, journal=tmp_path / "journal").deleted == 5
     gone = {one.topic for one in first}
     reading = _read(flooded)
     assert not gone & {topic.name for broker in reading.masters() for topic in broker.topics}

@@ -20,9 +20,9 @@ from rich.console import Console
 from harness.audit.finding import Severity
 from harness.audit.findings import Growth, crossing, judge
 from harness.audit.reading import BrokerReading, NameServerReading, Reading, TopicType, read_cluster, topic_type
-from harness.audit.remedy import apply_remedy, plan_remedy
+from harness.audit.remedy import Applied, apply_remedy, deleted_before, plan_remedy
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
-from harness.errors import TargetNotAllowedError
+from harness.errors import TargetNotAllowedError, UsageError
 from harness.model.cluster import TopicsAhead
 from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.broker import Broker, TopicConfig, subscribed
@@ -34,6 +34,7 @@ from harness.protocol.registration import (
     topics_at_limit,
 )
 from mqlab.audit import add_options, audit
+from tests.lib.prometheus_text import read_exposition
 
 WRITES = {17, 25, 36, 10, 15, 34, 215, 216, 104}
 """Requests that change something."""
@@ -475,7 +476,7 @@ def test_only_topics_without_messages_of_offline_groups_are_deleted(serving: Exi
     remedy = plan_remedy(read_cluster(addresses))
     assert [one.topic for one in remedy.deletions] == ["%RETRY%gone"]
     assert [topic for topic, _ in remedy.kept] == ["%RETRY%pending"]
-    assert apply_remedy(remedy.deletions, addresses, per_s=1000, journal=tmp_path / "j") == 1
+    assert apply_remedy(remedy.deletions, addresses, per_s=1000, journal=tmp_path / "j").deleted == 1
     assert set(broker.topics) == {"%RETRY%pending", "%RETRY%here", "orders"}
     assert all("%RETRY%gone" not in server.topics for server in servers)
 
@@ -505,11 +506,29 @@ def test_a_remedy_goes_on_where_it_stopped_and_spares_a_group_that_came_back(
     broker, _, addresses = _cluster(serving, {f"%RETRY%g{index}": (1, 1) for index in range(4)})
     deletions = plan_remedy(read_cluster(addresses)).deletions
     journal = tmp_path / "j"
-    assert apply_remedy(deletions[:2], addresses, per_s=1000, journal=journal) == 2
+    assert apply_remedy(deletions[:2], addresses, per_s=1000, journal=journal).deleted == 2
     broker.topics["%RETRY%g0"] = (1, 1)
     broker.online.add("g2")
-    assert apply_remedy(deletions, addresses, per_s=1000, journal=journal) == 1
+    applied = apply_remedy(deletions, addresses, per_s=1000, journal=journal)
+    assert applied == Applied(deleted=1, before=2, online_again=1)
     assert set(broker.topics) == {"%RETRY%g0", "%RETRY%g2"}
+
+
+def test_a_group_that_was_online_again_and_has_gone_since_is_looked_at_again(
+    serving: ExitStack, tmp_path: Path
+) -> None:
+    broker, _, addresses = _cluster(serving, {"%RETRY%g": (1, 1)})
+    deletions = plan_remedy(read_cluster(addresses)).deletions
+    journal = tmp_path / "j"
+    broker.online.add("g")
+    assert apply_remedy(deletions, addresses, per_s=1000, journal=journal).online_again == 1
+    assert deleted_before(journal) == set()
+    broker.online.clear()
+    assert apply_remedy(deletions, addresses, per_s=1000, journal=journal).deleted == 1
+    assert deleted_before(journal) == {"%RETRY%g"}
+    with journal.open("a") as torn:
+        torn.write('{"topic": "%RETRY%h", "outco')
+    assert deleted_before(journal) == {"%RETRY%g"}
 
 
 def test_deletions_keep_to_their_rate(serving: ExitStack, tmp_path: Path) -> None:
@@ -562,6 +581,57 @@ def test_a_watch_prints_one_line_a_reading(serving: ExitStack, capsys: pytest.Ca
     assert _run("--namesrv", addresses[0], "--json", "--watch", "0.05", "--times", "3") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len([json.loads(line) for line in lines]) == 3
+
+
+def test_a_file_for_prometheus_is_replaced_as_a_whole_and_nothing_is_printed(
+    serving: ExitStack, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    broker, _, addresses = _cluster(serving, {"orders": (4, 4)})
+    out = tmp_path / "mqlab.prom"
+    arguments = ("--namesrv", addresses[0], "--format", "prometheus", "--out", str(out))
+    assert _run(*arguments) == 0
+    sound = read_exposition(out.read_text())
+    broker.topics["orders"] = (8, 4)
+    assert _run(*arguments) == 2
+    sick = read_exposition(out.read_text())
+    severity = ("mqlab_audit_severity", frozenset[tuple[str, str]]())
+    assert (sound[severity], sick[severity]) == (0, 2)
+    assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--json", "--format", "prometheus"), "two formats"),
+        (("--format", "prometheus", "--watch", "1"), "one text at a time"),
+    ],
+)
+def test_formats_that_contradict_each_other_are_refused(arguments: tuple[str, ...], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        _run("--namesrv", "127.0.0.1:1", *arguments)
+
+
+def test_a_dry_run_lists_what_apply_deletes_and_writes_nothing(
+    serving: ExitStack, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    topics = {f"%RETRY%{name}": (1, 1) for name in ("gone", "pending", "again")}
+    broker, servers, addresses = _cluster(serving, topics)
+    broker.ends["%RETRY%pending"] = 3
+    journal = tmp_path / "j"
+    arguments = ("--namesrv", ",".join(addresses), "--offline-for", "0", "--journal", str(journal))
+    for asked in (("--dry-run",), ("--dry-run", "--apply")):
+        _run(*arguments, *asked)
+        said = capsys.readouterr().err
+        assert "to be deleted: %RETRY%gone\n" in said
+        assert "kept: %RETRY%pending" in said
+        assert "nothing is deleted" in said
+    assert not WRITES & {code for node in (broker, *servers) for code in node.asked}
+    assert not journal.exists()
+    journal.write_text(json.dumps({"topic": "%RETRY%again", "outcome": "deleted"}) + "\n")
+    _run(*arguments, "--apply")
+    assert "kept: %RETRY%again, which the journal says was deleted before\n" in capsys.readouterr().err
+    assert set(broker.topics) == {"%RETRY%pending", "%RETRY%again"}
 
 
 @pytest.mark.parametrize(
