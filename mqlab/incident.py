@@ -58,7 +58,7 @@ from harness.model.loads import (
     SteadyClients,
 )
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.send_kinds import SendKinds
+from harness.model.send_kinds import SendKind, SendKinds
 from scenarios.rules import (
     claim,
     code,
@@ -131,6 +131,7 @@ __all__ = [
     "RestartNameServer",
     "RollingUpgrade",
     "Scenario",
+    "SendKind",
     "SendKinds",
     "ShutDownOwners",
     "SilenceOwners",

@@ -97,6 +97,15 @@ REPORTED: Mapping[str, Reported] = {
         "wait for the master all the same",
         cures=("X-slave-serves-no-reads-02",),
     ),
+    "async-timeout-stored-twice": Reported(
+        threads=("issues/2198", "issues/1588", "issues/3556", "pull/3555", "issues/1781", "issues/8168"),
+        symptom="Asynchronous sends to a broker that stands still are stored twice, or fail though they are stored; those to a "
+        "dead broker are not tried again (retryTimesWhenSendAsyncFailed does not work).",
+        happens="X-async-timeout-stored-twice-01",
+        avoided_by="a sendMsgTimeout longer than the standstill, for which the sender then waits; or "
+        "retryTimesWhenSendAsyncFailed=0, and the application's own retries",
+        cures=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

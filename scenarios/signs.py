@@ -141,6 +141,15 @@ SIGNS: tuple[Sign, ...] = (
         alone=False,
         fixes=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
     ),
+    Sign(
+        incident="async-timeout-stored-twice",
+        events=(Logged.SENT_AGAIN,),
+        because="a client of 4.6.0 sent messages again to another broker when one did not answer within sendMsgTimeout; the first "
+        "broker stores them as well when it goes on. Newer clients end with an error, and leave no line of what is stored",
+        advice="Look for keys that came twice; retryTimesWhenSendAsyncFailed=0, or a sendMsgTimeout longer than the standstill.",
+        alone=False,
+        fixes=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
+    ),
 )  # fmt: skip
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 

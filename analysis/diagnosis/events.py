@@ -29,6 +29,7 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.CLIENT_GONE: ("client",),
     Logged.UNREACHABLE: ("address", "error"),
     Logged.NO_ANSWER: ("address", "error"),
+    Logged.SENT_AGAIN: ("topic", "level"),
 }
 """By which fields two events are the same; all fields where none are named."""
 _BURSTS = frozenset({Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE, Logged.REFUSED_FULL})

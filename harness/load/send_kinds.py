@@ -6,7 +6,7 @@ from harness.backends.cluster import Node, create_topic, masters, namesrv_addres
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, Setting
 from harness.load.base import POLL_S, OneProcessSession
-from harness.model.send_kinds import BOTH, DEFAULT_RETRIES, KINDS, ONE, SendKind, SendKinds
+from harness.model.send_kinds import BOTH, DEFAULT_RETRIES, ONE, SendKind, SendKinds
 from harness.trial import TrialContext
 
 QUEUES = 1
@@ -22,7 +22,8 @@ class SendKindsSession(OneProcessSession):
         self._load = load
         brokers = masters(trial.cluster)
         faulty = brokers[0] if load.at == "first" else brokers[-1]
-        self._on: dict[str, list[Node]] = {BOTH: brokers, ONE: [faulty]}
+        on: dict[str, list[Node]] = {BOTH: brokers, ONE: [faulty]}
+        self._on = {topic: on[topic] for topic in load.group_names()}
 
     def _topic_of(self, topic: str) -> str:
         return f"{self._topic}-{topic}"
@@ -39,11 +40,11 @@ class SendKindsSession(OneProcessSession):
                 order=self._load.order_topic,
             )
         self._start_process()
-        for kind in KINDS:
+        for kind in self._load.kinds:
             self._start_producer(kind)
-        for kind in KINDS:
+        for kind in self._load.kinds:
             self._client.wait_for_route(kind.name, self._topic_of(kind.topic), QUEUES * len(self._on[kind.topic]))
-        for number, kind in enumerate(KINDS):
+        for number, kind in enumerate(self._load.kinds):
             self._start_sends(number, kind)
 
     def _start_producer(self, kind: SendKind) -> None:
@@ -54,7 +55,7 @@ class SendKindsSession(OneProcessSession):
         addresses = namesrv_addresses(self._trial.cluster)
         group = f"{self._topic}-{kind.name}"
         self._client.start_producer(kind.name, group, addresses, transactional=False, **settings)
-        names = {broker.address: broker.broker_name for broker in self._on[BOTH]}
+        names = {broker.address: broker.broker_name for broker in masters(self._trial.cluster)}
         self._client.record_calls(kind.name, names)
 
     def _start_sends(self, number: int, kind: SendKind) -> None:
@@ -66,8 +67,9 @@ class SendKindsSession(OneProcessSession):
             threads=kind.threads,
             keys=self._load.keys,
             body_bytes=(self._load.body_bytes,),
+            timeout_ms=self._load.timeout_ms,
             first=number,
-            step=len(KINDS),
+            step=len(self._load.kinds),
         )
         self._send(self._client, kind.name, kind.name, self._load.rate_hz, sends)
 
@@ -77,9 +79,9 @@ class SendKindsSession(OneProcessSession):
         The first sends of a process take as long as those to a slow broker, and would have both brokers avoided for half a
         minute and more. Before it is on a producer learns nothing (``updateFaultItem`` of MQFaultStrategy).
         """
-        self._trial.on_rate(self._load.rate_hz * len(KINDS))
-        self._stay_steady(self._client, [kind.name for kind in KINDS])
-        for kind in KINDS:
+        self._trial.on_rate(self._load.rate_hz * len(self._load.kinds))
+        self._stay_steady(self._client, [kind.name for kind in self._load.kinds])
+        for kind in self._load.kinds:
             if kind.avoids:
                 self._client.change_producer(kind.name, sendLatencyFaultEnable=True)
 
@@ -87,14 +89,14 @@ class SendKindsSession(OneProcessSession):
         """Send for the least time of the phase, then wait while the broker is as it is until every send has ended."""
         phases = self._trial.phases
         self._trial.stay(phases.hold_s_min)
-        for kind in KINDS:
+        for kind in self._load.kinds:
             self._client.stop_schedule(kind.name)
         deadline = time.monotonic() + phases.hold_s_max - phases.hold_s_min
         while time.monotonic() < deadline and not self._is_through():
             self._trial.stay(POLL_S)
 
     def _is_through(self) -> bool:
-        return all(self._client.schedule_state(kind.name).is_through for kind in KINDS)
+        return all(self._client.schedule_state(kind.name).is_through for kind in self._load.kinds)
 
     def recover(self) -> None:
         """Until the name servers list every broker again, which one that was forgotten would otherwise wait for 30 s for."""
@@ -113,7 +115,7 @@ class SendKindsSession(OneProcessSession):
                 settings={"persistConsumerOffsetInterval": PERSIST_MS, "pollNameServerInterval": 1000},
             )
             self._start_member(self._client, spec)
-        self._drain(self._client, [kind.name for kind in KINDS], self._unread)
+        self._drain(self._client, [kind.name for kind in self._load.kinds], self._unread)
 
     def _unread(self) -> int:
         left = 0

@@ -72,6 +72,7 @@ class Logged(StrEnum):
     BROKER_WENT = "broker went"
     UNREACHABLE = "no connection"
     NO_ANSWER = "no answer in time"
+    SENT_AGAIN = "asynchronous send tried again"
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
@@ -223,6 +224,11 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.NO_ANSWER, words="RemotingTimeoutException: wait response on the channel ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingTimeoutException", written="wait response on the channel <",
         fields=r"(?P<error>Remoting\w+): wait response on the channel </?(?P<address>[^\s>]+)>",
+    ),
+    # At INFO by 4.6.0, which gives each try the whole timeout, and at WARN since 4.9.7, which has nothing of it left after one.
+    _all(
+        Logged.SENT_AGAIN, "async send msg by retry ", f"{_ROCKETMQ}.client.impl.MQClientAPIImpl",
+        r" (?P<level>INFO|WARN) .*? by retry \d{1,9} times\. topic=(?P<topic>[^,\s]+), ",
     ),
     Wording(
         event=Logged.DEAD_LETTERS, words="[topicName=%DLQ%", by=_TOPICS, written="create new topic {}",

@@ -303,6 +303,7 @@ _ALL = (
         ("ended_share", "", "Share of the sends to the faulty broker that ended so for their sender."),
         ("failed_for_good_share", "", "Share of all sends during the fault that failed for good, as their sender was told."),
         ("failed_stored_share", "", "Share of the failed sends to the faulty broker that are stored nevertheless."),
+        ("failed_stored_count", "", "Sends during the fault that failed for their sender and are stored nevertheless."),
         ("copies_count", "", "Further copies in the stores of messages that were sent during the fault."),
         ("untold_loss_count", "", "Messages sent during the fault that are in no store, and whose sender was told of no failure."),
     ),

@@ -74,14 +74,16 @@ KINDS = tuple(all_kinds())
 
 @dataclass(frozen=True, kw_only=True)
 class SendKinds(LoadValue):
-    """A producer for each of ``KINDS``, all at the same rate, while something is wrong with one of two masters.
+    """A producer for each of ``kinds``, all at the same rate, while something is wrong with one of two masters.
 
     Each topic has one queue a master, and each producer twice as many keys as threads at most, so that a thread's keys go to
     both masters in turn, whichever kind of send they have. At the end one consumer a topic reads the stores, so that every copy
     is known. ``at`` is the master that the fault is done to. ``order_topic``: the topics are order topics, to which alone a
     broker without the permission to write refuses a send. ``poll_route_ms`` is the clients' period of routes and heartbeats;
-    the default is longer than a trial, so that no route changes.
+    the default is longer than a trial, so that no route changes. ``timeout_ms`` is what each send is given (``sendMsgTimeout``).
     """
+
+    kinds: tuple[SendKind, ...] = KINDS
 
     at: Literal["first", "last"] = "last"
     order_topic: bool = False
@@ -89,14 +91,15 @@ class SendKinds(LoadValue):
     rate_hz: float = 5.0
     keys: int = 2 * THREADS
     body_bytes: int = 128
+    timeout_ms: int = 3000
 
     def group_names(self) -> tuple[str, ...]:
-        """The readers of the two topics."""
-        return (BOTH, ONE)
+        """The readers of the topics, by their names; a topic that no kind sends to is not there."""
+        return tuple(topic for topic in (BOTH, ONE) if any(kind.topic == topic for kind in self.kinds))
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Of all producers together."""
-        return self.rate_hz * len(KINDS)
+        return self.rate_hz * len(self.kinds)
 
     def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
         """A send, its call and its consumption."""

@@ -20,7 +20,7 @@ from analysis.evidence.records import place
 from harness.model.faults import PoolJam, UnheardBroker
 from harness.model.send_kinds import BOTH, GONE_S
 
-INCIDENTS = ("send-retries",)
+INCIDENTS = ("send-retries", "async-timeout-stored-twice")
 TOO_LATE = "RemotingTooMuchRequestException"
 NOT_REFUSED_NS = SECOND_NS // 2
 """Longer than a request may wait: what comes so shortly before the end of a jam is taken, not refused."""
@@ -100,6 +100,7 @@ def _producers(sends: DataFrame) -> DataFrame:
         F.median(F.when(aimed, took_s)).alias("took_s"),
         F.count_if(failed).alias("failed"),
         F.avg(F.when(aimed & failed & is_read, stored.cast("int"))).alias("failed_stored"),
+        F.sum(F.when(is_read, (failed & stored).cast("int"))).alias("yet_stored"),
         F.sum(F.when(is_read, F.greatest(F.col("copies") - 1, F.lit(0)))).alias("further"),
         F.sum(F.when(is_read, lost.cast("int"))).alias("lost"),
         F.coalesce(F.max_by("at", F.when(aimed, F.col("tried"))), F.min("at")).alias("at"),
@@ -113,6 +114,7 @@ def _producers(sends: DataFrame) -> DataFrame:
         "aimed_took_s": "took_s",
         "failed_for_good_share": F.col("failed") / F.col("begun"),
         "failed_stored_share": "failed_stored",
+        "failed_stored_count": "yet_stored",
         "copies_count": "further",
         "untold_loss_count": "lost",
     }

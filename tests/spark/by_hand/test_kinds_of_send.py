@@ -132,6 +132,8 @@ def test_copies_and_what_is_stored_although_it_failed(seen: Analysis) -> None:
     assert _one(seen, "copies_count", "still", "selector-async") == 2
     assert _one(seen, "failed_stored_share", "still", "selector-async") == 1
     assert _one(seen, "failed_stored_share", "dead", "normal-sync") == 0
+    assert _one(seen, "failed_stored_count", "still", "selector-async") == 2
+    assert _one(seen, "failed_stored_count", "dead", "normal-sync") == 0
     assert seen.values("copies_of_key_count", "still", send="selector-async") == [0, 2]
     # Two later copies of the first message come after the second one.
     assert seen.values("disorder_of_key_count", "still", send="selector-async") == [0, 2]
@@ -140,7 +142,13 @@ def test_copies_and_what_is_stored_although_it_failed(seen: Analysis) -> None:
 
 def test_stores_that_were_not_read_say_nothing(seen: Analysis) -> None:
     assert _one(seen, "attempts_most", "unread", "selector-async") == 1
-    for measure in ("copies_count", "failed_stored_share", "untold_loss_count", "copies_of_key_count"):
+    for measure in (
+        "copies_count",
+        "failed_stored_share",
+        "failed_stored_count",
+        "untold_loss_count",
+        "copies_of_key_count",
+    ):
         assert seen.values(measure, "unread") == []
 
 

@@ -1,0 +1,25 @@
+"""Asynchronous sends that a client tried again when nobody answered (MQClientAPIImpl of 4.6.0)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from harness.model.log_events import Logged
+
+GAP_S = 60.0
+WHOLE_TIMEOUT = "INFO"
+"""The level of the line in 4.6.0, whose next try has the whole timeout again. One of newer releases has nothing of it left."""
+
+
+def stored_twice(logs: Logs) -> Iterator[Found]:
+    """What was tried again without an answer: the broker that did not answer may have stored it, too."""
+    again = (one for one in logs.of(Logged.SENT_AGAIN) if one.get("level") == WHOLE_TIMEOUT)
+    for group in together(again, GAP_S):
+        from_s, to_s = span(group)
+        yield Found(
+            incident="async-timeout-stored-twice", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            topics=distinct(one.get("topic") for one in group), lines=lines_of(group),
+            why=(f"asynchronous sends were tried again {sum(one.count for one in group):,} times after no answer",),
+            against=("whether the broker that did not answer had taken them is in no log: compare keys of messages",),
+        )  # fmt: skip

@@ -1,0 +1,93 @@
+"""Asynchronous sends to a broker that stands still, by hand: for each part a history that confirms it and one that refutes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.model.verdicts import Reason, VerdictKind
+from scenarios.async_timeout_stored_twice import ALONE, DEAD, LONG, SCENARIO, STILL, WELL
+from tests.lib.histories import History, claims_of, part, said, verdict
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+CLAIMS = claims_of(SCENARIO)
+ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-async-timeout-stored-twice-{number:02}" for number in range(1, 7))
+
+
+def _is(measure: str, arm: str, value: float) -> History:
+    retries = "none" if arm == ALONE else "two"
+    where = f"send=normal-async retries={retries} avoidance=off topic=both"
+    return {f"{measure} {arm} {where}": [[value]] * SCENARIO.budget.deployments}
+
+
+def _arm(arm: str, *, failing: float = 0.0, copies: float = 0.0, stored: float = 0.0) -> History:
+    return {
+        **_is("failed_for_good_share", arm, failing), **_is("copies_count", arm, copies),
+        **_is("failed_stored_count", arm, stored), **_is("aimed_count", arm, 20),
+    }  # fmt: skip
+
+
+OF_4_6_0: History = {
+    **_arm(WELL), **_arm(STILL, copies=20), **_arm(DEAD, failing=0.5), **_arm(ALONE, failing=0.5, stored=20),
+    **_arm(LONG), **_is("aimed_took_s", LONG, 15.8),
+}  # fmt: skip
+OF_4_9_7: History = {**OF_4_6_0, **_arm(STILL, failing=0.5, stored=20), **_arm(DEAD)}
+"""And of 5.x: a try that was not answered is the last, and one without a connection is not."""
+REFUSED_IN_PART = _arm(STILL, failing=0.5, stored=5)
+"""When it goes on, a broker with much to do refuses what then waits for longer than 200 ms."""
+
+PARTS: dict[tuple[str, str], tuple[History, History]] = {
+    (ONE, "twice"): ({}, _is("copies_count", STILL, 0)),
+    (ONE, "to that broker"): ({}, _is("aimed_count", WELL, 0)),
+    (ONE, "both well"): ({}, _is("copies_count", WELL, 20)),
+    (TWO, "fail"): (OF_4_9_7, {}),
+    (TWO, "stored"): (REFUSED_IN_PART, {}),
+    (TWO, "both well"): ({}, _is("failed_for_good_share", WELL, 0.5)),
+    (THREE, "fail"): ({}, _is("failed_for_good_share", DEAD, 0)),
+    (THREE, "to that broker"): ({}, _is("aimed_count", WELL, 0)),
+    (THREE, "both well"): ({}, _is("failed_for_good_share", WELL, 0.5)),
+    (FOUR, "twice"): ({}, _is("copies_count", ALONE, 20)),
+    (FOUR, "price"): ({}, _is("failed_for_good_share", ALONE, 0)),
+    (FOUR, "by default"): ({}, _is("copies_count", STILL, 0)),
+    (FIVE, "fail"): ({}, _is("failed_for_good_share", LONG, 0.5)),
+    (FIVE, "twice"): ({}, _is("copies_count", LONG, 20)),
+    (FIVE, "price"): ({}, _is("aimed_took_s", LONG, 4.5)),
+    (SIX, "fail"): ({}, _is("failed_for_good_share", WELL, 0.5)),
+    (SIX, "twice"): ({}, _is("copies_count", WELL, 20)),
+}
+"""By part what is changed to confirm it and to refute it."""
+
+
+def test_no_part_is_left_out() -> None:
+    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
+
+
+@pytest.mark.parametrize(("claim", "name"), PARTS)
+def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
+    found = [part(CLAIMS[claim], name, {**OF_4_6_0, **change}).verdict for change in PARTS[claim, name]]
+    assert found == [CONFIRMED, REFUTED]
+
+
+@pytest.mark.parametrize(
+    ("release", "history"), [("4.6.0", OF_4_6_0), ("4.9.7", OF_4_9_7), ("5.3.3", OF_4_9_7), ("5.5.0", OF_4_9_7)]
+)
+def test_a_client_that_does_as_its_code_says_gives_what_is_expected(release: str, history: History) -> None:
+    for claim in CLAIMS.values():
+        if SCENARIO.asks(claim, release):
+            assert verdict(claim, history) == (claim.expected[release].verdict, ""), claim.id
+
+
+def test_retries_are_taken_away_only_where_they_store_twice() -> None:
+    assert [release for release in ("4.6.0", "4.9.7", "5.5.0") if SCENARIO.asks(CLAIMS[FOUR], release)] == ["4.6.0"]
+    nothing_to_cure = {**OF_4_6_0, **_is("copies_count", STILL, 0)}
+    assert verdict(CLAIMS[FOUR], nothing_to_cure) == (UNDECIDED, Reason.CONTROL_FAILED)
+
+
+def test_sends_that_never_go_to_the_broker_at_fault_show_nothing() -> None:
+    assert verdict(CLAIMS[ONE], {**OF_4_6_0, **_is("aimed_count", WELL, 0)}) == (UNDECIDED, Reason.CONTROL_FAILED)
+
+
+def test_the_sentence_says_what_failed_and_was_stored() -> None:
+    assert said(CLAIMS[TWO], OF_4_9_7) == (
+        "Asynchronous sends failed while the broker stood still in 3 of 3 deployments, and were stored all the same in 3 of 3 "
+        "deployments."
+    )

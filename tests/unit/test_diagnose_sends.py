@@ -1,0 +1,43 @@
+"""What a diagnosis finds of asynchronous sends that were tried again: lines as clients write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.lib.operators_logs import found_in
+
+
+def _again(second: int, *, times: int = 1, topic: str = "orders") -> str:
+    """As 4.6.0 writes it: at INFO, and without the reason."""
+    return (
+        f"2026-11-21 16:46:{second:02},054 INFO RocketmqClient - async send msg by retry {times} times. topic={topic}, "
+        "brokerAddr=10.0.0.2:10911, brokerName=broker-a\n"
+    )
+
+
+NEWER = (
+    "2026-11-21 16:46:01,588 WARN [NettyClientPublicExecutor_1] org.apache.rocketmq.client.impl.MQClientAPIImpl - async send msg "
+    "by retry 1 times. topic=orders, brokerAddr=10.0.0.2:10911, brokerName=broker-b\n"
+    "org.apache.rocketmq.client.exception.MQClientException: send request failed\n"
+)
+
+
+def test_what_a_client_of_4_6_0_sent_again_may_be_stored_twice(tmp_path: Path) -> None:
+    lines = [_again(1), _again(2, times=2), _again(3, topic="bills")]
+    (tmp_path / "rocketmq_client.log").write_text("".join(lines))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("async-timeout-stored-twice", "possible")
+    assert list(one.topics) == ["bills", "orders"]
+    assert one.why == ("asynchronous sends were tried again 3 times after no answer",)
+    assert "compare keys" in one.against[0]
+
+
+def test_two_standstills_are_told_apart(tmp_path: Path) -> None:
+    later = _again(1).replace("16:46", "18:20")
+    (tmp_path / "rocketmq_client.log").write_text(_again(1) + later)
+    assert len(found_in(tmp_path)) == 2
+
+
+def test_a_newer_client_tries_again_where_nothing_was_stored(tmp_path: Path) -> None:
+    (tmp_path / "rocketmq_client.log").write_text(NEWER)
+    assert found_in(tmp_path) == []
