@@ -1,4 +1,4 @@
-"""Commands that judge: a run, a load, a setting, an upgrade, and the committed record of it all."""
+"""Commands that judge: a run, a load, an upgrade, and the committed record of it all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 import scenarios
-from analysis.logs.patrol import read_logs
 from harness.errors import (
     EXIT_OK,
     UsageError,
@@ -24,7 +23,7 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
-from mqlab.kinds import FILE_OR_FOLDER, FOLDER, MILLISECONDS, RATE, RECORDED, several, whole
+from mqlab.kinds import FOLDER, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
@@ -48,24 +47,9 @@ def add_run_commands(add: Adder) -> None:
 
 
 def add_record_commands(add: Adder) -> None:
-    """``law``, ``tune`` and ``changes``."""
+    """``law`` and ``changes``."""
     command = add("law", show_law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
-    command.add_argument("--json", action="store_true", help="machine-readable")
-
-    command = add("tune", tune, "how many sends a stall costs by waitTimeMillsInSendQueue, at your load: predicted")
-    command.add_argument("--rate", type=RATE, required=True, metavar="HZ", help="sends a second to one broker")
-    command.add_argument(
-        "--stall", type=several(MILLISECONDS), default=(), metavar="MS,...", help="appends that took so long"
-    )
-    command.add_argument(
-        "--log", type=FILE_OR_FOLDER, nargs="+", default=[], help="store logs to take slow appends from (over 500 ms)"
-    )
-    command.add_argument("--wait", type=several(MILLISECONDS), default=(200.0, 400.0, 600.0, 800.0), metavar="MS,...")
-    command.add_argument("--busy", type=several(MILLISECONDS), default=(1000.0,), metavar="MS,...")
-    command.add_argument(
-        "--threads", type=whole(1, 1024), default=1, metavar="N", help="sendMessageThreadPoolNums; default: 1"
-    )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("changes", show_changes, "what changes from one release to another, by the record or by a run")
@@ -159,6 +143,11 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
         return judge_load(options.run, options, find_java(), console)
+    if manifest.command.startswith("mqlab tune"):
+        raise UsageError(
+            f"{options.run} holds a sweep, which judges no claim",
+            advice=f"mqlab tune --resume {options.run} makes what is missing, and says what it came to.",
+        )
     chosen = incidents_of_run(options.run, manifest.incidents)
     code = judge(options.run, chosen, options, find_java(), console)
     print_report(options.run, options)
@@ -191,25 +180,6 @@ def show_law(options: argparse.Namespace, console: Console) -> int:
         print_json(found)
     else:
         print(score_document(found), end="")
-    return EXIT_OK
-
-
-def tune(options: argparse.Namespace, console: Console) -> int:
-    """Predict what settings of the send queue would refuse."""
-    from analysis.stall_model.tune import choices, choices_table
-
-    logged = read_logs(options.log, threshold_ms=0).appends if options.log else ()
-    stalls_ms = [*options.stall, *(float(append.ms) for append in logged)]
-    if not stalls_ms:
-        raise UsageError(
-            "there is no stalled append to ask about",
-            advice="Give --stall 450,700 or --log store.log with slow appends.",
-        )
-    found = choices(stalls_ms, options.rate, options.wait, options.busy, options.threads)
-    if options.json:
-        print_json([{**dataclasses.asdict(one), "refused": one.refused} for one in found])
-    else:
-        print(choices_table(found, stalls_ms, options.rate))
     return EXIT_OK
 
 

@@ -29,6 +29,7 @@ from mqlab import (
     recording,
     reproduce,
     serve,
+    tune,
     upgrade,
 )
 from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
@@ -148,6 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     patrol.add_command(add)
     diagnose.add_command(add)
     judging.add_record_commands(add)
+    tune.add_command(add)
     serve.add_command(add)
     upgrade.add_command(add)
     advise.add_command(add)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from harness.backends.topologies import TOPOLOGIES
@@ -88,6 +88,15 @@ def _check_topology(arm: Arm, topology: Topology) -> None:
 
 
 # --- parameters -----------------------------------------------------------------------------------------------------------
+
+
+def params_of(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Of ``--param``. Raises UsageError: one is given twice."""
+    params = dict(pairs)
+    if len(params) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise UsageError(f"--param {max(names, key=names.count)} is given twice", advice="Keep the one that you mean.")
+    return params
 
 
 def _parted(scenario: Scenario, arm: Arm, params: Mapping[str, str]) -> tuple[Parameters, dict[str, str]]:

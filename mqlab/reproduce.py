@@ -26,7 +26,7 @@ from mqlab.hold import MINUTES, MINUTES_MAX, Hold
 from mqlab.judging import analyse
 from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, SPARK_MASTER, number
 from mqlab.looking import prepare
-from mqlab.one_trial import one_trial
+from mqlab.one_trial import one_trial, params_of
 from mqlab.options import DEFAULT_RUNS, Adder, add_backend_options, add_bundle, add_settings, print_json, read_settings
 from mqlab.own_incident import incidents_of
 from mqlab.recorded import committed_ledger
@@ -105,7 +105,7 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--anyway, --trust and --strict are about a bundle", advice="Leave them out.")
     started = time.monotonic()
     options.release = options.release or known_releases()[-1]
-    params = _params(options.param)
+    params = params_of(options.param)
     (found,) = incidents_of(options.incidents)
     hold_s = 60 * (options.hold or 0.0)
     chosen = one_trial(
@@ -117,7 +117,7 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
     request = _request(options, chosen, read_settings(options, (options.release,), console))
     hold = Hold(options.hold, java) if options.hold else None
     job = Job(
-        request=request, java=java, started=started, notes=_notes(found, chosen), can_go_on=False,
+        request=request, java=java, started=started, notes=_notes(found, chosen), resumed_by="",
         client_release=options.client_release or "", at_moment=hold, until_s=DEPLOYMENT_S_MAX + hold_s,
     )  # fmt: skip
     try:
@@ -127,14 +127,6 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
             raise
         print(f"the hold is over, and nothing is left up; what was recorded is in {hold.run}")
         return EXIT_OK
-
-
-def _params(pairs: list[tuple[str, str]]) -> dict[str, str]:
-    params = dict(pairs)
-    if len(params) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise UsageError(f"--param {max(names, key=names.count)} is given twice", advice="Keep the one that you mean.")
-    return params
 
 
 def _request(options: argparse.Namespace, chosen: Scenario, user: UserSettings) -> Request:

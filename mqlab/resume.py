@@ -14,10 +14,14 @@ from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
 from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
 
-WITH_VALUE = ("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release")
-"""The last two are of ``mqlab reproduce``."""
+OF_A_SWEEP = ("sample", "deployments", "goal", "margin")
+WITH_VALUE = (
+    *("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release"),
+    *OF_A_SWEEP,
+)
+"""Topology and client release are of ``mqlab reproduce``."""
 
-_REMEMBERED = (*WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set")
+_REMEMBERED = (*WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set", "sweep", "param")
 """Options that decide what a run is; a resumed run takes them from its manifest."""
 
 
@@ -25,7 +29,7 @@ def restore_options(options: argparse.Namespace) -> str:
     """Set the options to those that the run was started with; returns a note for its manifest, mostly an empty one.
 
     Raises:
-        UsageError: it is the run of a load, which has nothing left to do.
+        UsageError: it is the run of another command, or of a load, which has nothing left to do.
         ConfigurationError: it was started by another commit or under other rules, and ``--anyway`` was not given.
     """
     manifest = read_manifest(options.resume)
@@ -35,12 +39,19 @@ def restore_options(options: argparse.Namespace) -> str:
             advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {options.resume}.",
         )
     words = words_of(options.resume, manifest)
-    if words[:1] != ["verify"]:
+    made_by = words[0] if words else ""
+    if made_by not in ("verify", "tune"):
         raise UsageError(
             f"{options.resume} holds a single trial, which cannot be gone on with",
             advice=f"Start it again: {manifest.command}.",
         )
-    note = difference(manifest, rules_of(incidents_of_run(options.resume, manifest.incidents)))
+    if made_by != options.verb:
+        raise UsageError(
+            f"{options.resume} is a run of mqlab {made_by}", advice=f"mqlab {made_by} --resume {options.resume}"
+        )
+    # A sweep judges no claim.
+    rules = rules_of(incidents_of_run(options.resume, manifest.incidents)) if made_by == "verify" else {}
+    note = difference(manifest, rules)
     if note and not options.anyway:
         raise ConfigurationError(
             f"{options.resume} was {note}: to go on would mix two experiments",
@@ -103,8 +114,9 @@ def command_line(options: argparse.Namespace) -> str:
             else []
         )
     words += ["--broker-conf", str(Path(options.broker_conf).absolute())] if options.broker_conf else []
-    for value in options.set:
-        words += ["--set", value]
+    for name in ("set", "sweep"):
+        for value in getattr(options, name, ()):
+            words += [f"--{name}", value]
     for name, value in getattr(options, "param", ()):
         words += ["--param", f"{name}={value}"]
     return shlex.join(words)

@@ -58,8 +58,10 @@ class Job:
     """By what the code is another than that of the run's start."""
     client_release: str = ""
     """Of the clients where it is not the cluster's."""
-    can_go_on: bool = True
-    """Whether it is one that ``mqlab verify --resume`` takes."""
+    resumed_by: str = "verify"
+    """The command whose ``--resume`` goes on with it; empty where none does."""
+    further: Callable[[Path], Request | None] = lambda run: None
+    """Asked when everything has been run: what is to be run beside it, which holds what has been; None when that is all."""
     at_moment: AtMoment | None = None
     until_s: float = DEPLOYMENT_S_MAX
 
@@ -78,8 +80,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     Raises Interrupted, with the run's folder, when the user stopped it.
     """
     request = job.request
-    host = facts.host_of_plan()
-    plan = make_plan(request, host, Costs.of(DEFAULT_RUNS, host.cores))
+    plan = plan_of(request)
     plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes))
     if options.resume:
         plan = plan.without(complete_trials(options.resume))
@@ -103,6 +104,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
         if backend.docker is None:
             _archive_nodes(plan, backend, console)
         _run(run, plan, backend, job, console)
+        _run_further(run, backend, job, console)
         code = judge(run.path)
         if options.bundle:
             write_bundle(run.path, options.bundle)
@@ -110,6 +112,22 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     console.print(f"finished in {duration(time.monotonic() - job.started)}", highlight=False)
     print_report(run.path, options)
     return code
+
+
+def plan_of(request: Request) -> Plan:
+    """For this host, by what earlier runs took."""
+    host = facts.host_of_plan()
+    return make_plan(request, host, Costs.of(DEFAULT_RUNS, host.cores))
+
+
+def _run_further(run: RunWriter, backend: Backend, job: Job, console: Console) -> None:
+    while (request := job.further(run.path)) is not None:
+        done = {record.trial for record in run.trials().values() if record.status == "complete"}
+        plan = plan_of(request).without(done)
+        _print_plan(plan, request, console)
+        planned = run.manifest.trials
+        run.set_trials((*planned, *(trial.id for _, trial in plan.trials() if trial.id not in planned)))
+        _run(run, plan, backend, job, console)
 
 
 def _print_plan(plan: Plan, request: Request, console: Console) -> None:
@@ -202,7 +220,11 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
         except Interrupted as error:
             raise Interrupted(
                 f"stopped; what was recorded is in {run.path}",
-                advice=f"Go on with mqlab verify --resume {run.path}, or judge it as it is with mqlab analyze {run.path}."
-                if job.can_go_on
-                else "",
+                advice=how_to_go_on(job.resumed_by, run.path),
             ) from error
+
+
+def how_to_go_on(command: str, run: Path) -> str:
+    """Advice to whom has stopped a run, by the command that goes on with it; empty where none does."""
+    or_judge = f", or judge it as it is with mqlab analyze {run}" if command == "verify" else ""
+    return f"Go on with mqlab {command} --resume {run}{or_judge}." if command else ""

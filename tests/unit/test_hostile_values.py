@@ -8,7 +8,7 @@ import io
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -66,7 +66,11 @@ def _good(action: argparse.Action) -> tuple[str, ...]:
 CPU_S_MAX = 5.0
 """A command that ends at all needs some hundredths; elapsed time would tell of the machine."""
 
-PLACES = tuple(_places(_parser()))
+SWEEP = ("append-stall", "--sweep=broker.pullBatchSize=1,2")
+"""With them `tune` measures, without it predicts: each of its options is tried on both."""
+
+_FOUND = tuple(_places(_parser()))
+PLACES = (*_FOUND, *(replace(one, before=(*SWEEP, *one.before)) for one in _FOUND if one.command == ("tune",)))
 
 
 class _Accepted(BaseException):
@@ -193,6 +197,7 @@ MANY_KINDS = (
     "+08:00",
     "new.tar.gz",
     "killed",
+    "rejected_count",
 )
 
 

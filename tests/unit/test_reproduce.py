@@ -29,8 +29,7 @@ from harness.rundir.writing import RunWriter
 from harness.trial import TrialContext
 from mqlab.hold import Hold
 from mqlab.main import _parser, main
-from mqlab.one_trial import one_trial
-from mqlab.reproduce import _params
+from mqlab.one_trial import one_trial, params_of
 from mqlab.resume import command_line
 from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
@@ -141,9 +140,9 @@ def test_the_manifests_command_says_all_that_the_trial_is() -> None:
 
 
 def test_a_parameter_is_given_once() -> None:
-    assert _params([("a", "1"), ("b", "2")]) == {"a": "1", "b": "2"}
+    assert params_of([("a", "1"), ("b", "2")]) == {"a": "1", "b": "2"}
     with pytest.raises(UsageError, match="--param a is given twice"):
-        _params([("a", "1"), ("b", "2"), ("a", "3")])
+        params_of([("a", "1"), ("b", "2"), ("a", "3")])
 
 
 def test_a_single_trial_is_not_gone_on_with(
