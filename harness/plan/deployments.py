@@ -151,7 +151,9 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
         }
         for release, injection in itertools.product(request.releases, request.offered_injections(scenario)):
             mark = "" if injection == USUAL_INJECTION else injection
-            for label, settings, arms in _by_settings(scenario, request.arms_of(scenario, release, mark)):
+            groups = _by_settings(scenario, request.arms_of(scenario, release, mark))
+            # Of clusters one after another what comes first in one round comes last in the next: none always follows another.
+            for label, settings, arms in reversed(groups) if scenario.exclusive and index % 2 == 0 else groups:
                 trials = _trials(scenario, release, mark, arms, arms_of, request.seed, costs)
                 for arm in arms:
                     settings = injection_of(arm.fault, injection).brokers(settings)
