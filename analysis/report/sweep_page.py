@@ -193,7 +193,7 @@ def write_sweep(run_dir: Path, result: SweepResult) -> Path:
     own = table(result)
     others = [one for one in data.tables.get(result.sweep.incident, ()) if one.title != own.title]
     document = json.loads((run_dir / DATA_PATH).read_text("utf-8"))
-    document["tables"][result.sweep.incident] = [dataclasses.asdict(one) for one in (own, *others)]
+    document.setdefault("tables", {})[result.sweep.incident] = [dataclasses.asdict(one) for one in (own, *others)]
     write_json(run_dir / DATA_PATH, document)
     write_json(run_dir / "sweep.json", {"schema": 1, **dataclasses.asdict(result)})
     replace_file(run_dir / PAGE, page(result))
