@@ -111,7 +111,7 @@ def test_where_nodes_are_watched_for_seconds_none_boots_beside_them() -> None:
 def test_order_and_queues_fit_into_one_part_of_a_campaign() -> None:
     family = (HANDOVER, RATIO, KEYS, NUMBERS, scenarios.find("ordered-migration"))
     plan = make_plan(Request(scenarios=family, releases=["4.6.0", "4.9.7", "5.3.3"]), Host(cores=2, memory_mb=23_500))
-    assert plan.seconds <= 75 * 60
+    assert plan.seconds <= 80 * 60
 
 
 def test_an_arm_stands_in_where_the_other_cannot_be_run_or_when_asked_for() -> None:
