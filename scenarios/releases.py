@@ -37,6 +37,8 @@ READ: Mapping[str, Mapping[str, str]] = {
         f"{STORE}.CommitLog.FlushRealTimeService": "only its log lines are made in another way",
         "org.apache.rocketmq.common.ConfigManager.load": "a file that cannot be read is deleted; its copy is read as before",
         f"{STORE}.CommitLog.recoverNormally": "begins at a file from which queues and index are whole; the log is cut last",
+        f"{STORE}.DefaultMessageStore.CleanCommitLogService.isSpaceToDelete": "has the log's folder from its store",
+        f"{STORE}.DefaultMessageStore.CleanCommitLogService.deleteExpiredFiles": "asks its store whether it is time to delete",
         f"{STORE}.DefaultMessageStore.shutdown": "its state is told by a machine of states; what is in RocksDB ends as well",
         f"{STORE}.CommitLog.asyncPutMessage": "the begin of the lock is cleared as the lock is released, if it fails, too",
         f"{STORE}.ConsumeQueue.putMessagePositionInfo": "logs less while it recovers",

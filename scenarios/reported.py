@@ -106,6 +106,15 @@ REPORTED: Mapping[str, Reported] = {
         "retryTimesWhenSendAsyncFailed=0, and the application's own retries",
         cures=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
     ),
+    "disk-ratio-counts-differently": Reported(
+        threads=("issues/3245", "issues/4707", "issues/2138", "issues/4549"),
+        symptom="After an upgrade a broker refuses sends (service not available now, maybe disk full), or deletes files that "
+        "nobody has consumed, at a fill of its disk that was fine before.",
+        happens="X-disk-ratio-counts-differently-01",
+        avoided_by="tune2fs -m 0 on the store's file system, or one that reserves nothing; a higher diskSpaceWarningLevelRatio, "
+        "which 5.x ignores above 90",
+        cures=("X-disk-ratio-counts-differently-03", "X-disk-ratio-counts-differently-04"),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

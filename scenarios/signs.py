@@ -142,6 +142,14 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
     ),
     Sign(
+        incident="disk-ratio-counts-differently",
+        events=(Logged.DISK_FULL, Logged.FILES_FORCED),
+        because="the disk's share was above 0.90, where sends are refused, or above 0.85, where files go whatever their age; "
+        "4.9.2 and newer count what the file system reserves for root as if it were not there, older ones as free",
+        advice="Compare with df, and with what is reserved (tune2fs -l); tune2fs -m 0, or more room.",
+        fixes=("X-disk-ratio-counts-differently-03", "X-disk-ratio-counts-differently-04"),
+    ),
+    Sign(
         incident="async-timeout-stored-twice",
         events=(Logged.SENT_AGAIN,),
         because="a client of 4.6.0 sent messages again to another broker when one did not answer within sendMsgTimeout; the first "

@@ -61,6 +61,8 @@ class BrokerReading:
     """By delay level at least how many of its messages ought to have come ``OVERDUE_S`` ago."""
     undispatched_bytes: int = 0
     """How far its consume queues are behind its commit log, where they stand still."""
+    disk_share: str = ""
+    """What of the commit log's disk is used, as the broker counts and writes it."""
     problem: str = ""
 
     @property
@@ -180,6 +182,7 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
             table = connection.topic_table()
             overdue = _overdue(connection, conf) if number == 0 else {}
             undispatched = _undispatched(connection)
+            disk_share = connection.runtime_info().get("commitLogDiskRatio", "")
     except ClientError as error:
         return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
     return BrokerReading(
@@ -192,6 +195,7 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
         is_5x=table.has_attributes,
         overdue=overdue,
         undispatched_bytes=undispatched,
+        disk_share=disk_share,
     )
 
 

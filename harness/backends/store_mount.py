@@ -20,9 +20,9 @@ MAKE_S_MAX = 60.0
 MEMORY = Path("/dev/shm")
 
 _MAKE_OPTIONS = {
-    # No reserve for root and a small journal: the file system is small, and what freezes has to write the journal out.
-    "ext4": ("-q", "-F", "-L", "mqlab-store", "-m", "0", "-J", "size=8", "-E", "lazy_itable_init=0", "-U"),
-    "xfs": ("-q", "-f", "-L", "mqlab-store", "-m"),
+    # A small journal: the file system is small, and what freezes has to write the journal out.
+    "ext4": ("-q", "-F", "-L", "mqlab-store", "-J", "size=8", "-E", "lazy_itable_init=0"),
+    "xfs": ("-q", "-f", "-L", "mqlab-store"),
 }
 
 
@@ -75,7 +75,7 @@ def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until
     try:
         with mount.image.open("xb") as file:
             file.truncate(settings.store_mb * 2**20)
-        _make_file_system(mount)
+        _make_file_system(mount, settings.store_reserve_percent)
         kernel.mount_image(mount.image, mountpoint, kind)
     except (OSError, LeaseError) as error:
         leased.unmount()
@@ -101,13 +101,14 @@ def _room_mb(folder: Path) -> float:
     return min(status.f_bavail * status.f_frsize, psutil.virtual_memory().available) / 2**20
 
 
-def _make_file_system(mount: StoreMount) -> None:
+def _make_file_system(mount: StoreMount, reserve_percent: int) -> None:
     command = tool(f"mkfs.{mount.kind}")
     if command is None:
         raise LeaseError(f"mkfs.{mount.kind} is not installed")
-    name = f"uuid={mount.uuid}" if mount.kind == "xfs" else mount.uuid
+    # Only ext4 reserves room for root.
+    own = ("-m", f"uuid={mount.uuid}") if mount.kind == "xfs" else ("-m", str(reserve_percent), "-U", mount.uuid)
     made = subprocess.run(
-        [command, *_MAKE_OPTIONS[mount.kind], name, str(mount.image)],
+        [command, *_MAKE_OPTIONS[mount.kind], *own, str(mount.image)],
         capture_output=True,
         text=True,
         timeout=MAKE_S_MAX,

@@ -1,4 +1,4 @@
-"""A broker's disk is full: a balloon takes up the room on the file system that its store has for itself."""
+"""A broker's disk is full, or filled to a share: a balloon takes up room on the file system that its store has for itself."""
 
 import os
 import secrets
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.backends.store_mount import StoreMount
-from harness.errors import LeaseError
+from harness.errors import ConfigurationError, LeaseError
 from harness.faults.targets import node_of, store_of, with_own_store
 from harness.host.abilities import Abilities
 from harness.leases.kernel_kinds import BALLOON, BALLOON_PREFIX
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.model.faults import DiskFull
+from harness.model.faults import DiskFilled, DiskFull
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 SLACK_BYTES = 2**20
 """A file system keeps some blocks for its own use."""
+SHARE_SLACK = 0.005
+"""By so much less than asked a file system may be filled: half of what brokers round to."""
 
 
 def inflate(fault: DiskFull, trial: TrialContext, load: LoadSession) -> Injected:
@@ -25,6 +27,37 @@ def inflate(fault: DiskFull, trial: TrialContext, load: LoadSession) -> Injected
     store = store_of(node_of(trial, fault.node))
     balloon = fill(trial.leases, store, free_bytes=int(fault.free_mb * 2**20), until_s=trial.until_s)
     return Injected(target=fault.node, detail=f"{fault.free_mb:g} MiB left", end=balloon.end)
+
+
+def inflate_to(fault: DiskFilled, trial: TrialContext, load: LoadSession) -> Injected:
+    """Take up room until the fault's ``share`` of all blocks is used. Raises ConfigurationError for no share, LeaseError."""
+    if not 0 < fault.share < 1:
+        raise ConfigurationError(
+            f"a file system cannot be filled to a share of {fault.share:g}",
+            advice="Give one between 0 and 1, such as 0.87.",
+        )
+    store = store_of(node_of(trial, fault.node))
+    room = os.statvfs(store.mountpoint)
+    missing = int((fault.share - used_share(room)) * room.f_blocks * room.f_frsize)
+    if missing < 0:
+        raise LeaseError(f"{store.mountpoint} is used to {used_share(room):.3f} already")
+    balloon = fill(trial.leases, store, free_bytes=room.f_bavail * room.f_frsize - missing, until_s=trial.until_s)
+    filled = os.statvfs(store.mountpoint)
+    achieved = (
+        f"{used_share(filled):.3f} was used, {used_share(filled, reserve_is_free=False):.3f} without what is reserved"
+    )
+
+    def end() -> Healed:
+        balloon.lease.end()
+        return Healed(achieved=achieved, exercised=abs(used_share(filled) - fault.share) <= SHARE_SLACK)
+
+    return Injected(target=fault.node, detail=f"{fault.share:g} of its blocks are used", end=end)
+
+
+def used_share(room: os.statvfs_result, *, reserve_is_free: bool = True) -> float:
+    """The share of the blocks that is used. What is reserved for root counts as free, or not at all, as ``df`` has it."""
+    used = room.f_blocks - room.f_bfree
+    return used / (room.f_blocks if reserve_is_free else used + room.f_bavail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,5 +113,12 @@ INJECTIONS: Injections = {
         inject=inflate,
         can=Abilities.why_no_loop_mount,
         brokers=with_own_store,
-    )
+    ),
+    DiskFilled: Injection(
+        name="balloon",
+        asks="root, loop devices and mkfs.ext4",
+        inject=inflate_to,
+        can=Abilities.why_no_loop_mount,
+        brokers=with_own_store,
+    ),
 }

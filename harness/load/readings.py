@@ -36,6 +36,12 @@ def _free_buffers(cluster: Cluster, node: Node) -> Reading:
     return Reading(value=float(value), detail="remainTransientStoreBufferNumbs of the broker's runtime information")
 
 
+def _deleted_log_mb(cluster: Cluster, node: Node) -> Reading:
+    with ask(node) as connection:
+        value = connection.runtime_info()["commitLogMinOffset"]
+    return Reading(value=int(value) / 2**20, detail="commitLogMinOffset of the broker's runtime information")
+
+
 def _locked_mb(cluster: Cluster, node: Node) -> Reading:
     for line in _process_file(cluster, node, "status").splitlines():
         if line.startswith("VmLck:"):
@@ -135,6 +141,7 @@ def _fault_item_lacks(cluster: Cluster, node: Node) -> Reading:
 
 READINGS: Mapping[str, Callable[[Cluster, Node], Reading]] = {
     "free_buffers": _free_buffers,
+    "deleted_log_mb": _deleted_log_mb,
     "locked_mb": _locked_mb,
     "locked_files_mb": _locked_files_mb,
     "write_faults": _write_faults,

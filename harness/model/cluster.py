@@ -73,7 +73,8 @@ class BrokerSettings:
     ``jvm`` are further options of its JVM, which win over the lab's. ``store`` says where its store lies: in a folder, or
     on a file system of its own (``store_mb`` mebibytes in an image file, by a loop device), which faults of the kernel
     need and which only root can mount. ``store_image`` is where the image lies: beside the store on the host's disk, or
-    in memory, where the store does not wait for a disk that others use.
+    in memory, where the store does not wait for a disk that others use. ``store_reserve_percent`` of ext4's blocks are root's
+    alone, as ``tune2fs -m`` sets it, whose own default is 5.
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +85,7 @@ class BrokerSettings:
     store: Store = "folder"
     store_mb: int = 1024
     store_image: StoreImage = "beside"
+    store_reserve_percent: int = 0
     memlock_kb: int | None = None
     """How many KiB the process may lock in memory (RLIMIT_MEMLOCK), root's privilege to lock more taken from it."""
     name_server_jvm: tuple[str, ...] = ()

@@ -377,6 +377,15 @@ class DiskFull(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DiskFilled(Fault):
+    """Of the file system of a broker's store ``share`` is used, with what it reserves for root counted as free."""
+
+    proofs = (Proof.HELD,)
+    node: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class ThrottledWrites(Fault):
     """A broker's writes to its store reach the device at ``bytes_per_s`` at most."""
 

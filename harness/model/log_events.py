@@ -28,6 +28,7 @@ _REMOTING = f"{_ROCKETMQ}.remoting.netty.NettyRemotingAbstract"
 _TOPICS = f"{_ROCKETMQ}.broker.topic.TopicConfigManager"
 _ORDERLY = f"{_ROCKETMQ}.client.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest"
 _ALLOCATE = f"{_ROCKETMQ}.store.AllocateMappedFileService"
+_CLEAN = f"{_ROCKETMQ}.store.DefaultMessageStore$CleanCommitLogService"
 _DELIVERY = "ScheduleMessageService$DeliverDelayedMessageTimerTask"
 _NETTY = "io.netty.handler.codec"
 
@@ -45,6 +46,8 @@ class Logged(StrEnum):
     SLOW_PUT = "slow put"
     APPEND_THREW = "append threw an exception"
     DELIVERY_THREW = "delivery of a delayed message threw an exception"
+    DISK_FULL = "disk counts as full"
+    FILES_FORCED = "files deleted whatever their age"
     POOL_LOW = "store pool is low"
     POOL_EMPTY = "store pool is empty"
     FILE_TIMEOUT = "commit-log file not made in time"
@@ -143,6 +146,8 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeUp execute error, ", f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}",
         r"(?P<lost>messageTimeUp) execute error, offset = (?P<offset>\d+)",
     ),
+    _all(Logged.DISK_FULL, ", so mark disk full", _CLEAN, r"full soon,?(?: used)? ?(?P<ratio>[01]\.\d{1,20})"),
+    Wording(event=Logged.FILES_FORCED, words="cleanAtOnce: true", by=_CLEAN, written="cleanAtOnce: {}"),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"
     ),

@@ -292,6 +292,7 @@ _ALL = (
     *_of("aftermath", TRIAL,
         ("refused_after_share", "", "Share of the sends due after the fault, or after its cure, that were refused as busy."),
         ("unaccepted_after_share", "", "Share of the sends due after the fault, or after its cure, that were not accepted."),
+        ("unaccepted_last_share", "", "Share of the sends due in the last 5 s of the hold that were not accepted."),
         ("unaccepted_in_cure_count", "", "Sends due while the cure was under way that were not accepted."),
     ),
     *_of("send_kinds", MEMBER,
@@ -351,6 +352,7 @@ _ALL = (
     # --- topics
     *_of("readings", TRIAL,
         ("free_buffers", "", "Free buffers of the transient store pool, as the broker tells."),
+        ("deleted_log_mb", "", "Where the commit log begins, in MB: what lay before is deleted."),
         ("locked_mb", "", "Memory that the broker's process has locked, in MB."),
         ("locked_files_mb", "", "Mapped files that the broker's process has locked, in MB."),
         ("busy_ends_ms", "ms", "How long a lock has to be held to count as busy no more, by the release's code."),

@@ -36,7 +36,8 @@ STAYS_S: Mapping[str, float] = {
         10.0,
     ),
     **dict.fromkeys(
-        ("disk-full", "throttled-writes", "dirty-pages", "broker-away", "master-away", "broker-crash"), 10.0
+        ("disk-full", "disk-filled", "throttled-writes", "dirty-pages", "broker-away", "master-away", "broker-crash"),
+        10.0,
     ),
     "flapping-node": 30.0,
 }
@@ -60,6 +61,7 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "slow-broker": {"slow_ms": 1200.0},
     "read-only-broker": {"node": "broker-a"},
     "disk-full": {"node": "broker-a"},
+    "disk-filled": {"share": 0.87, "node": "broker-a"},
     "throttled-writes": {"bytes_per_s": 2**20, "node": "broker-a"},
     "dirty-pages": {"file_mb": 512, "node": "broker-a", "seconds_max": 60.0},
     "resize-topic": {"steps": ((8, 4, 5.0),)},

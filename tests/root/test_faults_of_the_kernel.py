@@ -9,19 +9,23 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from harness.backends.store_mount import LeasedStore
-from harness.errors import LabError
+from harness.backends.store_mount import LeasedStore, mount_store
+from harness.errors import ConfigurationError, LabError, LeaseError
 from harness.faults.dirty_pages import start_neighbour
-from harness.faults.disk_full import fill
+from harness.faults.disk_full import fill, inflate_to, used_share
 from harness.faults.network import cut_ports, cut_processes, delay_ports, why_no_netem
 from harness.faults.write_throttle import limit, why_no_throttle
 from harness.host.abilities import Abilities
 from harness.host.cgroups import unified_root
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
+from harness.model.cluster import BrokerSettings
+from harness.model.faults import DiskFilled
 
 CONNECT_S_MAX = 1.0
 
@@ -198,6 +202,30 @@ def test_a_full_disk_takes_no_more_until_it_is_healed(leases: Leases, store: Lea
     assert end.achieved.endswith("MiB were left")
     assert os.statvfs(folder).f_bavail == free_before
     assert list(folder.glob(".mqlab*")) == []
+
+
+def test_a_disk_is_filled_to_a_share_and_what_is_reserved_counts_apart(leases: Leases, tmp_path: Path) -> None:
+    settings = BrokerSettings(store="loop-ext4", store_mb=256, store_reserve_percent=5)
+    leased = mount_store(leases, tmp_path / "reserved", settings, until_s=60)
+    assert leased is not None
+    try:
+        node = SimpleNamespace(name="broker-a", store=leased.mount)
+        trial: Any = SimpleNamespace(cluster=SimpleNamespace(nodes=[node]), leases=leases, until_s=60)
+        filled = inflate_to(DiskFilled(node="broker-a", share=0.87), trial, trial)
+        room = os.statvfs(leased.mount.mountpoint)
+        assert used_share(room) == pytest.approx(0.87, abs=0.005)
+        assert used_share(room, reserve_is_free=False) > 0.905
+        with pytest.raises(LeaseError, match=r"used to 0\.87. already"):
+            inflate_to(DiskFilled(node="broker-a", share=0.5), trial, trial)
+        with pytest.raises(ConfigurationError, match="cannot be filled to a share of 1"):
+            inflate_to(DiskFilled(node="broker-a", share=1.0), trial, trial)
+        assert filled.end is not None
+        end = filled.end()
+        assert end.exercised
+        assert end.achieved.startswith("0.87")
+        assert used_share(os.statvfs(leased.mount.mountpoint)) < 0.2
+    finally:
+        leased.unmount()
 
 
 WRITES = """

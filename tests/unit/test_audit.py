@@ -64,6 +64,7 @@ class Fake:
     """How many of the delayed ones are older than what is asked for."""
     dispatched: list[int] = field(default_factory=list)
     """How many of 100 bytes are in a queue, at one look after the other."""
+    disk: str = ""
     asked: list[int] = field(default_factory=list)
     searched: list[tuple[str, int, int]] = field(default_factory=list)
 
@@ -76,7 +77,7 @@ class Fake:
             case 26:
                 return 0, {}, "".join(f"{k}={v}\n" for k, v in self.conf.items()).encode()
             case 28:
-                info = {"scheduleMessageOffset_1": f"0,{self.delayed}"}
+                info = {"scheduleMessageOffset_1": f"0,{self.delayed}", "commitLogDiskRatio": self.disk}
                 if self.dispatched:
                     info |= {"commitLogMaxOffset": "100", "dispatchBehindBytes": str(100 - self.dispatched.pop(0))}
                 return 0, {}, json.dumps({"table": info}).encode()
@@ -275,6 +276,15 @@ def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(
     assert (found.kind, found.severity, found.where) == ("dispatch-stands-still", Severity.CRITICAL, "broker-a")
     assert found.says.startswith("60 bytes")
     broker.dispatched = [100, 40, 70]
+    assert judge(read_cluster(addresses)) == []
+
+
+def test_a_disk_is_as_full_as_the_broker_counts(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.disk = "0.8199304"
+    (found,) = judge(read_cluster(addresses))
+    assert (found.kind, found.severity, found.where) == ("disk-full-after-upgrade", Severity.WARNING, "broker-a")
+    broker.disk = "0.82"
     assert judge(read_cluster(addresses)) == []
 
 

@@ -2,7 +2,7 @@
 
 A fault may be over in a moment and leave a broker behind that refuses what comes next. Sends count by when they were due: from
 the fault to the end of the hold, from there to the end of the cure, and after it. Trials whose fault was over before the hold
-ended, or had no way back, have no cure.
+ended, or had no way back, have no cure. What a broker notices late is judged by the sends that were due last.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from analysis.evidence.records import place
 CONSUMED = ("delayed-message-fails-once", "dispatch-thread-dies")
 """Incidents with consumers whose sends are looked at as well."""
 AFTER_FAULT, AFTER_CURE, DURING_CURE = "fault", "cure", "during the cure"
+LAST_NS = 5_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -37,6 +38,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .agg(
             F.count_if(refused).alias("refused"),
             F.count_if(unaccepted).alias("unaccepted"),
+            F.avg(F.when(due >= hold_to - LAST_NS, unaccepted.cast("int"))).alias("last"),
             F.count("*").alias("sent"),
             F.min_by(place(), F.when(unaccepted, F.col("n"))).alias("failed_at"),
         )
@@ -58,6 +60,12 @@ def observe(inputs: Inputs) -> DataFrame:
             "{unaccepted} of {sent} sends not accepted after the {window}",
             at=at,
             params={"after": "window"},
+        ),
+        Value(
+            "unaccepted_last_share",
+            F.when(F.col("window") == AFTER_FAULT, F.col("last")),
+            "{unaccepted} of {sent} sends not accepted after the {window}",
+            at=at,
         ),
         Value(
             "unaccepted_in_cure_count",

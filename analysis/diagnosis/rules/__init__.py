@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.diagnosis.found import Found, Logs
-from analysis.diagnosis.rules import appends, delayed, groups, locks, registrations, sends, slaves, topics
+from analysis.diagnosis.rules import appends, delayed, disk, groups, locks, registrations, sends, slaves, topics
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
@@ -24,6 +24,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     slaves.acknowledged_without,
     delayed.failed,
     sends.stored_twice,
+    disk.full,
     topics.dead_letters,
     topics.queue_numbers,
 )

@@ -10,7 +10,7 @@ from scenarios import busy_flag_stuck
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import Trial, at
 
-MEASURES = ("refused_after_share", "unaccepted_after_share", "unaccepted_in_cure_count")
+MEASURES = ("refused_after_share", "unaccepted_after_share", "unaccepted_last_share", "unaccepted_in_cure_count")
 HOLD_MS, CURED_MS = 8_000.0, 14_000.0
 
 
@@ -74,3 +74,10 @@ def test_what_was_over_before_the_hold_ended_has_no_cure(seen: Analysis) -> None
 def test_what_was_not_accepted_need_not_have_been_refused(seen: Analysis) -> None:
     assert seen.one("unaccepted_after_share", "over_by_itself", after="fault") == 0.5
     assert seen.one("unaccepted_after_share", "stuck_until_cured", after="cure") == 0
+
+
+def test_sends_that_were_due_last_tell_what_a_broker_noticed_late(seen: Analysis) -> None:
+    # The hold ends at 8 s: those due before 3 s do not count.
+    assert seen.one("unaccepted_last_share", "stuck_until_cured") == 1
+    assert seen.one("unaccepted_last_share", "half_refused_and_not_cured") == 0
+    assert seen.one("unaccepted_last_share", "over_by_itself") == 1

@@ -1,0 +1,168 @@
+"""Users: after an upgrade the disk is full at a fill that was fine before (apache/rocketmq 3245, 4707, 2138, 4549).
+
+A broker refuses sends when more than 0.90 of its disk is used, and deletes files that nobody has consumed above 0.85. 4.6.0
+counts what a file system reserves for root, 5 % of ext4's blocks by default, as free; 4.9.7 and 5.x as if it were not there, as df
+does, and round up. At 0.82 and 0.87 of all blocks they see 0.87 and 0.92.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import DiskFilled
+from harness.model.loads import OpenLoopSends
+from harness.model.rules import Part
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from scenarios.releases import RELEASES, RELEASES_5X
+from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
+
+SINCE_4_9_7 = tuple(release for release in RELEASES if release != "4.6.0")
+TO_DELETE, TO_REFUSE = 0.82, 0.87
+RESERVE_PERCENT = 5
+HOLD_S = 80.0
+"""The first cleaning comes 60 s after a start, and one every 10 s from then on (DefaultMessageStore.addScheduleTask)."""
+LOAD = OpenLoopSends(body_bytes=1024, readings=("deleted_log_mb",))
+CONF = {"diskMaxUsedSpaceRatio": "75", "mappedFileSizeCommitLog": str(2**20)}
+"""The default ratio, which the lab raises, and files so small that several are full."""
+HIGHER = {"rocketmq.broker.diskSpaceWarningLevelRatio": "0.95"}
+
+XFS, REFUSES, DELETES, NO_RESERVE, RATIO = (
+    "baseline",
+    "incident",
+    "incident-deletes",
+    "fix-no-reserve",
+    "fix-higher-ratio",
+)
+
+USED = "org.apache.rocketmq.common.UtilAll.getDiskPartitionSpaceUsedPercent"
+CLEAN = "org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService"
+
+ALL = side(1, 0, "the disk is full as the broker counts, and each of the last sends is refused, or none is")
+NONE = side(0, 1, "the disk is not full as the broker counts, and none of the last sends is refused, or each is")
+FILES = side(3, 0, "all files but the last are deleted, of 4 MB and more, or none of them", bound=0.5)
+NO_FILE = side(0, 3, "no file is deleted, or all but the last, of 4 MB and more", bound=0.5)
+
+
+def _refused(arm: str, at: Side) -> Part:
+    return fact(of("unaccepted_last_share", arm), at)
+
+
+def _deleted(arm: str, at: Side) -> Part:
+    return fact(of("deleted_log_mb", arm, moment="after"), at)
+
+
+COUNTS_AS_FREE = "what is reserved counts as free"
+AS_DF = "what is reserved counts neither as free nor as used, and the share is rounded up"
+
+GO = f"{USED}, {CLEAN}.isSpaceToDelete, {CLEAN}.deleteExpiredFiles"
+FILES_GO = refuted(
+    f"{COUNTS_AS_FREE}: at {TO_DELETE:g} only files older than fileReservedTime go", GO, ("4.6.0",)
+) | confirmed(f"{AS_DF}: 0.87 is above 0.85, from which on files go whatever their age", GO, SINCE_4_9_7)  # fmt: skip
+
+X_01 = claim(
+    "X-disk-ratio-counts-differently-01", "", "service not available now, maybe disk full: after an upgrade sends are refused at a "
+    "fill that was fine before.",
+    reading=f"With {TO_REFUSE:g} of the blocks of an ext4 used that reserves {RESERVE_PERCENT} % for root, a broker refuses each "
+    "send once it has looked.",
+    expected=refuted(f"{COUNTS_AS_FREE}, and {TO_REFUSE:g} is not above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", ("4.6.0",))
+    | confirmed(f"{AS_DF}: 0.92 is above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
+    parts={"refused": _refused(REFUSES, ALL), "xfs": control(_refused(XFS, NONE))},
+    summary=f"At {TO_REFUSE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % sends were refused {{refused}}.",
+)  # fmt: skip
+
+X_02 = claim(
+    "X-disk-ratio-counts-differently-02", "", "Messages pile up, and at a disk share of 0.85 files are deleted at once: messages "
+    "that nobody has consumed are lost.",
+    reading=f"With {TO_DELETE:g} of those blocks used, which 4.6.0 leaves alone, the files of the commit log are deleted, though "
+    "nobody has consumed anything and none is 72 hours old.",
+    expected=FILES_GO,
+    parts={"deleted": _deleted(DELETES, FILES), "xfs": control(_deleted(XFS, NO_FILE))},
+    summary=f"At {TO_DELETE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % files that nobody had consumed were deleted "
+    "{deleted}.",
+)  # fmt: skip
+
+X_03 = claim(
+    "X-disk-ratio-counts-differently-03", "", "tune2fs -m 0 takes the reserve away, and the disk is not full any more.",
+    reading=f"With {TO_REFUSE:g} of the blocks of an ext4 without a reserve used, no send is refused. What it does not keep: files "
+    "are deleted all the same.",
+    expected=confirmed("without a reserve the share is 0.88, between both", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
+    parts={
+        "refused": _refused(NO_RESERVE, NONE),
+        "files": _deleted(NO_RESERVE, FILES),
+        "with a reserve": control(_refused(REFUSES, ALL)),
+    },
+    summary=f"At {TO_REFUSE:g} of an ext4 without a reserve no send was refused {{refused}}; files were deleted {{files}}.",
+)  # fmt: skip
+
+X_04 = claim(
+    "X-disk-ratio-counts-differently-04", "", "A diskSpaceWarningLevelRatio above the disk's share has sends accepted again.",
+    reading="With -Drocketmq.broker.diskSpaceWarningLevelRatio=0.95 no send is refused at 0.92 as the broker counts. What it does "
+    "not keep: files are deleted all the same.",
+    expected=confirmed("the property is the limit", f"{CLEAN}.isSpaceToDelete, {CLEAN}.isSpaceFull", ("4.9.7",))
+    | refuted("whatever is set above 0.90 counts as 0.90", f"{CLEAN}.getDiskSpaceWarningLevelRatio", RELEASES_5X),
+    parts={
+        "refused": _refused(RATIO, NONE),
+        "files": _deleted(RATIO, FILES),
+        "by default": control(_refused(REFUSES, ALL)),
+    },
+    summary="With a ratio of 0.95 no send was refused at 0.92 {refused}; files were deleted all the same {files}.",
+)  # fmt: skip
+
+X_05 = claim(
+    "X-disk-ratio-counts-differently-05", "", "A file system that reserves nothing is counted alike by all releases.",
+    reading=f"With {TO_DELETE:g} of an xfs used no send is refused, and no file is deleted.",
+    expected=confirmed(f"nothing is reserved: {TO_DELETE:g}, or little more, is below 0.85", f"{USED}, {CLEAN}.isSpaceToDelete"),
+    parts={"refused": _refused(XFS, NONE), "deleted": _deleted(XFS, NO_FILE)},
+    summary=f"At {TO_DELETE:g} of an xfs no send was refused {{refused}}, and no file deleted {{deleted}}.",
+)  # fmt: skip
+
+
+def _arm(
+    name: str,
+    what: str,
+    share: float,
+    *,
+    reserve_percent: int = RESERVE_PERCENT,
+    properties: Mapping[str, str] | None = None,
+    xfs: bool = False,
+    releases: tuple[str, ...] = (),
+) -> Arm:
+    broker = BrokerSettings(
+        conf=CONF,
+        properties=properties or {},
+        store="loop-xfs" if xfs else "loop-ext4",
+        store_reserve_percent=0 if xfs else reserve_percent,
+    )
+    fault = DiskFilled(node="broker-a", share=share)
+    return Arm(name=name, what=what, fault=fault, load=LOAD, broker=broker, cells=({"rate_hz": 20},), releases=releases)
+
+
+SCENARIO = Scenario(
+    name="disk-ratio-counts-differently",
+    title="After an upgrade the disk is full at a fill that was fine before",
+    summary="A store lies on a file system that is filled to 0.82 or 0.87 of its blocks, with 5 % reserved for root or nothing.",
+    topology=Topology(name="single"),
+    arms=(
+        _arm(XFS, "An xfs, which reserves nothing, filled to 0.82.", TO_DELETE, xfs=True),
+        _arm(REFUSES, "An ext4 with its default reserve, filled to 0.87.", TO_REFUSE),
+        _arm(DELETES, "The same, filled to 0.82.", TO_DELETE),
+        _arm(NO_RESERVE, "An ext4 without a reserve, filled to 0.87.", TO_REFUSE, reserve_percent=0, releases=SINCE_4_9_7),
+        _arm(
+            RATIO,
+            "An ext4 with its default reserve, filled to 0.87, and a diskSpaceWarningLevelRatio of 0.95.",
+            TO_REFUSE,
+            properties=HIGHER,
+            releases=SINCE_4_9_7,
+        ),
+    ),
+    phases=Phases(steady_s=2.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=0.5),
+    claims=(X_01, X_02, X_03, X_04, X_05),
+    budget=TrialBudget(trials=2, deployments=2),
+    quick_budget=TrialBudget(trials=1, deployments=1),
+    exclusive=False,
+    hiccup_ms_max=2000.0,
+    schedule="side by side",
+    cluster_per_trial=True,
+)  # fmt: skip
+"""What a broker counts is decided by code and by the file system: two deployments, not five."""
