@@ -2,7 +2,8 @@
 
 A broker refuses sends when more than 0.90 of its disk is used, and deletes files that nobody has consumed above 0.85. 4.6.0
 counts what a file system reserves for root, 5 % of ext4's blocks by default, as free; 4.9.7 and 5.x as if it were not there, as df
-does, and round up. At 0.82 and 0.87 of all blocks they see 0.87 and 0.92.
+does, and round up. At 0.82 and 0.87 of all blocks they see 0.88 and 0.94 of a store of 1 GiB, where ext4 keeps a further 16 MiB
+for itself, and 0.87 and 0.92 of a large one.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ CLEAN = "org.apache.rocketmq.store.DefaultMessageStore.CleanCommitLogService"
 
 ALL = side(1, 0, "the disk is full as the broker counts, and each of the last sends is refused, or none is")
 NONE = side(0, 1, "the disk is not full as the broker counts, and none of the last sends is refused, or each is")
-FILES = side(3, 0, "all files but the last are deleted, of 4 MB and more, or none of them", bound=0.5)
-NO_FILE = side(0, 3, "no file is deleted, or all but the last, of 4 MB and more", bound=0.5)
+FILES = side(2, 0, "all files but the last are deleted, of 2 MB and more, or none of them", bound=0.5)
+NO_FILE = side(0, 2, "no file is deleted, or all but the last, of 2 MB and more", bound=0.5)
 
 
 def _refused(arm: str, at: Side) -> Part:
@@ -58,7 +59,7 @@ AS_DF = "what is reserved counts neither as free nor as used, and the share is r
 GO = f"{USED}, {CLEAN}.isSpaceToDelete, {CLEAN}.deleteExpiredFiles"
 FILES_GO = refuted(
     f"{COUNTS_AS_FREE}: at {TO_DELETE:g} only files older than fileReservedTime go", GO, ("4.6.0",)
-) | confirmed(f"{AS_DF}: 0.87 is above 0.85, from which on files go whatever their age", GO, SINCE_4_9_7)  # fmt: skip
+) | confirmed(f"{AS_DF}: 0.88 is above 0.85, from which on files go whatever their age", GO, SINCE_4_9_7)  # fmt: skip
 
 X_01 = claim(
     "X-disk-ratio-counts-differently-01", "", "service not available now, maybe disk full: after an upgrade sends are refused at a "
@@ -66,7 +67,7 @@ X_01 = claim(
     reading=f"With {TO_REFUSE:g} of the blocks of an ext4 used that reserves {RESERVE_PERCENT} % for root, a broker refuses each "
     "send once it has looked.",
     expected=refuted(f"{COUNTS_AS_FREE}, and {TO_REFUSE:g} is not above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", ("4.6.0",))
-    | confirmed(f"{AS_DF}: 0.92 is above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
+    | confirmed(f"{AS_DF}: 0.94 is above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
     parts={"refused": _refused(REFUSES, ALL), "xfs": control(_refused(XFS, NONE))},
     summary=f"At {TO_REFUSE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % sends were refused {{refused}}.",
 )  # fmt: skip
@@ -86,7 +87,7 @@ X_03 = claim(
     "X-disk-ratio-counts-differently-03", "", "tune2fs -m 0 takes the reserve away, and the disk is not full any more.",
     reading=f"With {TO_REFUSE:g} of the blocks of an ext4 without a reserve used, no send is refused. What it does not keep: files "
     "are deleted all the same.",
-    expected=confirmed("without a reserve the share is 0.88, between both", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
+    expected=confirmed("without a reserve the share is 0.89, between both", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
     parts={
         "refused": _refused(NO_RESERVE, NONE),
         "files": _deleted(NO_RESERVE, FILES),
@@ -97,7 +98,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-disk-ratio-counts-differently-04", "", "A diskSpaceWarningLevelRatio above the disk's share has sends accepted again.",
-    reading="With -Drocketmq.broker.diskSpaceWarningLevelRatio=0.95 no send is refused at 0.92 as the broker counts. What it does "
+    reading="With -Drocketmq.broker.diskSpaceWarningLevelRatio=0.95 no send is refused at 0.94 as the broker counts. What it does "
     "not keep: files are deleted all the same.",
     expected=confirmed("the property is the limit", f"{CLEAN}.isSpaceToDelete, {CLEAN}.isSpaceFull", ("4.9.7",))
     | refuted("whatever is set above 0.90 counts as 0.90", f"{CLEAN}.getDiskSpaceWarningLevelRatio", RELEASES_5X),
@@ -106,7 +107,7 @@ X_04 = claim(
         "files": _deleted(RATIO, FILES),
         "by default": control(_refused(REFUSES, ALL)),
     },
-    summary="With a ratio of 0.95 no send was refused at 0.92 {refused}; files were deleted all the same {files}.",
+    summary="With a ratio of 0.95 no send was refused at 0.94 {refused}; files were deleted all the same {files}.",
 )  # fmt: skip
 
 X_05 = claim(
