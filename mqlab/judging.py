@@ -113,7 +113,7 @@ def analyse(
 
     code = own_commit()
     findings = analyze(path, chosen, spark_place(options, java), progress, "" if code.dirty else code.id)
-    write_reports(path)
+    write_reports(path, committed_ledger())
     return findings
 
 
@@ -124,15 +124,18 @@ def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, j
     from analysis.report.write import exit_code
 
     findings = analyse(path, chosen, options, java, console)
+    is_quick = read_manifest(path).budget == "quick"
+    shown = agreement.tried(findings) if is_quick else findings
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():
-        Console().print(summary_table(findings))
+        Console().print(summary_table(shown))
     else:
-        print("\n".join(summary_lines(findings)))
-    ours = [one for one in findings if one.incident in {scenario.name for scenario in scenarios.ALL}]
-    if ours and not options.json and read_manifest(path).budget == "quick":
-        print("\n".join(agreement.lines(agreement.agreements(ours, committed_ledger()))))
+        print("\n".join(summary_lines(shown)))
+    ours = [one for one in shown if one.incident in {scenario.name for scenario in scenarios.ALL}]
+    if is_quick and not options.json:
+        compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []
+        print("\n".join([*agreement.left_out(findings), *compared]))
     return exit_code(findings, options.strict)
 
 
@@ -166,7 +169,7 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
     if read_manifest(options.run).incidents == ("load",):
         print(write_page(options.run))
         return EXIT_OK
-    for path in dataclasses.asdict(write_reports(options.run)).values():
+    for path in dataclasses.asdict(write_reports(options.run, committed_ledger())).values():
         print(path)
     return EXIT_OK
 

@@ -40,9 +40,32 @@ class Agreement:
 
 def agreements(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Agreement]:
     """One for each finding, in the order of the claims."""
-    known = {line.cell(): line for line in record}
-    found = [_agreement(one, known.get((one.claim, one.release, one.backend, one.injection))) for one in findings]
+    found = [_agreement(one, _line_of(one, record)) for one in findings]
     return sorted(found, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.injection))
+
+
+def _line_of(finding: Finding, record: Sequence[LedgerLine]) -> LedgerLine | None:
+    """Of the same injection, or of the one recorded list of injections that this run made a part of: arms may be left out."""
+    of_claim = [
+        line
+        for line in record
+        if (line.claim, line.release, line.backend) == (finding.claim, finding.release, finding.backend)
+    ]
+    exact = [line for line in of_claim if line.injection == finding.injection]
+    made = set(finding.injection.split(", ")) - {"none"}
+    wider = [line for line in of_claim if made <= set(line.injection.split(", "))]
+    return next(iter(exact), wider[0] if len(wider) == 1 else None)
+
+
+def tried(findings: Sequence[Finding]) -> list[Finding]:
+    """Those that a trial of this run says something of: a short run leaves arms out, and with them whole claims."""
+    return [one for one in findings if one.trials]
+
+
+def left_out(findings: Sequence[Finding]) -> list[str]:
+    """One line that names the others, if there are any."""
+    names = sorted({one.claim for one in findings} - {one.claim for one in tried(findings)}, key=natural_key)
+    return [f"Not tried, since a quick run leaves their arms out: {', '.join(names)}."] if names else []
 
 
 def lines(found: Sequence[Agreement]) -> list[str]:

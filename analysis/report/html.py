@@ -12,7 +12,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,8 +20,11 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
+from analysis.ledger.agreement import agreements, tried
+from analysis.ledger.lines import LedgerLine
 from analysis.report import claims
 from analysis.report.cells import CellLabels
+from analysis.report.facts import facts, warnings
 from analysis.report.heat_table import HeatTable, rejections
 from analysis.report.injections import by_injection, told_apart
 from analysis.report.send_matrix import send_tables
@@ -30,7 +33,7 @@ from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
 from analysis.report.todo import differs_between_releases, todos, was_tried
 from analysis.verdicts.document import IncidentText, ReportData, Table, TrialNote
-from analysis.verdicts.numbers import NARROW_SPACE, number, parameter, printable, quantity, shortened
+from analysis.verdicts.numbers import number, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
 from analysis.verdicts.words import (
     REASON_MEANINGS,
@@ -47,15 +50,6 @@ from harness.model.findings import Finding
 
 EXCERPT_LENGTH_MAX = 1500
 """A page stays readable; the whole line is in the file that is named beside it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """One line of the header: a name, its value, and what qualifies it."""
-
-    name: str
-    value: str
-    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +85,10 @@ class IncidentView:
     trials: tuple[TrialRow, ...]
 
 
-def render(data: ReportData) -> str:
-    """The whole page as text. The same data give the same bytes."""
+def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
+    """The whole page as text. The same data give the same bytes. A short run is compared with the ``record``."""
     manifest = data.manifest
+    compared = agreements(tried(data.findings), record) if record and manifest.budget == "quick" else []
     names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
     releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
     carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
@@ -107,12 +102,13 @@ def render(data: ReportData) -> str:
         .render(
             manifest=manifest,
             tally=tally(data.findings),
-            facts=_facts(data),
-            warnings=_warnings(data),
+            facts=facts(data),
+            warnings=warnings(data),
             carries=(*carries, *(note for note in manifest.notes if note not in carries)),
             releases=releases,
             families=sorted({finding.claim.partition("-")[0] for finding in data.findings}),
-            todos=todos(data),
+            todos=todos(data, compared),
+            standings={(one.claim, one.release, one.injection): one.standing for one in compared},
             differing=differs_between_releases(data.findings),
             matrix={name: _matrix(data, name) for name in names},
             claims=data.claims,
@@ -142,8 +138,7 @@ def _plotly() -> tuple[str, str]:
 
 @cache
 def asset(name: str) -> str:
-    """A file of the templates' folder."""
-    """A file of our own that pages carry, such as style.css."""
+    """A file of the templates' folder that pages carry, such as style.css."""
     return resources.files("analysis.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -162,8 +157,7 @@ def _policy(script: str, plotly_sha256: str) -> str:
 
 @cache
 def environment() -> jinja2.Environment:
-    """What renders every page: all text is escaped, and control characters are written out."""
-    """The templates of all pages; what is put into them is escaped."""
+    """The templates of all pages: all text is escaped, and control characters are written out."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("analysis.report", "templates"),
         autoescape=True,
@@ -199,63 +193,6 @@ def _figure_json(figure: Timeline | Strips | Stack) -> Markup:
 
 
 # --- the page's values ------------------------------------------------------------------------------------------------
-
-
-def _warnings(data: ReportData) -> tuple[str, ...]:
-    manifest = data.manifest
-    warnings = []
-    if not data.findings:
-        warnings.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
-    if manifest.status != "complete":
-        warnings.append(
-            f"This run is {manifest.status}, not complete. What follows rests on the trials that were made."
-        )
-    if manifest.budget == "quick":
-        warnings.append(
-            "Quick run: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
-        )
-    if manifest.dirty:
-        warnings.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
-    return tuple(warnings)
-
-
-def _facts(data: ReportData) -> tuple[Fact, ...]:
-    manifest = data.manifest
-    host = manifest.host
-    machine = [f"{host.cores} cores" if host.cores is not None else "", _gibibytes(host.memory_bytes)]
-    clients = sorted({finding.client for finding in data.findings if finding.client}, key=natural_key)
-    if not clients:
-        clients = [f"{release} for {cluster}" for cluster, release in manifest.client_releases.items()]
-    facts = [
-        Fact(name="Releases", value=", ".join(manifest.releases)),
-        Fact(name="Clients", value=", ".join(clients)),
-        Fact(name="Budget", value=manifest.budget, note=_budget(by_injection(data).trials)),
-        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.system),
-        Fact(name="Java of the brokers", value=host.java, note=host.java_source),
-        Fact(name="Backend", value=manifest.backend),
-        Fact(name="Seed", value=str(manifest.seed)),
-        Fact(name="Commit", value=manifest.commit[:12], note="with uncommitted changes" if manifest.dirty else ""),
-        Fact(name="Started", value=manifest.created.replace("T", " ").replace("Z", " UTC")),
-    ]
-    return tuple(fact for fact in facts if fact.value)
-
-
-def _gibibytes(size: int | None) -> str:
-    return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
-
-
-def _budget(trials: tuple[TrialNote, ...]) -> str:
-    """The numbers behind the budget's name: trials, how many counted, and how many a cell has."""
-    if not trials:
-        return ""
-    cells = Counter(
-        (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
-        for trial in trials
-    )
-    valid = sum(trial.valid for trial in trials)
-    fewest, most = min(cells.values()), max(cells.values())
-    each = str(fewest) if fewest == most else f"{fewest} to {most}"
-    return f"{number(len(trials))} trials, {number(valid)} counted; {each} in each of {number(len(cells))} cells"
 
 
 def _matrix(data: ReportData, incident: str) -> dict[tuple[str, str], dict[str, Finding]]:

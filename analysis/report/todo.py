@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from analysis.ledger.agreement import Agreement, Standing
 from analysis.verdicts.document import ReportData
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import is_mismatch
@@ -26,9 +27,21 @@ def was_tried(finding: Finding) -> bool:
     return finding.verdict is not VerdictKind.UNDECIDED or finding.reason != Reason.NOT_EXERCISED
 
 
-def todos(data: ReportData) -> tuple[Todo, ...]:
-    """The most urgent first."""
-    return tuple(_todos(data))
+def todos(data: ReportData, compared: Sequence[Agreement] = ()) -> tuple[Todo, ...]:
+    """The most urgent first. ``compared`` is how a short run stands to the record."""
+    return (*_standing(compared), *_todos(data))
+
+
+def _standing(compared: Sequence[Agreement]) -> Iterator[Todo]:
+    differ = {one.claim for one in compared if one.standing is Standing.DIFFERS}
+    agree = sum(one.standing is Standing.AGREES for one in compared)
+    if differ:
+        says = "What this run saw is not what the record has, on this machine or with these settings:"
+        yield Todo(says=says, claims=tuple(sorted(differ, key=natural_key)))
+    elif agree:
+        yield Todo(
+            says=f"Nothing differs from the record: {agree} of the {len(compared)} findings that were tried agree."
+        )
 
 
 def _todos(data: ReportData) -> Iterator[Todo]:

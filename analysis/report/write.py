@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger import markdown
-from analysis.ledger.lines import document_text, lines_of
+from analysis.ledger.lines import LedgerLine, document_text, lines_of
 from analysis.report import html
 from analysis.report.junit import junit_xml
 from analysis.verdicts.document import load_report_data
@@ -28,8 +28,10 @@ class ReportPaths:
     junit: Path
 
 
-def write_reports(run_dir: Path) -> ReportPaths:
+def write_reports(run_dir: Path, record: Sequence[LedgerLine] = ()) -> ReportPaths:
     """Write report.html, ledger.json, ledger.md and junit.xml into the run directory, each atomically.
+
+    The page of a short run says how its findings stand to the ``record``.
 
     Raises :class:`harness.errors.RunDirectoryError` when the run was not analysed or its data are of another schema.
     """
@@ -41,7 +43,7 @@ def write_reports(run_dir: Path) -> ReportPaths:
         junit=run_dir / "junit.xml",
     )
     lines = lines_of(data)
-    replace_file(paths.page, html.render(data))
+    replace_file(paths.page, html.render(data, record))
     replace_file(paths.ledger_json, document_text(lines))
     replace_file(paths.ledger_md, markdown.ledger_document(lines))
     replace_file(paths.junit, junit_xml(data))

@@ -80,9 +80,10 @@ class Tab:
                 self.problems.append(params["entry"]["text"])
 
     def open(
-        self, page: Path, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
+        self, page: Path | str, *, width: int = 1280, height: int = 900, dark: bool = False, scripts: bool = True
     ) -> None:
-        """Load a file at a width; returns when its plots are drawn, or at once where scripts are off."""
+        """Load a file or an address at a width; returns when its plots are drawn, or at once where scripts are off."""
+        address = page if isinstance(page, str) else page.as_uri()
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
@@ -91,10 +92,19 @@ class Tab:
             features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
         )
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.call("Page.navigate", url=page.as_uri())
-        self.wait_until("document.readyState === 'complete' && location.protocol === 'file:'")
+        self.call("Page.navigate", url=address)
+        self.wait_until("document.readyState === 'complete' && location.protocol !== 'about:'")
         if scripts:
             self.wait_until("!document.getElementById('plotly') || document.documentElement.dataset.plots")
+
+    def accessible(self) -> list[tuple[str, str]]:
+        """Role and name of everything that a screen reader is told of, in its order."""
+        self.call("Accessibility.enable")
+        nodes = self.call("Accessibility.getFullAXTree")["nodes"]
+        told = (node for node in nodes if not node["ignored"])
+        return [
+            (node.get("role", {}).get("value", ""), str(node.get("name", {}).get("value", "")).strip()) for node in told
+        ]
 
     def evaluate(self, expression: str) -> Any:
         """The value of an expression in the page, which must be plain JSON."""

@@ -182,8 +182,86 @@ def test_rows_are_filtered_by_verdict_release_and_family(tab: Any, page_of: Page
     assert tab.evaluate(f"{shown}.every((row) => row.hasAttribute('data-refuted'))")
     tab.evaluate("document.getElementById('family-0').click()")
     assert tab.evaluate(f"{shown}.every((row) => row.dataset.family === '0')")
-    tab.evaluate("['show-0', 'family-all', 'release-1'].forEach((id) => document.getElementById(id).click())")
+    tab.evaluate("['show-0', 'family-all'].forEach((id) => document.getElementById(id).click())")
     assert tab.evaluate(f"{shown}.length") == everything
-    columns = "[...document.querySelectorAll('.matrix td[data-column]')].filter((cell) => cell.offsetParent !== null)"
-    assert set(tab.evaluate(f"{columns}.map((cell) => cell.dataset.column)")) == {"1"}
     assert tab.requests == [page.as_uri()]
+
+
+def test_two_releases_stand_side_by_side_in_all_tables(tab: Any, page_of: PageOf, document: dict[str, Any]) -> None:
+    page = page_of(document)
+    tab.open(page)
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    seen = """(where) => [...new Set([...document.querySelectorAll(`${where} [data-column]`)]
+        .filter((one) => one.offsetParent !== null).map((one) => one.dataset.column))].sort()"""
+    for where in (".matrix", ".sentences", ".forest", ".claim table"):
+        assert tab.evaluate(f"({seen})('{where}')") == ["0", "1", "2"], where
+    tab.evaluate("document.getElementById('release-1').click()")
+    for where in (".matrix", ".sentences", ".forest", ".claim table"):
+        assert tab.evaluate(f"({seen})('{where}')") == ["0", "2"], where
+    assert tab.requests == [page.as_uri()]
+
+
+def test_at_400_pixels_the_widest_table_keeps_the_names_of_its_rows(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document), width=400)
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 400
+    # The table of verdicts needs no moving at all.
+    cells = "[...document.querySelectorAll('.matrix *')].map((one) => one.getBoundingClientRect().right)"
+    assert max(tab.evaluate(cells)) <= 400
+    widest = """(() => {
+        const regions = [...document.querySelectorAll('.scroll')].filter((one) => one.offsetParent !== null);
+        const wide = regions.sort((a, b) => b.scrollWidth - a.scrollWidth)[0];
+        wide.scrollLeft = wide.scrollWidth;
+        const left = wide.getBoundingClientRect().left;
+        const names = [...wide.querySelectorAll('tbody th[scope="row"]')].map((one) => one.getBoundingClientRect());
+        return { moved: wide.scrollLeft, named: wide.getAttribute('aria-label'), reached: wide.tabIndex,
+            names: names.length, kept: names.every((one) => Math.abs(one.left - left) < 2 && one.width < 200) };
+    })()"""
+    found = tab.evaluate(widest)
+    assert found["moved"] > 0
+    assert found["names"] > 0
+    assert found["kept"]
+    assert found["named"]
+    assert found["reached"] == 0
+
+
+def test_on_paper_it_is_dark_on_white_and_nothing_is_cut_off(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document), dark=True)
+    tab.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    # What is left of A4 between the margins.
+    width = 703
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=1000, deviceScaleFactor=1, mobile=False)
+    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
+    tab.call("Emulation.setEmulatedMedia", media="print", features=dark)
+    tab.wait_until("getComputedStyle(document.querySelector('nav.side')).display === 'none'")
+    hidden = "['.filters', '.controls', '.skip'].every((one) => document.querySelector(one).offsetParent === null)"
+    assert tab.evaluate(hidden)
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    link = "getComputedStyle(document.querySelector('.row th a')).color"
+    assert tab.evaluate(link) == "rgb(20, 82, 143)"
+    wide = f"""[...document.querySelectorAll('main *')].filter((one) => one.getClientRects().length
+        && !one.closest('svg') && one.getBoundingClientRect().right > {width} + 1)
+        .map((one) => one.tagName + '.' + one.className)"""
+    assert tab.evaluate(wide) == []
+    assert tab.call("Page.printToPDF", preferCSSPageSize=True)["data"].startswith("JVBERi0")  # %PDF-
+
+
+def test_a_screen_reader_is_told_of_tables_filters_and_places_by_name(
+    tab: Any, page_of: PageOf, document: dict[str, Any]
+) -> None:
+    tab.open(page_of(document))
+    told = tab.accessible()
+    roles = {role for role, _ in told}
+    assert {"main", "navigation", "region", "table", "columnheader", "rowheader", "radio", "checkbox"} <= roles
+    named = {"navigation", "region", "radio", "checkbox", "link", "button", "combobox", "columnheader", "rowheader"}
+    assert [role for role, name in told if role in named and not name] == []
+    assert {"Claims", "Releases side by side", "Family"} <= {name for role, name in told if role == "group"}
+    assert {"4.6.0", "4.9.7", "5.3.3"} <= {name for role, name in told if role == "checkbox"}
+    # A verdict is told by its claim and its release, not by its colour.
+    finding = next(one for one in document["findings"] if one["verdict"] == "refuted")
+    cell = f"{finding['claim']} on {finding['release']}: refuted"
+    assert any(role == "link" and name.startswith(cell) for role, name in told)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.ledger.agreement import Standing, agreements, lines
+from analysis.ledger.agreement import Standing, agreements, left_out, lines, tried
 from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
 from harness.model.findings import Finding, MeasureSummary, PartResult
 from harness.model.verdicts import VerdictKind
@@ -88,3 +88,21 @@ def test_without_a_record_a_trial_or_a_common_cell_nothing_is_compared() -> None
     assert _standing(_finding(), _line(figures=False)) is Standing.NOT_COMPARABLE
     other = dataclasses.replace(_line(), injection="freeze")
     assert _standing(_finding(), other) is Standing.NOT_COMPARABLE
+
+
+def test_a_run_that_left_arms_out_is_compared_with_the_record_of_all_their_injections() -> None:
+    both = dataclasses.replace(_line(rule_hash=""), injection="byteman, client call")
+    assert _standing(_finding(), both) is Standing.AGREES
+    assert _standing(dataclasses.replace(_finding(), injection="none"), both) is Standing.AGREES
+    # With two such lines nobody knows which, unless one is of the very same injection.
+    third = dataclasses.replace(both, injection="byteman, signal", figures=())
+    assert _standing(_finding(), both, third) is Standing.NOT_COMPARABLE
+    assert _standing(_finding(), third, _line(rule_hash="")) is Standing.AGREES
+
+
+def test_claims_of_which_no_trial_says_anything_are_named_apart() -> None:
+    seen, unseen = _finding(), dataclasses.replace(_finding(trials=0), claim="BUSY-07")
+    elsewhere = dataclasses.replace(_finding(trials=0), release="4.6.0")
+    assert tried([seen, unseen, elsewhere]) == [seen]
+    assert left_out([seen, unseen, elsewhere]) == ["Not tried, since a quick run leaves their arms out: BUSY-07."]
+    assert left_out([seen]) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import re
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from analysis.ledger.lines import lines_of
 from analysis.report import html
 from analysis.report.cells import CellLabels
 from analysis.report.claims import claim_views
@@ -375,6 +377,24 @@ def test_a_quick_run_says_that_a_full_one_decides(load: Load, document: dict[str
     assert todo.claims == ()
 
 
+def test_the_page_of_a_short_run_says_how_it_stands_to_the_record(load: Load, document: dict[str, Any]) -> None:
+    record = lines_of(load(document))
+    assert "with the record" not in html.render(load(document), record)
+    document["manifest"]["budget"] = "quick"
+    page = html.render(load(document), record)
+    # ORDER-11 has no figure in the sample, on none of three releases.
+    tried = len(record)
+    assert f"Nothing differs from the record: {tried - 3} of the {tried} findings that were tried agree." in page
+    assert page.count("agrees with the record</small>") == tried - 3
+    assert page.count("not comparable with the record</small>") == 3
+    elsewhere = next(one for one in record if one.figures)
+    moved = tuple(dataclasses.replace(one, p50=-9.0, min=-9.0, max=-9.0) for one in elsewhere.figures)
+    others = [one for one in record if one is not elsewhere]
+    page = html.render(load(document), [*others, dataclasses.replace(elsewhere, rule_hash="", figures=moved)])
+    assert page.count('<small class="differs">differs from the record</small>') == 1
+    assert "What this run saw is not what the record has" in page
+
+
 def test_claims_that_were_not_tried_come_last(load: Load, document: dict[str, Any]) -> None:
     views = claim_views(load(document), HANDOVER)
     first = views[0].id
@@ -386,13 +406,33 @@ def test_claims_that_were_not_tried_come_last(load: Load, document: dict[str, An
     assert [claim for untried, claim in rows if untried] == [first] == [rows[-1][1]]
 
 
+def test_what_is_of_a_release_is_marked_so_that_two_can_stand_side_by_side(
+    load: Load, document: dict[str, Any]
+) -> None:
+    data = load(document)
+    page = html.render(data)
+    releases = sorted({one.release for one in data.findings})
+    for finding in data.findings:
+        column = releases.index(finding.release)
+        card = page[page.index(f'<article class="claim" id="{finding.claim}"') :]
+        sentence = rf'<li data-column="{column}">\s*<span class="release">{re.escape(finding.release)}</span>'
+        assert len(re.findall(sentence, card[: card.index("</article>")])) == 1 + len(finding.parts)
+    assert (
+        html.environment()
+        .from_string('{% from "parts.html.j2" import column %}{{ column("5.3.3 freeze", ["4.6.0", "5.3.3"]) }}')
+        .render()
+        .strip()
+        == 'data-column="1"'
+    )
+
+
 def test_rows_can_be_filtered_without_a_script(load: Load, document: dict[str, Any]) -> None:
     data = load(document)
     page = html.render(data)
-    chosen = set(re.findall(r'<input type="radio" name="\w+" id="([\w-]+)"', page))
-    assert {"show-0", "show-1", "show-2", "show-3", "release-all", "release-0", "family-all", "family-0"} <= chosen
-    for used in re.findall(r"main:has\(#([\w-]+):checked\)", page):
-        assert used in chosen
+    chosen = set(re.findall(r'<input type="(?:radio|checkbox)" name="\w+" id="([\w-]+)"', page))
+    assert {"show-0", "show-1", "show-2", "show-3", "release-0", "release-1", "family-all", "family-0"} <= chosen
+    used = set(re.findall(r"main:has\(#([\w-]+):(?:not\(:)?checked\)", page))
+    assert used == chosen - {"show-0", "family-all"}
     rows = re.findall(r'<tr class="row[^>]*>', page)
     refuted = {one.claim for one in data.findings if one.verdict == "refuted"}
     assert sum("data-refuted" in row for row in rows) == len(refuted)

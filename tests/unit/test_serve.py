@@ -14,39 +14,12 @@ import pytest
 
 from analysis.report.runs import pairs, runs_of
 from mqlab.serve import HOST, make_server
-from tests.lib.samples import sample, write_document
-
-HOSTILE = "<script>window.ran=1<"
-
-
-def write_run(folder: Path, name: str, *, status: str = "complete", trials: dict[str, str] | None = None) -> Path:
-    """A run's manifest and its trials' states."""
-    run = folder / name
-    run.mkdir(parents=True)
-    manifest = {**sample()["manifest"], "schema": 1, "run": name, "status": status, "trials": list(trials or ())}
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    for trial, state in (trials or {}).items():
-        (run / "trials" / trial).mkdir(parents=True)
-        (run / "trials" / trial / "trial.json").write_text(json.dumps({"status": state}))
-    return run
+from tests.lib.run_folders import make_runs
 
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Two that are analysed, which differ in one claim, one that runs, one of a hostile name and one that is broken."""
-    folder = tmp_path / "runs"
-    first, second = sample(), sample()
-    changed = next(one for one in second["findings"] if one["claim"] == "ORDER-06")
-    changed.update(verdict="undecided", reason="too noisy", summary=HOSTILE)
-    write_document(write_run(folder, "one"), first)
-    write_document(write_run(folder, "two"), second)
-    (folder / "one" / "report.html").write_text("<p>the report of one</p>")
-    write_run(folder, "running", status="running", trials={"a": "complete", "b": "running"})
-    write_run(folder, HOSTILE)
-    (folder / "broken").mkdir()
-    (folder / "broken" / "manifest.json").write_text("{")
-    (folder / "secret.txt").write_text("not a run")
-    return folder
+    return make_runs(tmp_path / "runs")
 
 
 @pytest.fixture

@@ -1,0 +1,77 @@
+"""What the page's head says of a run: what it was, where it was made, and what weakens it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from analysis.report.injections import by_injection
+from analysis.verdicts.document import ReportData, TrialNote
+from analysis.verdicts.numbers import NARROW_SPACE, number, parameter
+from analysis.verdicts.order import natural_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One line of the header: a name, its value, and what qualifies it."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def warnings(data: ReportData) -> tuple[str, ...]:
+    """What weakens a run, a sentence each."""
+    manifest = data.manifest
+    found = []
+    if not data.findings:
+        found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
+    if manifest.status != "complete":
+        found.append(f"This run is {manifest.status}, not complete. What follows rests on the trials that were made.")
+    if manifest.budget == "quick":
+        found.append(
+            "Quick run: fewer trials and cells than a full run. Good for a first look; the ledger takes full runs only."
+        )
+    if manifest.dirty:
+        found.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
+    return tuple(found)
+
+
+def facts(data: ReportData) -> tuple[Fact, ...]:
+    """What a run was and where it was made."""
+    manifest = data.manifest
+    host = manifest.host
+    machine = [f"{host.cores} cores" if host.cores is not None else "", _gibibytes(host.memory_bytes)]
+    clients = sorted({finding.client for finding in data.findings if finding.client}, key=natural_key)
+    if not clients:
+        clients = [f"{release} for {cluster}" for cluster, release in manifest.client_releases.items()]
+    found = [
+        Fact(name="Releases", value=", ".join(manifest.releases)),
+        Fact(name="Clients", value=", ".join(clients)),
+        Fact(name="Budget", value=manifest.budget, note=_budget(by_injection(data).trials)),
+        Fact(name="Host", value=", ".join(filter(None, machine)), note=host.kernel or host.system),
+        Fact(name="Java of the brokers", value=host.java, note=host.java_source),
+        Fact(name="Backend", value=manifest.backend),
+        Fact(name="Seed", value=str(manifest.seed)),
+        Fact(name="Commit", value=manifest.commit[:12], note="with uncommitted changes" if manifest.dirty else ""),
+        Fact(name="Started", value=manifest.created.replace("T", " ").replace("Z", " UTC")),
+    ]
+    return tuple(fact for fact in found if fact.value)
+
+
+def _gibibytes(size: int | None) -> str:
+    return "" if size is None else f"{number(size / 2**30)}{NARROW_SPACE}GiB"
+
+
+def _budget(trials: tuple[TrialNote, ...]) -> str:
+    """The numbers behind the budget's name: trials, how many counted, and how many a cell has."""
+    if not trials:
+        return ""
+    cells = Counter(
+        (trial.incident, trial.release, trial.arm, *(parameter(k, trial.params[k]) for k in sorted(trial.params)))
+        for trial in trials
+    )
+    valid = sum(trial.valid for trial in trials)
+    fewest, most = min(cells.values()), max(cells.values())
+    each = str(fewest) if fewest == most else f"{fewest} to {most}"
+    return f"{number(len(trials))} trials, {number(valid)} counted; {each} in each of {number(len(cells))} cells"

@@ -1,0 +1,65 @@
+"""`mqlab serve` in a real browser: progress moves by itself, two runs stand side by side, and harmful names stay text."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqlab.serve import HOST, make_server
+from tests.lib.run_folders import HOSTILE, make_runs
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return make_runs(tmp_path / "runs")
+
+
+@pytest.fixture
+def address(runs: Path) -> Iterator[str]:
+    with make_server(runs, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://{HOST}:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_running_run_moves_on_without_a_hand_or_a_script(tab: Any, address: str, runs: Path) -> None:
+    tab.open(f"{address}/", scripts=False)
+    tab.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert tab.evaluate("document.querySelector('progress').value") == 1
+    (runs / "running" / "trials" / "b" / "trial.json").write_text(json.dumps({"status": "complete"}))
+    tab.wait_until("document.querySelector('progress') && document.querySelector('progress').value === 2")
+    assert tab.problems == []
+    assert {request.rstrip("/") for request in tab.requests} == {address}
+
+
+def test_two_runs_are_chosen_and_compared_and_what_differs_is_first(tab: Any, address: str) -> None:
+    tab.open(f"{address}/")
+    tab.evaluate("""['left', 'right'].forEach((side, at) => document.querySelector(
+        `input[name="${side}"][value="${['one', 'two'][at]}"]`).click())""")
+    tab.evaluate("document.querySelector('button').click()")
+    tab.wait_until("location.pathname === '/compare' && document.readyState === 'complete'")
+    assert tab.evaluate("document.querySelector('.pairs tbody tr').className") == "other"
+    assert tab.evaluate("document.querySelector('.pairs tbody th').textContent.includes('ORDER-06')")
+    assert all(request.startswith(address) for request in tab.requests)
+    assert tab.problems == []
+
+
+def test_names_that_mean_harm_are_shown_as_text(tab: Any, address: str) -> None:
+    tab.open(f"{address}/")
+    assert tab.evaluate("document.body.textContent").count(HOSTILE) == 1
+    assert tab.evaluate("window.ran === undefined && document.scripts.length === 0")
+    tab.open(f"{address}/compare?left=one&right=two")
+    assert HOSTILE in tab.evaluate("document.body.textContent")
+    assert tab.evaluate("window.ran === undefined && document.scripts.length === 0")
+    assert all(request.startswith(address) for request in tab.requests)
