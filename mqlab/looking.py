@@ -31,7 +31,7 @@ from harness.trial import Injection
 from mqlab.kinds import INCIDENT
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own_incident import incidents_of
-from mqlab.recorded import decided_on_defaults
+from mqlab.recorded import measured_on_defaults
 
 
 def add_commands(add: Adder) -> None:
@@ -99,12 +99,12 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
 
 
 def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLine]:
-    """What the record decides of an incident's claims on the releases that were asked for, when incidents are named."""
+    """What the record has of an incident's claims on the releases that were asked for, when incidents are named."""
     if not options.incidents:
         return []
     return [
         line
-        for line in decided_on_defaults()
+        for line in measured_on_defaults()
         if line.incident == scenario.name and (not options.release or line.release in options.release)
     ]
 

@@ -14,10 +14,17 @@ def committed_ledger() -> list[LedgerLine]:
     return load_lines(Path(scenarios.__file__).with_name(LEDGER))
 
 
-def decided_on_defaults() -> list[LedgerLine]:
-    """The lines of local processes, stalled in the JVM where they are stalled, that are confirmed or refuted."""
+def measured_on_defaults() -> list[LedgerLine]:
+    """The lines of local processes, stalled in the JVM where they are stalled, that have a verdict or at least a figure."""
     return [
         line
         for line in committed_ledger()
-        if line.backend == "local" and line.injection != FREEZE and line.verdict is not VerdictKind.UNDECIDED
+        if line.backend == "local"
+        and line.injection != FREEZE
+        and (line.verdict is not VerdictKind.UNDECIDED or any(part.estimate is not None for part in line.parts))
     ]
+
+
+def decided_on_defaults() -> list[LedgerLine]:
+    """Those of them that are confirmed or refuted."""
+    return [line for line in measured_on_defaults() if line.verdict is not VerdictKind.UNDECIDED]
