@@ -3,22 +3,51 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from harness.plan.schedule import Plan
 
 ROWS_MAX = 24
 REFRESH_PER_S = 4
 
+INCIDENT_WIDTH, ARM_WIDTH = 24, 25
+"""What is longer ends in an ellipsis: with the other columns the table fits 80."""
+
+LINES_S_MIN = 20.0
+"""Without a terminal every phase of a trial that takes so long has a line; of a shorter one, the fault has."""
+
 
 def duration(seconds: float) -> str:
     """``3 min 20 s`` of 200."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def clock(seconds: float) -> str:
+    """``3:20`` of 200; nothing of a day or more, which is no end that anybody waits for."""
+    minutes, rest = divmod(round(min(seconds, DAY_S)), 60)
+    return f"{minutes}:{rest:02d}" if seconds < DAY_S else ""
+
+
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """A deployment or a trial, as the plan knows it."""
+
+    incident: str
+    release: str
+    what: str
+    seconds: float
+    is_trial: bool
 
 
 class Display:
@@ -29,11 +58,13 @@ class Display:
         self._plan = plan
         self._lock = threading.Lock()
         self._started = time.monotonic()
-        self._phases: dict[str, tuple[str, float]] = {}
+        self._rows = dict(_rows(plan))
+        self._phases: dict[str, str] = {}
+        self._since: dict[str, float] = {}
         self._rates: dict[str, float] = {}
         self._outcomes: Counter[str] = Counter()
         self._total = sum(1 for _ in plan.trials())
-        self._live = Live(get_renderable=self._table, console=console, refresh_per_second=REFRESH_PER_S, transient=True)
+        self._live = Live(get_renderable=self.shown, console=console, refresh_per_second=REFRESH_PER_S, transient=True)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -44,12 +75,13 @@ class Display:
         if self._console.is_terminal:
             self._live.stop()
 
-    def phase(self, trial: str, phase: str) -> None:
-        """A trial or deployment has entered a phase."""
+    def phase(self, name: str, phase: str) -> None:
+        """A trial or deployment has entered a phase. A name that the plan does not have is its one that it begins with."""
         with self._lock:
-            self._phases[trial] = (phase, time.monotonic())
-        if not self._console.is_terminal and phase in ("boot", "ready", "inject"):
-            self._line(f"{trial}: {phase}")
+            self._phases[name] = phase
+            self._since.setdefault(name, time.monotonic())
+        if not self._console.is_terminal and self._is_told(name, phase):
+            self._line(f"{name}: {phase}")
 
     def rate(self, trial: str, per_s: float) -> None:
         """Messages a second of a trial."""
@@ -59,8 +91,8 @@ class Display:
     def ended(self, trial: str, status: str, note: str) -> None:
         """A trial has ended, or a deployment is down."""
         with self._lock:
-            self._phases.pop(trial, None)
-            self._rates.pop(trial, None)
+            for known in (self._phases, self._since, self._rates):
+                known.pop(trial, None)
             if status != "down":
                 self._outcomes[status] += 1
         if status not in ("down", "complete"):
@@ -81,6 +113,36 @@ class Display:
         else:
             self._line(text)
 
+    def shown(self) -> Group:
+        """How far the run is, and below it what is at work: a row a deployment or trial."""
+        with self._lock:
+            phases, since, rates = dict(self._phases), dict(self._since), dict(self._rates)
+            outcomes = dict(self._outcomes)
+        now = time.monotonic()
+        left_s = max(0.0, self._plan.seconds - (now - self._started))
+        done = ", ".join(f"{count} {status}" for status, count in sorted(outcomes.items())) or "none yet"
+        table = Table(box=None, pad_edge=False, collapse_padding=True)
+        for name, width in (("incident", INCIDENT_WIDTH), ("release", None), ("arm", ARM_WIDTH), ("phase", None)):
+            table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=width)
+        for name in ("sends/s", "left"):
+            table.add_column(name, no_wrap=True, justify="right")
+        for name, phase in sorted(phases.items())[:ROWS_MAX]:
+            row = self._row(name)
+            left = clock(max(0.0, row.seconds - (now - since[name]))) if row.is_trial or phase == "boot" else ""
+            rate = f"{rates[name]:.0f}" if rates.get(name) else ""
+            table.add_row(*map(Text, (row.incident, row.release, row.what, phase, rate, left)))
+        return Group(Text(f"{self._total} trials: {done}; about {duration(left_s)} left", style="italic"), table)
+
+    def _row(self, name: str) -> _Row:
+        """What the plan says of it. A repetition and a deployment that boots again have names that begin with the planned."""
+        known = max((one for one in self._rows if name.startswith(one)), key=len, default="")
+        row = self._rows.get(known)
+        return row or _Row(incident=name, release="", what="", seconds=0.0, is_trial=False)
+
+    def _is_told(self, name: str, phase: str) -> bool:
+        row = self._row(name)
+        return not row.is_trial or phase == "inject" or row.seconds >= LINES_S_MIN
+
     def _line(self, text: str) -> None:
         done = sum(self._outcomes.values())
         # Of one trial alone there is nothing to count, and its line has room for more.
@@ -88,18 +150,15 @@ class Display:
         stamp = f"[{time.monotonic() - self._started:6.1f} s{count}]"
         self._console.print(f"{stamp} {text}", markup=False, highlight=False, soft_wrap=True)
 
-    def _table(self) -> Table:
-        with self._lock:
-            phases, rates, outcomes = dict(self._phases), dict(self._rates), dict(self._outcomes)
-        now = time.monotonic()
-        left_s = max(0.0, self._plan.seconds - (now - self._started))
-        done = ", ".join(f"{count} {status}" for status, count in sorted(outcomes.items())) or "none yet"
-        table = Table(title=f"{self._total} trials: {done}; about {duration(left_s)} left", title_justify="left")
-        table.add_column("deployment or trial")
-        table.add_column("phase")
-        table.add_column("for", justify="right")
-        table.add_column("sends/s", justify="right")
-        for name, (phase, since) in sorted(phases.items())[:ROWS_MAX]:
-            rate = rates.get(name)
-            table.add_row(name, phase, f"{now - since:.0f} s", f"{rate:.0f}" if rate else "")
-        return table
+
+def _rows(plan: Plan) -> Iterator[tuple[str, _Row]]:
+    for one in plan.deployments():
+        incident, release = one.scenario.name, one.release
+        yield one.id, _Row(incident=incident, release=release, what="(cluster)", seconds=one.boot_s, is_trial=False)
+    for one, trial in plan.trials():
+        # The values alone: with their names they would be cut off where they differ.
+        what = " ".join([trial.arm.name, ", ".join(map(str, trial.params.values()))]).strip()
+        yield (
+            trial.id,
+            _Row(incident=one.scenario.name, release=one.release, what=what, seconds=trial.cost.seconds, is_trial=True),
+        )
