@@ -35,6 +35,7 @@ from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.bundle import write_bundle
+from mqlab.first_answer import FirstAnswer
 from mqlab.judging import archive_spark, print_report
 from mqlab.options import DEFAULT_RUNS
 from mqlab.own_incident import keep_files
@@ -54,6 +55,8 @@ class Job:
     started: float
     """Seconds of the monotonic clock when the command began."""
     notes: tuple[str, ...] = ()
+    spark_master: str = ""
+    """Where the first answer is computed; empty: on this machine."""
     resumed: str = ""
     """By what the code is another than that of the run's start."""
     client_release: str = ""
@@ -141,8 +144,9 @@ def _print_plan(plan: Plan, request: Request, console: Console) -> None:
         )
     for note in plan.notes:
         console.print(note, highlight=False)
+    first = f"the first answer after about {duration(plan.first_answer_s)}, all " if plan.first_answer_s else ""
     console.print(
-        f"expected: about {duration(plan.seconds)} on an idle machine, {plan.disk_bytes / 2**20:.0f} MiB of disk",
+        f"expected: {first}about {duration(plan.seconds)} on an idle machine, {plan.disk_bytes / 2**20:.0f} MiB of disk",
         highlight=False,
     )
 
@@ -213,6 +217,12 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
             until_s=job.until_s,
             cancel=cancel,
         )
+        if plan.first is not None:
+            ask = FirstAnswer(
+                run=run.path, leases=leases, java=job.java, spark_master=job.spark_master,
+                started=job.started, cancel=cancel, say=display.say,
+            )  # fmt: skip
+            context = dataclasses.replace(context, judge_first=ask)
         if job.at_moment is not None:
             context = dataclasses.replace(context, at_moment=job.at_moment)
         try:

@@ -49,9 +49,16 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     request = Request(
         scenarios=chosen, releases=releases, budget=budget, trials=options.trials, seed=options.seed, arms=arms,
         user=user, injections=injections, abilities=Abilities.of_this_host(),
-        backend=options.backend,
+        backend=options.backend, answer_first=budget == "quick" and not any(word.endswith(SUFFIX) for word in options.incidents),
     )  # fmt: skip
-    job = Job(request=request, java=java, started=started, notes=injection_notes, resumed=resumed)
+    job = Job(
+        request=request,
+        java=java,
+        started=started,
+        notes=injection_notes,
+        resumed=resumed,
+        spark_master=options.spark_master or "",
+    )
     return carry_out(job, options, console, lambda path: judge(path, chosen, options, java, console))
 
 

@@ -18,6 +18,9 @@ TOLERANCE = 0.05
 
 UNLIKELY = 0.05
 
+TOLD_MAX = 3
+"""So many findings that differ are named in one line; the report has all."""
+
 
 class Standing(StrEnum):
     """How a claim of the run stands to the record of its release, backend and injection."""
@@ -76,6 +79,21 @@ def lines(found: Sequence[Agreement]) -> list[str]:
         f"Agree with the record: {agree} of {len(found)} findings; differ: {differ}; not comparable: {other}.",
         *told,
     ]
+
+
+def first_words(what: str, release: str, found: Sequence[Agreement]) -> str:
+    """One line on the findings of one incident on one release."""
+    compared = [one for one in found if one.standing is not Standing.NOT_COMPARABLE]
+    differ = [f"{one.claim} ({one.words})" for one in compared if one.standing is Standing.DIFFERS]
+    if not compared:
+        return f"nothing of {what} on {release} can be compared with the record"
+    if not differ:
+        share = (
+            f"all {len(found)} findings" if len(compared) == len(found) else f"{len(compared)} of {len(found)} findings"
+        )
+        return f"{what} on {release} agrees with the record in {share}"
+    named = [*differ[:TOLD_MAX], *(["..."] if len(differ) > TOLD_MAX else [])]
+    return f"{what} on {release} differs from the record in {len(differ)} of {len(found)} findings: {'; '.join(named)}"
 
 
 def _agreement(finding: Finding, line: LedgerLine | None) -> Agreement:

@@ -29,6 +29,8 @@ class Request:
     abilities: Abilities | None = None
     """What the host can; arms that it or the backend cannot run are left out, with a note. None leaves nothing out."""
     backend: str = "local"
+    answer_first: bool = False
+    """Whether one cluster's trials are to be judged while the others boot."""
 
     def budget_of(self, scenario: Scenario) -> TrialBudget:
         """How much of the incident is run."""

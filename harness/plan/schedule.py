@@ -21,6 +21,9 @@ ANALYSIS_S, ANALYSIS_TRIAL_S, ANALYSIS_WAITING_S = 20.0, 0.13, 0.7
 """Of a run, for each of its trials (868 took 131 s on two cores, 933 took 143), and for each of those that wait, which have more
 clients and so more histories and logs: 191 took 164 s, 72 took 70."""
 
+FIRST_ANSWER_S = 25.0
+"""Of the analysis of one cluster's trials, Spark's start included, beside clusters that boot."""
+
 CORES_SHARE = 1.1
 """Of the cores, what trials may need on average, from their start to their end. They need most of it when they start: with 0.95
 a fifth of two cores was idle while all were up and waited."""
@@ -69,7 +72,7 @@ class Schedule:
         return fits([other.cores for other in others], one.cores, one.needs.core_share * self.cores)
 
     def pool(self) -> tuple[PlannedDeployment, ...]:
-        """Those that boot while others are at work; they come first."""
+        """Those that boot while others are at work."""
         return tuple(one for one in self.deployments if not one.needs.no_boots_meanwhile)
 
     def batches(self) -> Iterator[tuple[PlannedDeployment, ...]]:
@@ -136,6 +139,8 @@ class Plan:
     schedule: Schedule
     budget: BudgetName
     notes: tuple[str, ...] = ()
+    first: PlannedDeployment | None = None
+    """The deployment that runs before all others and is judged while the next ones boot; none where nothing boots meanwhile."""
 
     def deployments(self) -> tuple[PlannedDeployment, ...]:
         """All of them, in the order in which they boot."""
@@ -154,7 +159,7 @@ class Plan:
             for one in self.deployments()
         )
         deployments = tuple(one for one in left if one.trials)
-        return replace(self, schedule=replace(self.schedule, deployments=deployments))
+        return replace(self, schedule=replace(self.schedule, deployments=deployments), first=None)
 
     @property
     def seconds(self) -> float:
@@ -162,7 +167,12 @@ class Plan:
         trials_s = sum(
             ANALYSIS_TRIAL_S if deployment.scenario.exclusive else ANALYSIS_WAITING_S for deployment, _ in self.trials()
         )
-        return self.schedule.seconds + ANALYSIS_S + trials_s
+        return self.schedule.seconds + ANALYSIS_S + trials_s + (FIRST_ANSWER_S if self.first else 0.0)
+
+    @property
+    def first_answer_s(self) -> float | None:
+        """Expected time to the first answer; None where there is none before the report."""
+        return self.first.boot_s + self.first.seconds + FIRST_ANSWER_S if self.first else None
 
     @property
     def disk_bytes(self) -> int:
@@ -174,6 +184,8 @@ class Plan:
 def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
     """What waits first, then what must not be disturbed, then what must be alone; in each, the longest first.
 
+    Where an answer is wanted early, one of those that must be alone comes before all, and is judged while the others boot.
+
     What is up together lasts as long as its longest, and what starts last should not be long. Without ``costs`` everything
     is guessed.
     """
@@ -181,8 +193,19 @@ def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
     found = [one for scenario in request.scenarios for one in deployments_of(scenario, request, costs)]
     by_place = [one for _, one in sorted(enumerate(found), key=lambda item: _place(*item))]
     schedule = Schedule(deployments=tuple(by_place), host=host)
-    as_they_boot = (*schedule.pool(), *itertools.chain.from_iterable(schedule.batches()))
-    return Plan(schedule=replace(schedule, deployments=as_they_boot), budget=request.budget, notes=request.notes())
+    pool, rest = schedule.pool(), list(itertools.chain.from_iterable(schedule.batches()))
+    first = _to_answer_first(rest) if request.answer_first and pool else None
+    if first is not None:
+        rest.remove(first)
+    as_they_boot = (*filter(None, [first]), *pool, *rest)
+    return Plan(
+        schedule=replace(schedule, deployments=as_they_boot), budget=request.budget, notes=request.notes(), first=first
+    )
+
+
+def _to_answer_first(found: Sequence[PlannedDeployment]) -> PlannedDeployment | None:
+    """The shortest of those that are up alone: their trials end one by one, and nothing of them is cut off by the others."""
+    return min((one for one in found if one.needs.alone), key=lambda one: one.boot_s + one.seconds, default=None)
 
 
 def _place(number: int, one: PlannedDeployment) -> tuple[float, ...]:

@@ -27,6 +27,9 @@ StartCluster = Callable[[ClusterSpec, Path, float], Cluster]
 AtMoment = Callable[[TrialContext, bool], None]
 """Told that a trial's fault was made, and whether it is still on; raises Interrupted to end the run there."""
 
+JudgeFirst = Callable[[str, threading.Event], None]
+"""Judges the trials of a deployment that has ended, and says how; to be over soon after the event is set."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
@@ -50,3 +53,4 @@ class RunContext:
     )
     """Trials whose clients boot and find their queues at once; apart, so that no cluster waits for clients."""
     at_moment: AtMoment = lambda trial, is_on: None
+    judge_first: JudgeFirst = lambda deployment, is_over: None

@@ -2,8 +2,13 @@
 
 A trial's phases are up, steady, inject, hold, heal, recover, drain, collect, down. A trial that fails is recorded as
 failed and the run goes on; a full disk or the user's Ctrl-C ends the run with the evidence kept.
+
+Where a plan has a first deployment, that one is judged while the next clusters boot. The analysis has the cores of the trials
+then, so that none begins beside it: what it takes from the machine is in no trial.
 """
 
+import contextlib
+import dataclasses
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
@@ -22,7 +27,7 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     """Run every trial of it. Raises Interrupted, as the manifest then says, and DiskFullError."""
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + context.until_s)
     try:
-        _run_schedule(context, probe, plan.schedule)
+        _run_in_parts(context, probe, plan)
     except (Interrupted, KeyboardInterrupt):
         context.run.set_status("interrupted")
         raise
@@ -49,10 +54,15 @@ class _Gate:
             self._booting += more
             self._changed.notify_all()
 
+    def nothing_boots(self, timeout_s: float) -> bool:
+        """Whether all have booted within so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._booting == 0, timeout_s)
+
     def open_when_booted(self, timeout_s: float) -> None:
         """Open if nothing boots within so many seconds."""
         with self._changed:
-            self.is_open = self._changed.wait_for(lambda: self._booting == 0, timeout_s)
+            self.is_open = self.nothing_boots(timeout_s)
             self._changed.notify_all()
 
     def shut(self) -> None:
@@ -73,18 +83,53 @@ class _Gate:
             return not self._is_abandoned
 
 
-def _run_schedule(context: RunContext, probe: NoiseProbe, schedule: Schedule) -> None:
-    """Boot one deployment after another as the schedule lets them; an error lets those end that are at work."""
+def _run_in_parts(context: RunContext, probe: NoiseProbe, plan: Plan) -> None:
+    """The first deployment alone, where there is one, and the others while it is judged."""
+    if (first := plan.first) is None:
+        return _run_schedule(context, probe, plan.schedule)
+    rest = tuple(one for one in plan.deployments() if one is not first)
+    _run_schedule(context, probe, dataclasses.replace(plan.schedule, deployments=(first,)))
+    is_over = threading.Event()
+    with ThreadPoolExecutor(1, thread_name_prefix="first-answer") as pool:
+        answer = pool.submit(_judge, context, first.id, is_over)
+        try:
+            _run_schedule(context, probe, dataclasses.replace(plan.schedule, deployments=rest), answer)
+        finally:
+            is_over.set()
+
+
+def _judge(context: RunContext, deployment: str, is_over: threading.Event) -> None:
+    context.observer.phase(deployment, "judged")
+    try:
+        context.judge_first(deployment, is_over)
+    except Exception as error:  # its trials are judged again at the end, with all others
+        context.observer.say(f"no first answer: {type(error).__name__}: {error}")
+    finally:
+        context.observer.ended(deployment, "down", "")
+
+
+def _run_schedule(
+    context: RunContext, probe: NoiseProbe, schedule: Schedule, beside: Future[None] | None = None
+) -> None:
+    """Boot one deployment after another as the schedule lets them; an error lets those end that are at work.
+
+    As long as ``beside`` is at work, clusters boot one by one and no trial begins.
+    """
     left = list(schedule.deployments)
     budget, gate = CoreBudget(schedule.cores, context.cancel), _Gate(context.cancel)
+    if beside is not None:
+        _give_all_cores(budget, schedule.cores, beside)
     are_up: dict[Future[None], PlannedDeployment] = {}
     with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
         try:
             while left or are_up:
                 up = list(are_up.values())
                 planned = None if gate.is_open else schedule.next_of(left, up)
+                if beside is not None and planned is not None and planned.needs.no_boots_meanwhile:
+                    # Its trials ask no budget whether they may begin.
+                    wait([beside])
                 waits_at_gate = not gate.is_open and any(one.needs.no_boots_meanwhile for one in up)
-                if planned is not None and budget.expects_few(TRIALS_AHEAD, POLL_S):
+                if planned is not None and _has_room(budget, gate, beside):
                     left.remove(planned)
                     gate.boots(1)
                     if not planned.needs.no_boots_meanwhile:
@@ -101,6 +146,20 @@ def _run_schedule(context: RunContext, probe: NoiseProbe, schedule: Schedule) ->
         except BaseException:
             gate.abandon()
             raise
+
+
+def _has_room(budget: CoreBudget, gate: _Gate, beside: Future[None] | None) -> bool:
+    """Whether one more may boot, within a moment: one after another while no trial may begin, so that cores are left."""
+    is_alone = beside is None or beside.done()
+    return budget.expects_few(TRIALS_AHEAD, POLL_S) if is_alone else gate.nothing_boots(POLL_S)
+
+
+def _give_all_cores(budget: CoreBudget, cores: float, beside: Future[None]) -> None:
+    """As long as it is at work."""
+    held = contextlib.ExitStack()
+    budget.expect(1)
+    held.enter_context(budget.taken(cores))
+    beside.add_done_callback(lambda _: held.close())
 
 
 def _run_deployment(

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 import scenarios
-from harness.backends.cluster import ClusterSpec, Node
-from harness.errors import ClientError, DiskFullError, NodeStartError
+from harness.backends.cluster import Cluster, ClusterSpec, Node
+from harness.errors import AnalysisError, ClientError, DiskFullError, NodeStartError
 from harness.faults.injections import injection_of
 from harness.host.facts import Host
 from harness.model.cluster import UserSettings
@@ -155,9 +155,11 @@ def test_an_arms_own_settings_of_clients_win_over_the_users(context: RunContext,
     assert record.user == USER
 
 
-def _plan(*names: str, memory_mb: int = 20_000) -> Plan:
+def _plan(*names: str, memory_mb: int = 20_000, answer_first: bool = False) -> Plan:
     chosen = [scenarios.find(name) for name in names]
-    request = Request(scenarios=chosen, releases=["4.6.0", "5.3.3"], budget="quick", trials=1)
+    request = Request(
+        scenarios=chosen, releases=["4.6.0", "5.3.3"], budget="quick", trials=1, answer_first=answer_first
+    )
     return make_plan(request, Host(cores=2, memory_mb=memory_mb))
 
 
@@ -209,6 +211,70 @@ def test_nothing_boots_beside_trials_that_must_not_be_disturbed(
             up.discard(name)
             at_work.discard(name)
     assert together == plan.schedule.at_once_max > 1
+
+
+def test_the_first_deployment_is_judged_while_clusters_boot_and_before_any_other_trial(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("ordered-lock-handover", "append-stall", answer_first=True)
+    context, happened = _recorded(context, monkeypatch)
+    both_boot = threading.Event()
+
+    def judge(name: str, is_over: threading.Event) -> None:
+        while sum(what == "boot" for what, _ in happened) < 3:
+            assert not is_over.wait(0.01)
+        both_boot.set()
+        happened.append(("judged", name))
+
+    run_plan.run_plan(dataclasses.replace(context, judge_first=judge), plan)
+    assert both_boot.is_set()
+    assert {record.status for record in context.run.trials().values()} == {"complete"}
+    assert plan.first is not None
+    judged = happened.index(("judged", plan.first.id))
+    before, after = happened[:judged], happened[judged:]
+    assert {name for what, name in before if what == "up"} == {plan.first.id}
+    assert ("down", plan.first.id) in before
+    assert {name for what, name in after if what == "up"} == {one.id for one in plan.deployments()} - {plan.first.id}
+
+
+def test_what_must_be_alone_waits_for_the_first_answer_though_nothing_else_came_up(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("ordered-lock-handover", "append-stall", answer_first=True)
+    context, happened = _recorded(context, monkeypatch)
+    start = context.start_cluster
+    first, *others = plan.deployments()
+    waiting = [one for one in others if one.scenario is not first.scenario]
+
+    def start_some(spec: ClusterSpec, folder: Path, until_s: float) -> Cluster:
+        if any(one.id == spec.name for one in waiting):
+            happened.append(("failed", spec.name))
+            raise NodeStartError("namesrv-1 did not come up")
+        return start(spec, folder, until_s)
+
+    def judge(name: str, is_over: threading.Event) -> None:
+        while sum(what == "failed" for what, _ in happened) < len(waiting):
+            assert not is_over.wait(0.01)
+        happened.append(("judged", name))
+
+    run_plan.run_plan(dataclasses.replace(context, judge_first=judge, start_cluster=start_some), plan)
+    assert [what for what, _ in happened if what in ("boot", "judged")] == ["boot", "judged", "boot"]
+
+
+def test_a_first_answer_that_fails_is_said_and_costs_the_run_nothing(
+    context: RunContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _plan("ordered-lock-handover", "append-stall", answer_first=True)
+    said: list[str] = []
+    observer = SimpleNamespace(**{**vars(context.observer), "say": said.append})
+    context, _ = _recorded(dataclasses.replace(context, observer=observer), monkeypatch)  # type: ignore[arg-type]
+
+    def judge(name: str, is_over: threading.Event) -> None:
+        raise AnalysisError("Spark does not start")
+
+    run_plan.run_plan(dataclasses.replace(context, judge_first=judge), plan)
+    assert said == ["no first answer: AnalysisError: Spark does not start"]
+    assert {record.status for record in context.run.trials().values()} == {"complete"}
 
 
 def test_a_cluster_that_does_not_come_up_keeps_none_of_its_batch_waiting(

@@ -1,0 +1,47 @@
+"""The first answer is that of the same analysis, of the ended cluster alone, and leaves no trace in the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import analysis.pipeline
+from analysis.pipeline import analyze_in
+from analysis.spark import SparkPlace
+from harness.model.findings import Finding
+from harness.model.scenario import Scenario
+from harness.rundir.reading import read_run_directory
+from mqlab.first_answer import answer
+from tests.lib.runs import Run
+
+
+def test_it_is_of_the_cluster_that_has_ended_alone(
+    spark: SparkSession, new_run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = new_run("append-stall", "ordered-lock-handover", releases=("4.6.0", "5.5.0"))
+    for stall_ms in (0, 250, 450):
+        run.stalled(f"s{stall_ms}", deployment="d1", stall_ms=stall_ms)
+    path = run.save()
+    # A trial of the next cluster has begun, and has no file yet but its own.
+    begun = path / "trials" / "o1"
+    begun.mkdir()
+    of_other = json.loads((path / "trials" / "s0" / "trial.json").read_text())
+    (begun / "trial.json").write_text(json.dumps({**of_other, "trial": "o1", "deployment": "d2", "status": "running"}))
+    found: list[Finding] = []
+
+    def here(part: Path, scenarios: Sequence[Scenario], place: SparkPlace) -> list[Finding]:
+        found.extend(analyze_in(spark, read_run_directory(part), scenarios))
+        return found
+
+    monkeypatch.setattr(analysis.pipeline, "analyze", here)
+    words = answer(path, "d1", Path("/java"), "")
+    assert {(one.incident, one.release) for one in found} == {("append-stall", "4.6.0")}
+    assert {one.trials for one in found} == {3}
+    # By hand no send was refused, which every recorded stall had.
+    assert words.startswith("append-stall on 4.6.0 differs from the record in ")
+    assert "BUSY-10" in words
+    assert not (path / "analysis").exists()

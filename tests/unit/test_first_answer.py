@@ -1,0 +1,235 @@
+"""The first answer of a quick run: what is judged first, of which files, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, cast
+
+import pytest
+
+import mqlab.verify
+import scenarios
+from analysis.ledger.agreement import Agreement, Standing, first_words
+from harness.errors import AnalysisError, RunDirectoryError
+from harness.host.facts import Host
+from harness.plan.request import Request
+from harness.plan.schedule import FIRST_ANSWER_S, Plan, make_plan
+from harness.rundir.part import part_of_run
+from harness.rundir.reading import read_run_directory
+from mqlab.first_answer import FirstAnswer
+from mqlab.main import main
+from mqlab.own_incident import TEMPLATE
+from mqlab.running import Job
+from tests.lib.runs import Run
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def _plan(*names: str, answer_first: bool = True) -> Plan:
+    chosen = [scenarios.find(name) for name in names] or list(scenarios.QUICK)
+    request = Request(scenarios=chosen, releases=["4.6.0", "5.5.0"], budget="quick", answer_first=answer_first)
+    return make_plan(request, Host(cores=2, memory_mb=20_000))
+
+
+def test_one_cluster_that_is_up_alone_comes_first_and_no_other_moves() -> None:
+    plan, usual = _plan(), _plan(answer_first=False)
+    assert plan.first is plan.deployments()[0]
+    assert (plan.first.scenario.name, plan.first.release) == ("append-stall", "4.6.0")
+    assert [one.id for one in plan.deployments()[1:]] == [
+        one.id for one in usual.deployments() if one.id != plan.first.id
+    ]
+    assert {trial.id for _, trial in plan.trials()} == {trial.id for _, trial in usual.trials()}
+
+
+def test_the_quick_run_of_two_releases_answers_within_90_s_and_takes_five_minutes_at_most() -> None:
+    plan = _plan()
+    assert plan.first_answer_s is not None
+    assert plan.first_answer_s <= 90
+    assert plan.seconds <= 300
+    assert plan.seconds == pytest.approx(_plan(answer_first=False).seconds + FIRST_ANSWER_S)
+
+
+@pytest.mark.parametrize("names", [("append-stall",), ("ordered-lock-handover",)])
+def test_where_nothing_boots_beside_the_analysis_there_is_no_first_answer(names: tuple[str, ...]) -> None:
+    plan = _plan(*names)
+    assert plan.first is None
+    assert plan.first_answer_s is None
+
+
+def test_what_is_left_of_a_plan_is_judged_at_its_end() -> None:
+    plan = _plan()
+    left = plan.without({next(trial.id for _, trial in plan.trials())})
+    assert left.first is None
+    assert len(list(left.trials())) == len(list(plan.trials())) - 1
+
+
+# --- the part of the run ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = Run(path=tmp_path / "run", incidents=("append-stall", "ordered-lock-handover"), releases=("4.6.0", "5.5.0"))
+    made.stalled("s1", deployment="d1")
+    made.stalled("s1.a2", deployment="d1", stall_ms=700)
+    made.stalled("s2", deployment="d2", release="5.5.0")
+    made.ordered("o1")
+    made.log("d1", "store.log", "one line")
+    made.planned = ["o2"]
+    path = made.save()
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["trials"].remove("s1.a2")
+    (path / "manifest.json").write_text(json.dumps({**manifest, "status": "running"}))
+    return path
+
+
+def test_a_part_is_a_run_of_one_deployment_with_all_that_belongs_to_it(run: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    part.mkdir()
+    part_of_run(run, "d1", part)
+    read, whole = read_run_directory(part), read_run_directory(run)
+    assert read.problems == ()
+    assert (read.manifest.incidents, read.manifest.releases) == (("append-stall",), ("4.6.0",))
+    assert (read.manifest.trials, read.manifest.status) == (("s1",), "complete")
+    assert [trial.trial for trial in read.trials] == ["s1", "s1.a2"]
+    assert [one.deployment for one in read.deployments] == ["d1"]
+    assert [path.name for path in part.glob("deployments/*/nodes/*/**/*.log*")] == ["store.log"]
+    theirs = [path for path in whole.history_files() if path.parts[-3] in ("s1", "s1.a2")]
+    assert [path.read_bytes() for path in read.history_files()] == [path.read_bytes() for path in theirs]
+    assert len(read.event_files()) == 2
+    assert whole.manifest.status == "running"
+    assert sorted(path.name for path in run.iterdir()) == ["deployments", "manifest.json", "trials"]
+
+
+def test_a_part_is_of_what_is_there_and_has_ended(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(RunDirectoryError, match="no deployment d9"):
+        part_of_run(run, "d9", tmp_path)
+    trial = run / "trials" / "s2" / "trial.json"
+    trial.write_text(json.dumps({**json.loads(trial.read_text()), "status": "running"}))
+    with pytest.raises(RunDirectoryError, match="s2 has not ended"):
+        part_of_run(run, "d2", tmp_path)
+
+
+# --- the process and its words ----------------------------------------------------------------------------------------
+
+
+class Process:
+    """Ends at once with a code, or never; what it says is there already."""
+
+    def __init__(self, code: int | None) -> None:
+        self.returncode = code
+        self.killed = False
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        threading.Event().wait(0.001)
+        return 0
+
+    def kill(self) -> int:
+        self.killed = True
+        return 0
+
+
+def _asked(
+    process: Process, out: str = "", err: str = "", *, given_up: bool = False
+) -> tuple[Callable[[], None], list[str]]:
+    """The question, and what is said of it."""
+    said: list[str] = []
+
+    def spawn(argv: list[str], *, stdout: IO[bytes], stderr: IO[bytes], **_: Any) -> Process:
+        assert argv[-4:] == ["/run", "d1", "/java", ""]
+        stdout.write(out.encode())
+        stderr.write(err.encode())
+        return process
+
+    cancel = threading.Event()
+    if given_up:
+        cancel.set()
+    ask = FirstAnswer(
+        run=Path("/run"), leases=cast(Any, SimpleNamespace(spawn=spawn)), java=cast(Any, SimpleNamespace(home=Path("/java"))),
+        spark_master="", started=time.monotonic() - 70, cancel=cancel, say=said.append,
+    )  # fmt: skip
+    return lambda: ask("d1", threading.Event()), said
+
+
+def test_the_answer_is_said_with_the_time_since_the_command() -> None:
+    process = Process(0)
+    ask, said = _asked(process, out="Java says something\nit agrees\n")
+    ask()
+    (line,) = said
+    assert line.startswith("first answer, after 1 min 1")
+    assert line.endswith(" s: it agrees")
+    assert process.killed
+
+
+def test_an_analysis_that_fails_says_why() -> None:
+    process = Process(4)
+    ask, said = _asked(process, err="a warning\nd1 has not ended\n")
+    with pytest.raises(AnalysisError, match=r"^d1 has not ended$"):
+        ask()
+    assert said == []
+    with pytest.raises(AnalysisError, match="ended with 4"):
+        _asked(Process(4))[0]()
+
+
+def test_a_cancelled_run_waits_for_no_answer() -> None:
+    process = Process(None)
+    ask, said = _asked(process, given_up=True)
+    ask()
+    assert process.killed
+    assert said == []
+
+
+def test_an_analysis_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab.first_answer.ANSWER_S_MAX", 0.01)
+    process = Process(None)
+    with pytest.raises(AnalysisError, match="not done"):
+        _asked(process)[0]()
+    assert process.killed
+
+
+def _standings(*kinds: Standing) -> list[Agreement]:
+    return [
+        Agreement(claim=f"BUSY-0{number}", release="4.6.0", injection="byteman", standing=kind, words="2, recorded 1")
+        for number, kind in enumerate(kinds, start=1)
+    ]
+
+
+def test_what_is_answered_is_that_it_agrees_or_where_it_differs() -> None:
+    agrees, differs, other = Standing.AGREES, Standing.DIFFERS, Standing.NOT_COMPARABLE
+    what = ("append-stall", "4.6.0")
+    assert first_words(*what, _standings(agrees, other, agrees)) == (
+        "append-stall on 4.6.0 agrees with the record in 2 of 3 findings"
+    )
+    assert first_words(*what, _standings(agrees, agrees)) == (
+        "append-stall on 4.6.0 agrees with the record in all 2 findings"
+    )
+    assert first_words(*what, _standings(agrees, differs)) == (
+        "append-stall on 4.6.0 differs from the record in 1 of 2 findings: BUSY-02 (2, recorded 1)"
+    )
+    assert first_words(*what, _standings(*[differs] * 4)).endswith("BUSY-03 (2, recorded 1); ...")
+    assert "nothing" in first_words(*what, _standings(other))
+
+
+def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[bool] = []
+
+    def carry_out(job: Job, *_: object) -> int:
+        asked.append(job.request.answer_first)
+        return 0
+
+    monkeypatch.setattr(mqlab.verify, "make_ready", lambda console: None)
+    monkeypatch.setattr(mqlab.verify, "prepare", lambda *_: None)
+    monkeypatch.setattr(mqlab.verify, "carry_out", carry_out)
+    own = tmp_path / "my_incident.py"
+    shutil.copy(TEMPLATE, own)
+    for words in ([], ["--all", "--quick"], ["append-stall"], [str(own), "--quick"]):
+        assert main(["verify", *words]) == 0
+    assert asked == [True, True, False, False]
