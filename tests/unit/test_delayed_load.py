@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from harness.clients.java import ScheduleSpec
-from harness.load import delayed
+from harness.load import one_group
 from harness.load.delayed import LATE_S_MAX, DelayedSession
 from harness.model.loads import DelayedMessages
 from harness.model.rocketmq import delays_s
@@ -54,7 +54,7 @@ def _session(load: DelayedMessages, client: Client, stayed_s: list[float], drain
 def test_levels_are_sent_in_turn_and_the_last_message_has_its_time(
     levels: int, longest_s: float, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delayed, "unconsumed", lambda cluster, topic, queues, groups: 0)
+    monkeypatch.setattr(one_group, "unconsumed", lambda cluster, topic, queues, groups: 0)
     stayed_s: list[float] = []
     drained: list[bool] = []
     session = _session(DelayedMessages(levels=levels), client, stayed_s, drained)

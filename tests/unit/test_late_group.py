@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from harness.clients.java import ConsumerSpec, ScheduleSpec
-from harness.load import base, late_group
+from harness.load import base, late_group, one_group
 from harness.load.late_group import LateGroupSession
 from harness.model.loads import LateGroup
 from harness.trial import TrialContext
@@ -65,7 +65,8 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Callable[[LateGroup], list[str]]:
         def ask(node: object, timeout_s: float) -> Iterator[Broker]:
             yield Broker(did)
 
-        monkeypatch.setattr(late_group, "masters", lambda cluster: [SimpleNamespace()])
+        for module in (late_group, one_group):
+            monkeypatch.setattr(module, "masters", lambda cluster: [SimpleNamespace()])
         monkeypatch.setattr(late_group, "ask", ask)
         monkeypatch.setattr(base, "POLL_S", 0.001)
         monkeypatch.setattr("harness.load.base.namesrv_addresses", lambda cluster: "127.0.0.1:9876")
