@@ -115,6 +115,14 @@ REPORTED: Mapping[str, Reported] = {
         "which 5.x ignores above 90",
         cures=("X-disk-ratio-counts-differently-03", "X-disk-ratio-counts-differently-04"),
     ),
+    "delayed-again-after-restart": Reported(
+        threads=("issues/3473", "pull/3478"),
+        symptom="After a restart of the broker delayed messages that had been consumed already come again.",
+        happens="X-delayed-again-after-restart-01",
+        avoided_by="a broker that writes how far it is as it is stopped, as 4.9.7 and newer do; flushDelayOffsetInterval=1000 "
+        "leaves a second's messages after a kill",
+        cures=("X-delayed-again-after-restart-03",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

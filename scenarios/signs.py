@@ -164,6 +164,8 @@ SIGNS: tuple[Sign, ...] = (
 SILENT: Mapping[str, str] = {
     "dispatch-thread-dies": "The error goes to the broker's standard error alone: look there for ReputMessageService, and at how "
     "far the dispatch is behind (mqadmin brokerStatus, dispatchBehindBytes).",
+    "delayed-again-after-restart": "Deliveries leave no line: look at when the broker started, at its first line of how it ended "
+    "(last shutdown abnormally), and at what was due in the 10 s before.",
     "all-brokers-avoided": "Which brokers a producer avoids is in its memory: count by broker what arrives while all are slow.",
     "avoidance-in-outages": "Whether a producer avoids brokers is in no log: compare what two producers of an outage went through.",
     "broker-killed": "That a producer avoids a broker is in no log: after the lines of a broker that was gone, see when it is sent "

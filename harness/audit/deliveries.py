@@ -1,9 +1,15 @@
-"""What a broker has accepted and gives to nobody: delay levels that have stopped, and a dispatch that stands still."""
+"""What a broker has accepted and gives to nobody, or again: delay levels, and a dispatch that stands still."""
 
 from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import OVERDUE_S, BrokerReading
+from harness.model.rocketmq import DELAY_OFFSETS, DELAY_OFFSETS_MS
+
+WRITES_AT_SHUTDOWN = (4, 9, 7)
+"""The first release that is known here to write how far its delay levels are as it is shut down (ScheduleMessageService.shutdown);
+4.6.0 does not."""
+SELDOM_MS = 1000.0
 
 
 def levels_stopped(broker: BrokerReading) -> Iterator[AuditFinding]:
@@ -17,6 +23,23 @@ def levels_stopped(broker: BrokerReading) -> Iterator[AuditFinding]:
             says=f"delayed messages ought to have come {OVERDUE_S:.0f} s ago and more, at least {levels}",
             advice="An error in one delivery ends its level, or all, on 4.x: look whether the levels' offsets move (mqadmin "
             "brokerStatus, scheduleMessageOffset). A restart delivers them.",
+        )
+
+
+def delivers_again(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A restart would deliver delayed messages again."""
+    interval_ms = float(broker.conf.get(DELAY_OFFSETS) or DELAY_OFFSETS_MS)
+    writes = not broker.version or broker.version >= WRITES_AT_SHUTDOWN
+    if broker.has_delayed and not writes and interval_ms > SELDOM_MS:
+        yield AuditFinding(
+            kind="restart-delivers-again",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says="a restart delivers again what delayed messages it delivered in up to "
+            f"{interval_ms / 1000:g} s before: how far its levels are is written every {interval_ms:,.0f} ms "
+            f"({DELAY_OFFSETS}), and not as it is shut down",
+            advice=f"Set {DELAY_OFFSETS}=1000, or upgrade: 4.9.7 and newer write it as they are shut down. Consumers have to bear "
+            "a message that comes twice.",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.audit.deliveries import dispatch_stopped, levels_stopped
+from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped
 from harness.audit.disk import disk_fills
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.groups import equal_ids, subscriptions_differ
@@ -274,5 +274,13 @@ def _date(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-OF_MASTERS = (pool_loses_data, acknowledges_alone, lock_settings, levels_stopped, dispatch_stopped, disk_fills)
+OF_MASTERS = (
+    pool_loses_data,
+    acknowledges_alone,
+    lock_settings,
+    levels_stopped,
+    delivers_again,
+    dispatch_stopped,
+    disk_fills,
+)
 """What is asked of each master."""

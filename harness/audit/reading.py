@@ -16,8 +16,9 @@ from harness.model.rocketmq import (
     SYSTEM_GROUP_PREFIXES,
     SYSTEM_TOPICS,
     delays_s,
+    version_of,
 )
-from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable
+from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable, delay_offsets
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
 from harness.protocol.targets import LOOPBACK, Network, check_allowed
@@ -57,6 +58,10 @@ class BrokerReading:
     topics: tuple[TopicConfig, ...] = ()
     frame_bytes: int = 0
     is_5x: bool = False
+    version: tuple[int, ...] = ()
+    """As it tells, such as (4, 9, 7)."""
+    has_delayed: bool = False
+    """Whether a message of a delay level was ever sent to it."""
     overdue: Mapping[int, int] = field(default_factory=dict)
     """By delay level at least how many of its messages ought to have come ``OVERDUE_S`` ago."""
     undispatched_bytes: int = 0
@@ -180,7 +185,9 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
         with Broker(address, timeout_s=TIMEOUT_S) as connection:
             conf = connection.broker_config()
             table = connection.topic_table()
-            overdue = _overdue(connection, conf) if number == 0 else {}
+            info = connection.runtime_info()
+            levels = delay_offsets(info)
+            overdue = _overdue(connection, conf, levels) if number == 0 else {}
             undispatched = _undispatched(connection)
             disk_share = connection.runtime_info().get("commitLogDiskRatio", "")
     except ClientError as error:
@@ -193,17 +200,19 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
         topics=table.topics,
         frame_bytes=frame_of_listing(table.json_bytes, _registrant(name, number, address, conf, table)),
         is_5x=table.has_attributes,
+        version=version_of(info.get("brokerVersionDesc", "")),
+        has_delayed=any(end > 0 for _, end in levels.values()),
         overdue=overdue,
         undispatched_bytes=undispatched,
         disk_share=disk_share,
     )
 
 
-def _overdue(connection: Broker, conf: Mapping[str, str]) -> dict[int, int]:
+def _overdue(connection: Broker, conf: Mapping[str, str], levels: Mapping[int, tuple[int, int]]) -> dict[int, int]:
     """By delay level the messages whose time came long ago. A slave delivers none, and its levels tell nothing."""
     delays = delays_s(conf.get("messageDelayLevel") or DELAY_LEVELS)
     overdue = {}
-    for level, (done, end) in connection.delay_offsets().items():
+    for level, (done, end) in levels.items():
         if done < end and 0 < level <= len(delays):
             due_ms = int((time.time() - delays[level - 1] - OVERDUE_S) * 1000)
             overdue[level] = connection.offset_at(SCHEDULE_TOPIC, level - 1, due_ms) - done

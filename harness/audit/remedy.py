@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.audit.reading import TIMEOUT_S, BrokerReading, Reading, TopicType
 from harness.errors import ClientError
 from harness.model.rocketmq import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, RETRY_PREFIX, SUCCESS
-from harness.protocol.broker import Broker
+from harness.protocol.broker import Broker, delay_offsets
 from harness.protocol.name_server import NameServer
 
 
@@ -84,7 +84,7 @@ def plan_remedy(reading: Reading) -> Remedy:
 
 def _delayed(connection: Broker) -> int:
     """Messages in the delay queues."""
-    return sum(max(0, end - done) for done, end in connection.delay_offsets().values())
+    return sum(max(0, end - done) for done, end in delay_offsets(connection.runtime_info()).values())
 
 
 def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.backends.cluster import RECORD_S_MAX
 from harness.errors import ClientError, UsageError
+from harness.model.rocketmq import version_of
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
@@ -16,7 +16,6 @@ from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
 ROUTE_S_MAX = 60.0
-_VERSION = re.compile(r"V?(\d+)[._](\d+)[._](\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +39,7 @@ class Target:
         """The release that a broker tells, or the newest known one that is not newer."""
         with Broker(next(iter(self.brokers.values()))) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
-        match = _VERSION.search(told)
-        version = tuple(int(part) for part in match.groups()) if match else ()
+        version = version_of(told)
         known = {release: tuple(int(part) for part in release.split(".")) for release in known_releases()}
         fitting = [release for release, numbers in known.items() if numbers <= version]
         return fitting[-1] if fitting else next(iter(known))

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Literal
 
 from harness.model.cells import Parameters
+from harness.model.rocketmq import DELAY_OFFSETS_MS
 
 UPGRADE_S = 75.0
 CRASH_S, REST_S = 7.0, 1.0
@@ -167,6 +168,24 @@ class RestartBroker(Fault):
 
     proofs = (Proof.BROKER_GONE,)
     kills_broker = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestartAmidDelays(Fault):
+    """The first broker ends ``age_s`` after it has last written how far its delay levels are, and is started again at once.
+
+    It is killed, or stopped as its operator does. ``age_s`` is short enough for a stop of some seconds to end before the next
+    write of a default broker.
+    """
+
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
+    ends: Literal["killed", "stopped"] = "killed"
+    age_s: float = 4.0
+
+    def seconds(self, params: Parameters) -> float:
+        """The wait for a write, and the way back."""
+        return DELAY_OFFSETS_MS / 1000 / 2 + self.age_s + CRASH_S
 
 
 class KillOwnersRestartBroker(Fault):

@@ -3,6 +3,8 @@
 Each names the class that it was read from. Where a docstring says nothing else, it holds for each release that is known.
 """
 
+import re
+
 # --- the send queue and the page cache ----------------------------------------------------------------------------------
 
 SEND_WAIT = "waitTimeMillsInSendQueue"
@@ -87,8 +89,21 @@ def delays_s(levels: str = DELAY_LEVELS) -> list[float]:
     return [float(word[:-1]) * _UNITS_S[word[-1]] for word in levels.split()]
 
 
+DELAY_OFFSETS = "flushDelayOffsetInterval"
+DELAY_OFFSETS_MS = 10_000.0
+"""How often a broker writes how far its delay levels are (MessageStoreConfig)."""
+
 RETRIES_MAX = 16
 """After so many retries a message goes to the dead-letter topic (``retryMaxTimes`` of SubscriptionGroupConfig)."""
+
+_VERSION = re.compile(r"V?(\d+)[._](\d+)[._](\d+)")
+
+
+def version_of(told: str) -> tuple[int, ...]:
+    """``V4_9_7``, as a broker tells its release (``brokerVersionDesc`` of its runtime information), is (4, 9, 7); else empty."""
+    match = _VERSION.search(told)
+    return tuple(int(part) for part in match.groups()) if match else ()
+
 
 # --- the remoting protocol ----------------------------------------------------------------------------------------------
 

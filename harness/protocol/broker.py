@@ -108,6 +108,13 @@ def subscribed(body: bytes) -> dict[str, str] | None:
         return None
 
 
+def delay_offsets(runtime_info: Mapping[str, str]) -> dict[int, tuple[int, int]]:
+    """By delay level the offset up to which a broker has delivered, and its end, as brokerStatus has them."""
+    prefix = "scheduleMessageOffset_"
+    levels = {int(k.removeprefix(prefix)): v.split(",") for k, v in runtime_info.items() if k.startswith(prefix)}
+    return {level: (int(done), int(end)) for level, (done, end) in levels.items()}
+
+
 class Broker(Connection):
     """A connection to a broker. Every method raises ClientError when it does not answer, or refuses."""
 
@@ -268,16 +275,6 @@ class Broker(Connection):
         """The offset of a message stored about then, milliseconds since 1970: all before it were stored before."""
         fields: Fields = {"topic": topic, "queueId": queue, "timestamp": at_ms}
         return int(self.call(rocketmq.SEARCH_OFFSET_BY_TIMESTAMP, fields).fields["offset"])
-
-    def delay_offsets(self) -> dict[int, tuple[int, int]]:
-        """By delay level the offset up to which it has delivered, and its end, as brokerStatus has them."""
-        prefix = "scheduleMessageOffset_"
-        levels = {
-            int(key.removeprefix(prefix)): value.split(",")
-            for key, value in self.runtime_info().items()
-            if key.startswith(prefix)
-        }
-        return {level: (int(done), int(end)) for level, (done, end) in levels.items()}
 
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
         """The offset that the group has committed, or None when it has none."""

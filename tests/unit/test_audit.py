@@ -59,6 +59,7 @@ class Fake:
     brokers: dict[str, dict[int, str]] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
     consumed: dict[str, int] = field(default_factory=dict)
+    version: str = "V5_5_0"
     delayed: int = 0
     stored_before: int = 0
     """How many of the delayed ones are older than what is asked for."""
@@ -78,6 +79,7 @@ class Fake:
                 return 0, {}, "".join(f"{k}={v}\n" for k, v in self.conf.items()).encode()
             case 28:
                 info = {"scheduleMessageOffset_1": f"0,{self.delayed}", "commitLogDiskRatio": self.disk}
+                info["brokerVersionDesc"] = self.version
                 if self.dispatched:
                     info |= {"commitLogMaxOffset": "100", "dispatchBehindBytes": str(100 - self.dispatched.pop(0))}
                 return 0, {}, json.dumps({"table": info}).encode()
@@ -264,6 +266,29 @@ def test_delayed_messages_that_wait_for_their_time_are_none(serving: ExitStack) 
     broker, _, addresses = _cluster(serving, {})
     broker.delayed = 5
     assert judge(read_cluster(addresses)) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "interval", "delayed", "seconds"),
+    [
+        ("V4_6_0", {}, 5, "10 s"),
+        ("V4_6_0", {"flushDelayOffsetInterval": "30000"}, 5, "30 s"),
+        ("V4_6_0", {"flushDelayOffsetInterval": "1000"}, 5, None),
+        ("V4_6_0", {}, 0, None),
+        ("V4_9_7", {}, 5, None),
+        ("V5_5_0", {}, 5, None),
+        ("", {}, 5, None),
+    ],
+)
+def test_a_master_whose_restart_would_deliver_again_is_named(
+    serving: ExitStack, version: str, interval: dict[str, str], delayed: int, seconds: str | None
+) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.version, broker.delayed = version, delayed
+    broker.conf |= interval
+    found = judge(read_cluster(addresses))
+    assert [one.kind for one in found] == (["restart-delivers-again"] if seconds else [])
+    assert all(seconds in one.says and one.where == "broker-a" for one in found if seconds)
 
 
 def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(

@@ -1,0 +1,122 @@
+"""Users: a restart of the broker delivers delayed messages twice (apache/rocketmq 3473, 3478).
+
+How far each delay level is stands in a file, which the broker writes every 10 s (flushDelayOffsetInterval). One that starts goes on
+from there: what it had delivered since is delivered again. Three levels of four messages a second deliver twelve a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harness.model.cluster import BrokerSettings, Topology
+from harness.model.faults import Fault, NoFault, RestartAmidDelays
+from harness.model.loads import DelayedMessages
+from harness.model.rules import Part
+from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
+from scenarios.releases import RELEASES_5X
+from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
+
+KILLED, OFTEN, UNDISTURBED = "incident-killed", "fix-short-interval", "fix-undisturbed"
+INTERVAL = {"flushDelayOffsetInterval": "1000"}
+LEVELS = (1, 2, 3)
+
+OLD, NEW = (f"org.apache.rocketmq.{module}.schedule.ScheduleMessageService" for module in ("store", "broker"))
+STORE, BROKER = "org.apache.rocketmq.store.DefaultMessageStore", "org.apache.rocketmq.broker.BrokerController"
+
+AGAIN = side(48, 0, "four seconds of twelve messages each, or none")
+NONE = side(0, 48, "none, or four seconds of twelve messages each")
+A_SECOND = side(12, 48, "what is delivered in one second, or in four")
+SOON = side(0.5, 10, "a level looks at its first message every 100 ms, and never waits for a write", bound=2)
+
+
+def _again(arm: str, at: Side) -> Part:
+    return fact(of("delivered_again_count", arm), at)
+
+
+def _all_come(arm: str) -> Part:
+    none = side(0, 1, "all messages of the levels come in the end, or some never do")
+    return fact(of("undelivered_share", arm, level=LEVELS, by="end"), none)
+
+
+FROM_FILE = confirmed(
+    "a broker that starts goes on from the file, which is written every 10 s",
+    f"{OLD}.start, {OLD}.load",
+    ("4.6.0", "4.9.7"),
+) | confirmed(
+    "a broker that starts goes on from the file, which is written every 10 s", f"{NEW}.start, {NEW}.load", RELEASES_5X
+)
+EACH_SECOND = confirmed(
+    "the file is written by the period that is set", f"{OLD}.start", ("4.6.0", "4.9.7")
+) | confirmed("the file is written by the period that is set", f"{NEW}.start", RELEASES_5X)  # fmt: skip
+
+X_01 = claim(
+    "X-delayed-again-after-restart-01", "", "Broker restart causes delayed message delivery duplication: the offset is not "
+    "persisted when ScheduleMessageService calls shutdown.",
+    reading="The broker is stopped 4 s after it wrote the levels' offsets, and started. What it delivered since comes again.",
+    expected=confirmed("a shutdown cancels the Timer, and writes nothing", f"{OLD}.shutdown", ("4.6.0",))
+    | refuted("a shutdown ends the levels' tasks, and writes their offsets", f"{OLD}.shutdown", ("4.9.7",))
+    | refuted("a shutdown ends the levels' tasks, and writes their offsets", f"{BROKER}.shutdown, {NEW}.stop", RELEASES_5X),
+    parts={"again": _again("incident", AGAIN), "without a restart": control(_again("baseline", NONE))},
+    summary="A broker that was stopped and started delivered what it had delivered in the last seconds again {again}.",
+)  # fmt: skip
+
+X_02 = claim(
+    "X-delayed-again-after-restart-02", "", "A broker that is killed delivers again what it delivered since the offsets were last "
+    "written, 10 s of it at most.",
+    reading="The broker is killed 4 s after it wrote the levels' offsets, and started. What it delivered since comes again.",
+    expected=FROM_FILE,
+    parts={"again": _again(KILLED, AGAIN), "all come": _all_come(KILLED), "without a restart": control(_again("baseline", NONE))},
+    summary="A broker that was killed delivered the last seconds' messages again {again}; all came {all come}.",
+)  # fmt: skip
+
+X_03 = claim(
+    "X-delayed-again-after-restart-03", "", "With flushDelayOffsetInterval=1000 no more than a second's messages come again.",
+    reading="The broker with that setting is killed, and started. At most twice as many come again as it delivers in a second. "
+    "Without a failure a message is no later for the writes.",
+    expected=EACH_SECOND,
+    parts={
+        "again": _again(OFTEN, A_SECOND),
+        "price": fact(of("delivery_late_s", UNDISTURBED, level=LEVELS), SOON),
+        "by default": control(_again(KILLED, AGAIN)),
+    },
+    summary="With flushDelayOffsetInterval=1000 no more than a second's messages came again {again}, and none was late for it "
+    "{price}.",
+)  # fmt: skip
+
+X_04 = claim(
+    "X-delayed-again-after-restart-04", "", "A delayed message is delivered once while its broker runs.",
+    reading="Without a restart no message lies in its topic twice, and all come within 2 s of their time.",
+    expected=confirmed("each run of a level begins behind what the one before delivered", f"{OLD}.updateOffset", ("4.6.0", "4.9.7"))
+    | confirmed("each run of a level begins behind what the one before delivered", f"{NEW}.updateOffset", RELEASES_5X),
+    parts={"again": _again("baseline", NONE), "late": fact(of("delivery_late_s", "baseline", level=LEVELS), SOON)},
+    summary="Without a restart nothing came again {again}.",
+)  # fmt: skip
+
+
+def _arm(name: str, what: str, fault: Fault, conf: Mapping[str, str] | None = None) -> Arm:
+    return Arm(name=name, what=what, fault=fault, load=DelayedMessages(), broker=BrokerSettings(conf=conf or {}))
+
+
+SCENARIO = Scenario(
+    name="delayed-again-after-restart",
+    title="A restart of the broker delivers delayed messages again",
+    summary="Messages of no delay and of three delay levels, four a second of each. The broker is stopped, or killed, 4 s after it "
+    "wrote how far the levels are, and started again.",
+    topology=Topology(name="single"),
+    arms=(
+        _arm("baseline", "The broker runs on.", NoFault()),
+        _arm("incident", "The broker is stopped and started.", RestartAmidDelays(ends="stopped")),
+        _arm(KILLED, "The broker is killed and started.", RestartAmidDelays()),
+        _arm(OFTEN, "The same with flushDelayOffsetInterval=1000.", RestartAmidDelays(), INTERVAL),
+        _arm(UNDISTURBED, "The broker runs on with flushDelayOffsetInterval=1000.", NoFault(), INTERVAL),
+    ),
+    phases=Phases(steady_s=8.0, hold_s_min=8.0, hold_s_max=8.0, recover_s=0.5),
+    claims=(X_01, X_02, X_03, X_04),
+    budget=TrialBudget(trials=2, deployments=2),
+    quick_budget=TrialBudget(trials=1, deployments=1),
+    cluster_per_trial=True,
+    shares_machine=True,
+    hiccup_ms_max=1500.0,
+)  # fmt: skip
+"""Which offsets a broker goes on from is decided by code, the same in each deployment: two of them. A hiccup may have 18 of the 48
+messages of the last seconds come later, which neither bound notices."""
