@@ -32,6 +32,7 @@ from harness.model.faults import (
     PauseOwners,
     PoolJam,
     ReadOnlyBroker,
+    RecreateTopic,
     ResizeTopic,
     RestartAmidDelays,
     RestartBroker,
@@ -57,6 +58,7 @@ from harness.model.loads import (
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
+    ReturningGroup,
     SteadyClients,
 )
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -129,10 +131,12 @@ __all__ = [
     "PoolJam",
     "QueueNumbers",
     "ReadOnlyBroker",
+    "RecreateTopic",
     "ResizeTopic",
     "RestartAmidDelays",
     "RestartBroker",
     "RestartNameServer",
+    "ReturningGroup",
     "RollingUpgrade",
     "Scenario",
     "SendKind",

@@ -123,6 +123,13 @@ REPORTED: Mapping[str, Reported] = {
         "leaves a second's messages after a kill",
         cures=("X-delayed-again-after-restart-03",),
     ),
+    "recreated-topic-keeps-offsets": Reported(
+        threads=("issues/2748", "issues/4774", "issues/551"),
+        symptom="A topic was deleted and made again, and its group consumes none of the first messages: its Diff is negative.",
+        happens="X-recreated-topic-keeps-offsets-01",
+        avoided_by="the group's offsets in the new topic set to 0 before it comes back; or another name for topic or group",
+        cures=("X-recreated-topic-keeps-offsets-03",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

@@ -40,6 +40,15 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-delayed-message-fails-once-04",),
     ),
     Sign(
+        incident="recreated-topic-keeps-offsets",
+        events=(Logged.TOPIC_DELETED, Logged.TOPIC_MADE, Logged.OFFSET_PAST_END),
+        because="a topic was deleted and made again; on 4.x its groups go on from where they were in the one before, and skip what "
+        "lies below",
+        advice="Before a group comes back, set its offsets in the new topic to 0, or give it another name.",
+        alone=False,
+        fixes=("X-recreated-topic-keeps-offsets-03",),
+    ),
+    Sign(
         incident="send-queue-full",
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",

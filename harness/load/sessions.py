@@ -13,6 +13,7 @@ from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
 from harness.load.own import OwnLoad, OwnLoadSession
 from harness.load.queue_numbers import QueueNumbersSession
+from harness.load.returning_group import ReturningGroupSession
 from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
 from harness.model.group_members import GroupMembers
@@ -26,6 +27,7 @@ from harness.model.loads import (
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
+    ReturningGroup,
     SteadyClients,
 )
 from harness.model.send_kinds import SendKinds
@@ -42,6 +44,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     AvoidingProducers: AvoidingSession,
     GroupMembers: GroupMembersSession,
     LateGroup: LateGroupSession,
+    ReturningGroup: ReturningGroupSession,
     DelayedMessages: DelayedSession,
     OwnLoad: OwnLoadSession,
 }

@@ -307,6 +307,21 @@ class ForgottenTopic(Fault):
     proofs = (Proof.DONE,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecreateTopic(Fault):
+    """The trial's topic is deleted on every broker and name server, as ``mqadmin deleteTopic`` does, and made anew at once.
+
+    ``cure`` is done before anything is sent to it: the offsets of the trial's groups in it are set to 0.
+    """
+
+    proofs = (Proof.DONE,)
+    cure: Literal["none", "offsets"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """Some requests to each node."""
+        return 1.0
+
+
 class MoreQueues(Fault):
     """The trial's topic gets twice its queues on every broker."""
 

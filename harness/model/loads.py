@@ -267,6 +267,22 @@ class LateGroup(LoadValue):
         return self.rate_hz
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReturningGroup(LoadValue):
+    """``history`` messages that a group's only consumer consumes before it leaves, and ``later`` ones that wait for its return."""
+
+    history: int = 200
+    later: int = 400
+    rate_hz: float = 100.0
+    groups: int = 1
+    queues: int = 2
+    body_bytes: int = 128
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """While it sends, which is some seconds."""
+        return self.rate_hz
+
+
 LEVEL_PREFIX = "level"
 """Keys of delayed messages are ``level0``, which is none, ``level1`` and so on."""
 

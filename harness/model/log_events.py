@@ -79,6 +79,8 @@ class Logged(StrEnum):
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
+    TOPIC_DELETED = "topic deleted"
+    OFFSET_PAST_END = "pull beyond the end of a queue"
     SLAVE_SILENT = "silent slave given up"
     BOOTED = "broker started"
 
@@ -242,6 +244,12 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.TOPIC_MADE, "create new topic ", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_MADE, "Create new topic by default topic:", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_CHANGED, "update topic config, old:", _TOPICS, r"new:\[.*?" + _NUMBERS),
+    _all(Logged.TOPIC_DELETED, "delete topic config OK, topic: ", _TOPICS, r"topicName=(?P<topic>[^,\]]+)"),
+    _all(
+        Logged.OFFSET_PAST_END, "PULL_OFFSET_MOVED:correction offset. topic=",
+        f"{_ROCKETMQ}.broker.processor.PullMessageProcessor, {_ROCKETMQ}.broker.processor.DefaultPullMessageResultHandler",
+        r"topic=(?P<topic>[^,]+), groupId=(?P<group>[^,]+), requestOffset=(?P<asked>\d+), newOffset=(?P<new>\d+)",
+    ),
     _all(
         Logged.SLAVE_SILENT, "ha housekeeping, found this connection[",
         f"{_ROCKETMQ}.store.ha.HAConnection$ReadSocketService, {_ROCKETMQ}.store.ha.DefaultHAConnection$ReadSocketService",

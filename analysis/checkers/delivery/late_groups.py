@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.records import place
 
-INCIDENTS = ("last-offset-reads-history", "slave-serves-no-reads")
+INCIDENTS = ("last-offset-reads-history", "slave-serves-no-reads", "recreated-topic-keeps-offsets")
 
 
 def observe(inputs: Inputs) -> DataFrame:

@@ -27,4 +27,5 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     disk.full,
     topics.dead_letters,
     topics.queue_numbers,
+    topics.made_anew,
 )

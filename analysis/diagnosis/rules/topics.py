@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
 from harness.model.log_events import Logged
+from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
 
 
 def dead_letters(logs: Logs) -> Iterator[Found]:
@@ -50,3 +51,40 @@ def queue_numbers(logs: Logs) -> Iterator[Found]:
             why=(f"{topic} has {write} write queues and {read} read queues: {fewer}",),
             related=("no later line makes them equal",) if still else (),
         )  # fmt: skip
+
+
+def made_anew(logs: Logs) -> Iterator[Found]:
+    """Topics that were deleted and made again on one broker. Retry topics and dead letters come back by themselves."""
+    for topic in distinct(one.get("topic") for one in logs.of(Logged.TOPIC_DELETED)):
+        if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
+            continue
+        deleted = [one for one in logs.of(Logged.TOPIC_DELETED) if one.get("topic") == topic]
+        made = [
+            one
+            for one in logs.of(Logged.TOPIC_MADE)
+            if one.get("topic") == topic and any(_after(one, it) for it in deleted)
+        ]
+        if not made:
+            continue
+        beyond = [
+            one for one in logs.of(Logged.OFFSET_PAST_END)
+            if one.get("topic") == topic and int(one.get("new")) < int(one.get("asked")) and any(_after(one, it) for it in made)
+        ]  # fmt: skip
+        events = [*deleted, *made, *beyond]
+        from_s, to_s = span(events)
+        yield Found(
+            incident="recreated-topic-keeps-offsets", sure=Sure.SURE if beyond else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            brokers=distinct(map(logs.broker, made)), topics=(topic,), groups=distinct(one.get("group") for one in beyond),
+            lines=lines_of(events),
+            why=(
+                f"{topic} was deleted and made again",
+                *(("a group that had consumed it asked for what lies beyond its new end",) if beyond else ()),
+            ),
+            against=() if beyond else ("5.x deletes the offsets of its groups with a topic",),
+        )  # fmt: skip
+
+
+def _after(later: Event, earlier: Event) -> bool:
+    """Whether one was said after the other had been: what is said twice within a minute is one event."""
+    last = (later.to_s or 0.0, max(later.line, later.last_line))
+    return later.node == earlier.node and last > (earlier.from_s or 0.0, earlier.line)

@@ -29,6 +29,20 @@ def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = Tr
     return trial
 
 
+def _made_anew(run: Run) -> None:
+    """Messages of before the topic was made anew and of after it have the same places; of the latter the group skips two."""
+    trial = run.trial("made_anew", "recreated-topic-keeps-offsets", "incident", fault="recreate-topic", groups=["late"])
+    for seq in range(2):
+        trial.send(seq, due_ms=-2_000 + 100 * seq, offset=seq)
+        trial.consume(seq, at_ms=-1_000 + 10 * seq, process=OWNER)
+    for seq in range(2, 6):
+        trial.send(seq, due_ms=2_000 + 100 * seq, offset=seq - 2)
+    for seq in (4, 5):
+        trial.consume(seq - 2, at_ms=4_000 + 10 * seq, process=OWNER)
+        trial.history[OWNER][-1]["seq"] = seq
+    trial.store_max(4, group="late", consumer_offset=4)
+
+
 @pytest.fixture(scope="module")
 def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run("last-offset-reads-history")
@@ -38,6 +52,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     _trial(run, "reads_nothing", ())
     _trial(run, "reads_late", (0, 1, 2, 3), at_ms=4_985.0)
     _trial(run, "not_drained", (4,), drained=False)
+    _made_anew(run)
     return analysed(run, last_offset_reads_history.SCENARIO, measures=(*MEASURES, IN_HOLD), judging=False)
 
 
@@ -59,6 +74,10 @@ def test_a_message_that_comes_twice_counts_once(seen: Analysis) -> None:
 def test_what_came_within_the_hold_counts_apart_from_what_came_at_all(seen: Analysis) -> None:
     assert [seen.one(IN_HOLD, name) for name in ("reads_all", "reads_nothing")] == [1, 0]
     assert (seen.one("history_read_share", "reads_late"), seen.one(IN_HOLD, "reads_late")) == (1, 0.5)
+
+
+def test_messages_are_told_by_what_they_are_not_by_their_place(seen: Analysis) -> None:
+    assert _shares(seen, "made_anew") == [1, 0.5]
 
 
 def test_more_may_have_come_to_a_group_that_was_not_drained(seen: Analysis) -> None:
