@@ -199,6 +199,17 @@ class RenewsClients(Protocol):
 
 
 @runtime_checkable
+class MembersCanLeave(Protocol):
+    """A load whose consumers can leave their groups in an orderly way, and come back."""
+
+    def leave(self) -> None:
+        """Shut all of them down."""
+
+    def come_back(self) -> None:
+        """Start them again, and wait until they have their queues."""
+
+
+@runtime_checkable
 class HasSlowSends(Protocol):
     """A load that says which of its sends are to be slow."""
 

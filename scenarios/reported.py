@@ -130,6 +130,13 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="the group's offsets in the new topic set to 0 before it comes back; or another name for topic or group",
         cures=("X-recreated-topic-keeps-offsets-03",),
     ),
+    "reset-offset-stops-consumption": Reported(
+        threads=("issues/10076", "pull/10175", "issues/5613"),
+        symptom="A group's offsets are reset (resetOffsetByTime), and it consumes nothing for ten seconds.",
+        happens="X-reset-offset-stops-consumption-01",
+        avoided_by="a reset while the group is away; a broker of 5.x, unless its useServerSideResetOffset is false",
+        cures=("X-reset-offset-stops-consumption-05",),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

@@ -49,6 +49,13 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-recreated-topic-keeps-offsets-03",),
     ),
     Sign(
+        incident="reset-offset-stops-consumption",
+        events=(Logged.OFFSETS_RESET,),
+        because="members of a group were told to reset their offsets, and each stops for 10 s then; 5.5.0 spares ordered ones that",
+        advice="Reset offsets while the group is away, or with brokers of 5.x and useServerSideResetOffset=true, its default.",
+        fixes=("X-reset-offset-stops-consumption-05",),
+    ),
+    Sign(
         incident="send-queue-full",
         events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
         because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",

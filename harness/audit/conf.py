@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.audit.deliveries import reset_stops
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import acknowledges_alone, lock_settings, pool_loses_data
 from harness.audit.reading import BrokerReading
@@ -53,6 +54,7 @@ def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJud
         *pool_loses_data(broker),
         *acknowledges_alone(broker),
         *lock_settings(broker),
+        *reset_stops(broker),
     ]
     return ConfJudged(
         release=release,

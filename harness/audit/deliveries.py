@@ -1,10 +1,10 @@
-"""What a broker has accepted and gives to nobody, or again: delay levels, and a dispatch that stands still."""
+"""What keeps messages that a broker has accepted from coming, or from coming once: delay levels, dispatch, resets of offsets."""
 
 from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import OVERDUE_S, BrokerReading
-from harness.model.rocketmq import DELAY_OFFSETS, DELAY_OFFSETS_MS
+from harness.model.rocketmq import DELAY_OFFSETS, DELAY_OFFSETS_MS, SERVER_SIDE_RESET
 
 WRITES_AT_SHUTDOWN = (4, 9, 7)
 """The first release that is known here to write how far its delay levels are as it is shut down (ScheduleMessageService.shutdown);
@@ -40,6 +40,18 @@ def delivers_again(broker: BrokerReading) -> Iterator[AuditFinding]:
             f"({DELAY_OFFSETS}), and not as it is shut down",
             advice=f"Set {DELAY_OFFSETS}=1000, or upgrade: 4.9.7 and newer write it as they are shut down. Consumers have to bear "
             "a message that comes twice.",
+        )
+
+
+def reset_stops(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A broker of 5.x that has members reset their offsets, which stops them."""
+    if broker.conf.get(SERVER_SIDE_RESET) == "false":
+        yield AuditFinding(
+            kind="reset-stops-members",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says=f"{SERVER_SIDE_RESET} is false: a reset of offsets stops each member of its group for 10 s, as on 4.x",
+            advice=f"Set {SERVER_SIDE_RESET}=true, or reset offsets while the group is away.",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped
+from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped, reset_stops
 from harness.audit.disk import disk_fills
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.groups import equal_ids, subscriptions_differ
@@ -281,6 +281,7 @@ OF_MASTERS = (
     levels_stopped,
     delivers_again,
     dispatch_stopped,
+    reset_stops,
     disk_fills,
 )
 """What is asked of each master."""

@@ -189,7 +189,7 @@ def _broker(name: str, number: int, address: str) -> BrokerReading:
             levels = delay_offsets(info)
             overdue = _overdue(connection, conf, levels) if number == 0 else {}
             undispatched = _undispatched(connection)
-            disk_share = connection.runtime_info().get("commitLogDiskRatio", "")
+            disk_share = info.get("commitLogDiskRatio", "")
     except ClientError as error:
         return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
     return BrokerReading(

@@ -1,6 +1,7 @@
 """Sends of several delay levels, and a group that is given each message when its time has come."""
 
 from harness.clients.commands import SendSettings
+from harness.clients.java import ConsumerSpec
 from harness.load.one_group import PRODUCER, OneGroupSession
 from harness.model.loads import LEVEL_PREFIX, DelayedMessages
 from harness.model.rocketmq import delays_s
@@ -21,7 +22,19 @@ class DelayedSession(OneGroupSession):
     def up(self) -> None:
         """Create the topic, and start both clients."""
         super().up()
-        self._start_with_queues(self._consumer(), self._all_queues)
+        self._start_with_queues(self._spec_of_member, self._all_queues)
+
+    @property
+    def _spec_of_member(self) -> ConsumerSpec:
+        return self._consumer(ordered=self._load.ordered)
+
+    def leave(self) -> None:
+        """The consumer shuts down, as an application that stops."""
+        self._client.shut_down_consumers()
+
+    def come_back(self) -> None:
+        """Start it again."""
+        self._start_with_queues(self._spec_of_member, self._all_queues)
 
     def steady(self) -> None:
         """Send, and stay until messages of every level have come."""

@@ -14,6 +14,9 @@ CRASH_S, REST_S = 7.0, 1.0
 default interval of committing to the page cache (200 ms)."""
 
 
+COMMITTED_S = 15.0
+"""In which a client commits for the first time, 10 s after its start, and once more (persistConsumerOffsetInterval is 5 s)."""
+
 REGISTERED_S = 35.0
 """In which a broker registers once at least, with the default registerNameServerPeriod of 30 s."""
 
@@ -320,6 +323,22 @@ class RecreateTopic(Fault):
     def seconds(self, params: Parameters) -> float:
         """Some requests to each node."""
         return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetOffsets(Fault):
+    """The trial's groups are told to go on from what was stored ``back_s`` ago, as ``mqadmin resetOffsetByTime`` does.
+
+    ``cure``: their members leave before, their offsets are set, and they come back.
+    """
+
+    proofs = (Proof.DONE,)
+    back_s: float = 5.0
+    cure: Literal["none", "away"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """The wait for the groups' first commits, and a start of their members."""
+        return COMMITTED_S / 2 + 3.0
 
 
 class MoreQueues(Fault):

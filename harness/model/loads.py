@@ -296,6 +296,8 @@ class DelayedMessages(LoadValue):
     """
 
     levels: int = 3
+    ordered: bool = False
+    """Whether the consumer takes each queue in order, under its lock."""
     rate_hz: float = 16.0
     """Of all levels together."""
     groups: int = 1

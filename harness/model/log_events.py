@@ -79,6 +79,7 @@ class Logged(StrEnum):
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
+    OFFSETS_RESET = "client told to reset offsets"
     TOPIC_DELETED = "topic deleted"
     OFFSET_PAST_END = "pull beyond the end of a queue"
     SLAVE_SILENT = "silent slave given up"
@@ -244,6 +245,10 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.TOPIC_MADE, "create new topic ", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_MADE, "Create new topic by default topic:", _TOPICS, _NUMBERS),
     _all(Logged.TOPIC_CHANGED, "update topic config, old:", _TOPICS, r"new:\[.*?" + _NUMBERS),
+    _all(
+        Logged.OFFSETS_RESET, "[reset-offset] reset offset success. topic=", f"{_ROCKETMQ}.broker.client.net.Broker2Client",
+        r"topic=(?P<topic>[^,]+), group=(?P<group>[^,]+), clientId=(?P<client>[^,\s]+)",
+    ),
     _all(Logged.TOPIC_DELETED, "delete topic config OK, topic: ", _TOPICS, r"topicName=(?P<topic>[^,\]]+)"),
     _all(
         Logged.OFFSET_PAST_END, "PULL_OFFSET_MOVED:correction offset. topic=",

@@ -93,6 +93,9 @@ DELAY_OFFSETS = "flushDelayOffsetInterval"
 DELAY_OFFSETS_MS = 10_000.0
 """How often a broker writes how far its delay levels are (MessageStoreConfig)."""
 
+SERVER_SIDE_RESET = "useServerSideResetOffset"
+"""Whether a broker of 5.x resets offsets without its clients (org.apache.rocketmq.common.BrokerConfig)."""
+
 RETRIES_MAX = 16
 """After so many retries a message goes to the dead-letter topic (``retryMaxTimes`` of SubscriptionGroupConfig)."""
 
@@ -141,6 +144,7 @@ GET_ALL_TOPIC_LIST_FROM_NAMESERVER = 206
 DELETE_SUBSCRIPTIONGROUP = 207
 DELETE_TOPIC_IN_BROKER = 215
 DELETE_TOPIC_IN_NAMESRV = 216
+INVOKE_BROKER_TO_RESET_OFFSET = 222
 GET_CONSUMER_RUNNING_INFO = 307
 UPDATE_NAMESRV_CONFIG = 318
 

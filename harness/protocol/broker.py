@@ -286,6 +286,11 @@ class Broker(Connection):
             raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
         return int(answer.fields["offset"])
 
+    def reset_offsets(self, group: str, topic: str, at_ms: int) -> None:
+        """Have the group go on from what was stored then (milliseconds since 1970), as ``mqadmin resetOffsetByTime`` does."""
+        fields: Fields = {"topic": topic, "group": group, "timestamp": at_ms, "isForce": "true"}
+        self.call(rocketmq.INVOKE_BROKER_TO_RESET_OFFSET, fields)
+
     def lock(self, group: str, client_id: str, queues: Sequence[tuple[str, str, int]]) -> set[tuple[str, int]]:
         """Ask for the locks of queues, each (topic, broker name, queue); returns the granted as (broker name, queue)."""
         body = {

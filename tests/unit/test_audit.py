@@ -291,6 +291,15 @@ def test_a_master_whose_restart_would_deliver_again_is_named(
     assert all(seconds in one.says and one.where == "broker-a" for one in found if seconds)
 
 
+def test_a_broker_that_has_members_reset_their_offsets_is_named(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.conf["useServerSideResetOffset"] = "true"
+    assert judge(read_cluster(addresses)) == []
+    broker.conf["useServerSideResetOffset"] = "false"
+    (found,) = judge(read_cluster(addresses))
+    assert (found.kind, found.severity, found.where) == ("reset-stops-members", Severity.WARNING, "broker-a")
+
+
 def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(
     serving: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

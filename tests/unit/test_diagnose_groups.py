@@ -89,3 +89,12 @@ def test_a_topic_that_is_removed_again_and_again_is_subscribed_to_by_some_member
 def test_a_rebalance_and_one_new_deployment_are_no_sign(tmp_path: Path) -> None:
     assert _found(tmp_path, _changed(1, "a", "a"), _changed(2, "a", "a"), _changed(3, "a", "b")) == []
     assert _found(tmp_path, _removed(1, "orders")) == []
+
+
+def test_members_that_were_told_to_reset_their_offsets_stop(tmp_path: Path) -> None:
+    told = "[reset-offset] reset offset success. topic=orders, group=billing, clientId=10.0.0.{client}@1"
+    lines = [f"2026-11-21 16:46:0{client} INFO AdminBrokerThread_2 - {told.format(client=client)}" for client in (1, 2)]
+    (tmp_path / "broker.log").write_text("\n".join(lines) + "\n")
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("reset-offset-stops-consumption", "sure")
+    assert one.why == ("2 clients of 1 groups were told to reset their offsets: each stops for 10 s then",)

@@ -14,7 +14,13 @@ from analysis.evidence.records import place
 from harness.model.loads import LEVEL_PREFIX
 from harness.model.rocketmq import delays_s
 
-INCIDENTS = ("delayed-message-fails-once", "dispatch-thread-dies", "delayed-again-after-restart")
+INCIDENTS = (
+    "delayed-message-fails-once",
+    "dispatch-thread-dies",
+    "delayed-again-after-restart",
+    "reset-offset-stops-consumption",
+)
+"""Those whose messages have their level as a key."""
 LATE_S = 2.0
 _SECOND_NS = 1e9
 

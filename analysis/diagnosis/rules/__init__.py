@@ -21,6 +21,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     registrations.left_and_returned,
     groups.equal_ids,
     groups.subscriptions,
+    groups.offsets_reset,
     slaves.acknowledged_without,
     delayed.failed,
     sends.stored_twice,

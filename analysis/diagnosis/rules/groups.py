@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
 from harness.model.log_events import Logged
 
 TURNS_MIN = 2
 """A group that is deployed anew changes its subscription once; one that has two goes to and fro."""
+RESET_GAP_S = 10.0
 
 
 def equal_ids(logs: Logs) -> Iterator[Found]:
@@ -68,4 +69,19 @@ def subscriptions(logs: Logs) -> Iterator[Found]:
             incident="subscriptions-that-differ", sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, found)), groups=(group,), topics=topics, lines=lines_of(found),
             why=(f"the subscription of {group} changed to and fro {which}: its members subscribe to different things",),
+        )  # fmt: skip
+
+
+def offsets_reset(logs: Logs) -> Iterator[Found]:
+    """Groups whose members were told to reset their offsets: one finding for each time."""
+    for told in together(logs.of(Logged.OFFSETS_RESET), RESET_GAP_S):
+        from_s, to_s = span(told)
+        groups = distinct(one.get("group") for one in told)
+        clients = distinct(one.get("client") for one in told)
+        yield Found(
+            incident="reset-offset-stops-consumption", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            brokers=distinct(map(logs.broker, told)), groups=groups, topics=distinct(one.get("topic") for one in told),
+            lines=lines_of(told),
+            why=(f"{len(clients)} clients of {len(groups)} groups were told to reset their offsets: each stops for 10 s then",),
+            against=("an ordered consumer of 5.5.0 stops for as long as it works on a message",),
         )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Offsets of groups are set back while their members consume, or while these are away."""
+
+import time
+
+from harness.backends.cluster import RECORD_S_MAX, Node, ask, masters
+from harness.clock import mono_ns
+from harness.model.faults import COMMITTED_S, ResetOffsets
+from harness.trial import Injected, Injection, Injections, LoadSession, MembersCanLeave, TrialContext, able
+from harness.wait import NotYet, wait_until
+
+POLL_S = 0.5
+
+
+def reset(fault: ResetOffsets, trial: TrialContext, load: LoadSession) -> Injected:
+    """Set the offsets of all queues that the groups have committed. Raises ClientError, WaitTimeout."""
+    brokers = masters(trial.cluster)
+    queues = {broker.name: _wait_committed(trial, broker) for broker in brokers}
+    asked_ns, asked_s = mono_ns(), time.time()
+    back_ms = int((asked_s - fault.back_s) * 1000)
+    if fault.cure == "away":
+        members = able(load, MembersCanLeave)
+        members.leave()
+        for broker in brokers:
+            _set_offsets(trial, broker, queues[broker.name], back_ms)
+        members.come_back()
+    else:
+        for broker in brokers:
+            with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+                for group in trial.record.groups:
+                    connection.reset_offsets(group, trial.record.topic, back_ms)
+    done_ns = mono_ns()
+    return Injected(
+        target=trial.record.topic,
+        detail=f"{', '.join(trial.record.groups)} set back by {fault.back_s:g} s",
+        injecting_ns=asked_ns,
+        injected_ns=asked_ns,
+        healing_ns=done_ns,
+        healed_ns=done_ns,
+    )
+
+
+def _wait_committed(trial: TrialContext, broker: Node) -> int:
+    """The topic's read queues, once each group has an offset in all of them: without one 4.x resets nothing."""
+    topic = trial.record.topic
+
+    def committed() -> int:
+        with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+            queues = next(one.read_queues for one in connection.topic_table().topics if one.name == topic)
+            for group in trial.record.groups:
+                if any(connection.consumer_offset(group, topic, queue) is None for queue in range(queues)):
+                    raise NotYet(f"{group} has not")
+        return queues
+
+    return wait_until(
+        f"the groups of {topic} to commit", committed, timeout_s=2 * COMMITTED_S, poll_s=POLL_S, cancel=trial.cancel
+    )
+
+
+def _set_offsets(trial: TrialContext, broker: Node, queues: int, back_ms: int) -> None:
+    topic = trial.record.topic
+    with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+        for queue in range(queues):
+            offset = connection.offset_at(topic, queue, back_ms)
+            for group in trial.record.groups:
+                connection.commit_offset(group, topic, queue, offset)
+
+
+INJECTIONS: Injections = {ResetOffsets: Injection(name="client call", inject=reset)}
