@@ -38,6 +38,13 @@ REPORTED: Mapping[str, Reported] = {
         "does",
         cures=("X-busy-flag-stuck-03", "X-busy-flag-stuck-04"),
     ),
+    "orderly-start-waits": Reported(
+        threads=("issues/2621", "issues/5465", "pull/5466"),
+        symptom="A member that joins an ordered group has the locks of its queues, and consumes nothing of them for seconds.",
+        happens="X-orderly-start-waits-01",
+        avoided_by="a newer client, on older brokers as well",
+        cures=("X-orderly-start-waits-02",),
+    ),
     "same-client-id-in-containers": Reported(
         threads=("issues/2760", "issues/3480", "issues/667", "issues/1589", "issues/534"),
         symptom="Of two consumers in containers some queues are consumed twice and some never; failing messages multiply.",

@@ -201,6 +201,8 @@ SILENT: Mapping[str, str] = {
     "clients took their queues then.",
     "ordered-migration": "An instance that is moved leaves the lines of ordered-lock-handover.",
     "busy-broker-of-two": "Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
+    "orderly-start-waits": "Brokers write of the grants alone: a client's log says that it pulls later, as the queue is not locked "
+    "in the broker, until its lock timer comes.",
     "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
     "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
     "exception, resend at once).",

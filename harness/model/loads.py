@@ -91,6 +91,12 @@ class OrderedGroups(LoadValue):
     body_bytes: int = 128
     locust: LocustUsers | None = None
     """Who makes the rate; None leaves it to the client's own schedule."""
+    client_release: str = ""
+    """Of the clients, where it is not that of the brokers."""
+
+    def client_of(self, release: str) -> str:
+        """Java's, of its own release if it has one."""
+        return super().client_of(self.client_release or release)
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Every queue has its rate."""

@@ -97,6 +97,7 @@ ORIGINS = {
     "exclusivity": ("two clients", "broker's log"),
     "handover": ("client", "broker's log"),
     "takeovers": ("client", "broker's log"),
+    "joins": ("client", "broker"),
     # A lock is granted by the broker's answer in another client's history, and offsets are given by the broker.
     "pauses": ("two clients", "broker"),
     "order": ("two clients", "broker"),
@@ -220,6 +221,10 @@ _ALL = (
         ("message_delay_max_s", "s", "Longest time from a message's intended send to its consumption, by queue."),
         ("delayed_over_1s_count", "", "Messages of a queue that came more than 1 s late."),
         ("delayed_in_10s_count", "", "Messages due in the 10 s after the fault that came more than 1 s late."),
+    ),
+    *_of("joins", OWNER,
+        ("lock_wait_s", "s", "From the grant of a queue's lock to a member that joins to the first message that it is given."),
+        ("join_gap_s", "s", "From the last message of a queue that an owner is given to the first one of the member that joins."),
     ),
     *_of("parts", OWNER,
         ("handover_part_s", "s", "One part of a hand-over between two stamps of its own."),

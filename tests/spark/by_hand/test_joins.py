@@ -1,0 +1,56 @@
+"""A member that joins an ordered group, in histories made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from scenarios import orderly_start_waits
+from tests.lib.runs import Analysis, Run
+from tests.lib.trials import SUCCESSOR, Trial
+
+INCIDENT = orderly_start_waits.SCENARIO
+MEASURES = ("join_gap_s", "lock_wait_s")
+
+
+def _owned(run: Run, name: str, arm: str, starts_ms: float) -> Trial:
+    """A group whose first member consumed a message of each of two queues, and whose second one starts at that moment."""
+    trial = run.trial(name, INCIDENT.name, arm, groups=[f"{name}-g0"])
+    trial.instance(SUCCESSOR, event="starting", at_ms=starts_ms)
+    for queue in (0, 1):
+        trial.consume(0, at_ms=starts_ms + 100, queue=queue)
+    return trial
+
+
+@pytest.fixture(scope="module")
+def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    run = new_run(INCIDENT.name)
+    waits = _owned(run, "waits", "incident", starts_ms=1_000)
+    waits.lock(SUCCESSOR, at_ms=1_098, granted=False, queues=(0,))
+    waits.lock(SUCCESSOR, at_ms=21_098, granted=True, queues=(0,))
+    waits.lock(SUCCESSOR, at_ms=22_098, granted=True, queues=(0,))
+    waits.consume(1, at_ms=24_100, process=SUCCESSOR)
+
+    nothing = _owned(run, "nothing", "incident", starts_ms=1_000)
+    nothing.lock(SUCCESSOR, at_ms=1_998, granted=True, queues=(1,))
+
+    before = _owned(run, "before", "baseline", starts_ms=-9_000)
+    before.lock(SUCCESSOR, at_ms=-8_000, granted=True, queues=(0,))
+    before.consume(1, at_ms=-7_000, process=SUCCESSOR)
+    return analysed(run, INCIDENT, measures=MEASURES, judging=False)
+
+
+def test_the_wait_begins_with_the_first_grant_and_the_gap_with_the_owners_last_message(seen: Analysis) -> None:
+    assert seen.one("lock_wait_s", "waits") == pytest.approx(3.0)
+    assert seen.one("join_gap_s", "waits") == pytest.approx(24.1 - 1.101)
+
+
+def test_a_queue_that_is_granted_and_never_consumed_waits_to_the_trials_end(seen: Analysis) -> None:
+    (wait,) = seen.found("lock_wait_s", "nothing")
+    assert wait.censored
+    assert wait.value == pytest.approx(60.0)
+
+
+def test_a_member_that_was_there_before_did_not_join(seen: Analysis) -> None:
+    assert [seen.values(name, "before") for name in MEASURES] == [[], []]
