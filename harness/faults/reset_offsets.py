@@ -47,7 +47,8 @@ def _wait_committed(trial: TrialContext, broker: Node) -> int:
         with ask(broker, timeout_s=RECORD_S_MAX) as connection:
             queues = next(one.read_queues for one in connection.topic_table().topics if one.name == topic)
             for group in trial.record.groups:
-                if any(connection.consumer_offset(group, topic, queue) is None for queue in range(queues)):
+                # Of a queue whose messages are all in memory 4.x tells 0 where a group has committed nothing.
+                if not all(connection.consumer_offset(group, topic, queue) for queue in range(queues)):
                     raise NotYet(f"{group} has not")
         return queues
 

@@ -21,19 +21,19 @@ TOPIC, GROUP = "T", "g0"
 
 
 class Broker:
-    """Has committed offsets from the second look on."""
+    """Has committed offsets from the third look on; at the second one it tells what 4.x does without them."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
+        self.looks = 0
         self.asked_ms: list[int] = []
-        self._looks = 0
 
     def topic_table(self) -> SimpleNamespace:
-        self._looks += 1
+        self.looks += 1
         return SimpleNamespace(topics=[TopicConfig(name=TOPIC, read_queues=2, write_queues=2)])
 
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
-        return 70 + queue if self._looks > 1 else None
+        return (None, 0, 70 + queue)[min(self.looks, 3) - 1]
 
     def offset_at(self, topic: str, queue: int, at_ms: int) -> int:
         self.asked_ms.append(at_ms)
@@ -89,7 +89,7 @@ def _inject(fault: ResetOffsets, load: object) -> None:
 def test_a_group_that_has_committed_is_reset_by_its_broker(broker: Broker) -> None:
     before_ms = time.time() * 1000
     _inject(ResetOffsets(back_s=5), Load(broker))
-    assert broker.did == ["g0 is reset in T"]
+    assert (broker.looks, broker.did) == (3, ["g0 is reset in T"])
     assert before_ms - 5_001 <= broker.asked_ms[0] <= time.time() * 1000 - 5_000
 
 
