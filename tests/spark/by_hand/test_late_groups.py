@@ -31,7 +31,9 @@ def _trial(run: Run, name: str, consumed: tuple[int, ...], *, drained: bool = Tr
 
 def _made_anew(run: Run) -> None:
     """Messages of before the topic was made anew and of after it have the same places; of the latter the group skips two."""
-    trial = run.trial("made_anew", "recreated-topic-keeps-offsets", "incident", fault="recreate-topic", groups=["late"])
+    trial = run.trial(
+        "made_anew", "last-offset-reads-history", "incident", fault="none", hold_ms=5_000.0, groups=["late"]
+    )
     for seq in range(2):
         trial.send(seq, due_ms=-2_000 + 100 * seq, offset=seq)
         trial.consume(seq, at_ms=-1_000 + 10 * seq, process=OWNER)
