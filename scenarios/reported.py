@@ -144,6 +144,15 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="a reset while the group is away; a broker of 5.x, unless its useServerSideResetOffset is false",
         cures=("X-reset-offset-stops-consumption-05",),
     ),
+    "restarted-broker-forgets-consumers": Reported(
+        threads=("issues/3434", "issues/2732", "issues/2763", "pull/7324"),
+        symptom="A broker is back in seconds, and its consumers get nothing of it for half a minute; others get messages twice "
+        "meanwhile.",
+        happens="X-restarted-broker-forgets-consumers-01",
+        avoided_by="clients of 5.x, also of older brokers, not a shorter heartbeatBrokerInterval; a client that asks for its route "
+        "while the broker is away waits all the same",
+        cures=("X-restarted-broker-forgets-consumers-03", "X-restarted-broker-forgets-consumers-04"),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

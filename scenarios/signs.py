@@ -194,6 +194,8 @@ SILENT: Mapping[str, str] = {
     "them with the broker's own.",
     "slave-serves-no-reads": "A slave writes nothing of pulls that it refuses: ask it for slaveReadEnable, and see "
     "its clients' logs.",
+    "restarted-broker-forgets-consumers": "A pull that does not come leaves no line: after a broker's restart see when its groups' "
+    "offsets move again (mqadmin consumerProgress).",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
     "has the pause.",
     "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",

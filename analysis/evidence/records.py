@@ -29,6 +29,7 @@ class Records:
     consumptions: DataFrame
     lock_requests: DataFrame
     """Requests that a hook records: locking, unlocking, and the first pull after a queue was locked."""
+    heartbeats: DataFrame
     instances: DataFrame
     queue_flags: DataFrame
     threads: DataFrame
@@ -53,6 +54,7 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         sends=_of_type(whole, "send"),
         consumptions=_of_type(whole, "consume"),
         lock_requests=_of_type(whole, "rpc"),
+        heartbeats=_of_type(whole, "heartbeat"),
         instances=_of_type(whole, "instance"),
         queue_flags=_of_type(whole, "queue"),
         threads=_of_type(whole, "threads"),

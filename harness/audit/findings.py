@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped, reset_stops
 from harness.audit.disk import disk_fills
 from harness.audit.finding import AuditFinding, Severity, some
-from harness.audit.groups import equal_ids, subscriptions_differ
+from harness.audit.groups import equal_ids, forgotten, subscriptions_differ
 from harness.audit.reading import (
     BrokerReading,
     Reading,
@@ -66,6 +66,7 @@ def judge(
         *_queue_numbers(reading),
         *equal_ids(reading),
         *subscriptions_differ(reading),
+        *forgotten(reading),
         *(one for broker in reading.masters() for judged in OF_MASTERS for one in judged(broker)),
     ]
     return sorted(found, key=lambda one: -one.severity)

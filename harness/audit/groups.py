@@ -1,4 +1,4 @@
-"""What is wrong with the members of consumer groups: two of one client id, and subscriptions that differ."""
+"""What is wrong with the members of consumer groups: equal client ids, subscriptions that differ, groups that a broker forgot."""
 
 from collections.abc import Iterator
 
@@ -45,3 +45,16 @@ def subscriptions_differ(reading: Reading) -> Iterator[AuditFinding]:
                 advice="A broker keeps one subscription a group and topic, and messages are missing: let all members subscribe to "
                 "the same, or give each subscription a group of its own.",
             )
+
+
+def forgotten(reading: Reading) -> Iterator[AuditFinding]:
+    """Brokers that do not know groups which others know, though they have had messages of them to retry."""
+    for where, groups in sorted(reading.unknown.items()):
+        yield AuditFinding(
+            kind="groups-unknown-to-broker",
+            severity=Severity.WARNING,
+            where=where,
+            says=f"groups that other brokers know are unknown here: {some(groups)}",
+            advice="It has forgotten them in a restart, and refuses their pulls until the next heartbeat of their clients "
+            "(heartbeatBrokerInterval, 30 s); those of 5.2.0 and newer send one once they connect.",
+        )

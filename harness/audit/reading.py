@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypedDict
 
 from harness.errors import ClientError
 from harness.model.rocketmq import (
@@ -95,14 +96,16 @@ class NameServerReading:
 class Reading:
     """A cluster at a moment; ``at_s`` is seconds since 1970. ``offline`` are the groups that have a retry topic and
     are connected to none of the brokers that could be read. ``members`` are the connections of the others, as the first broker has
-    them that knows any; ``subscriptions`` what a group's clients said that they subscribe to, by client id and topic, where they
-    were asked."""
+    them that knows any; ``unknown`` are groups by the broker that has their retry topic and knows no connection of theirs, while
+    another one does; ``subscriptions`` what a group's clients said that they subscribe to, by client id and topic, where they were
+    asked."""
 
     at_s: float
     name_servers: tuple[NameServerReading, ...]
     brokers: tuple[BrokerReading, ...]
     offline: frozenset[str] = frozenset()
     members: Mapping[str, tuple[Member, ...]] = field(default_factory=dict)
+    unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     subscriptions: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def masters(self) -> list[BrokerReading]:
@@ -151,8 +154,7 @@ def read_cluster(
     progress("reading routes")
     with_routes = tuple(_with_routes(one, reading, allowed) for one in servers)
     progress("asking which groups are online")
-    offline, members = _groups(reading)
-    reading = dataclasses.replace(reading, name_servers=with_routes, offline=offline, members=members)
+    reading = dataclasses.replace(reading, name_servers=with_routes, **_groups(reading))
     if ask_clients:
         progress("asking clients what they subscribe to")
         return dataclasses.replace(reading, subscriptions=_subscriptions(reading))
@@ -167,7 +169,7 @@ def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading])
 
 def still_offline(reading: Reading) -> Reading:
     """The reading with only those of its offline groups that are still offline."""
-    return dataclasses.replace(reading, offline=reading.offline & _groups(reading)[0])
+    return dataclasses.replace(reading, offline=reading.offline & _groups(reading)["offline"])
 
 
 def _name_server(address: str) -> NameServerReading:
@@ -266,23 +268,37 @@ def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[
     return NameServerReading(address=server.address, brokers=server.brokers, topics=listed, routes=routes)
 
 
-def _groups(reading: Reading) -> tuple[frozenset[str], dict[str, tuple[Member, ...]]]:
-    """Groups with a retry topic of which no master knows a connection, and the connections of the others.
+class _Groups(TypedDict):
+    offline: frozenset[str]
+    members: Mapping[str, tuple[Member, ...]]
+    unknown: Mapping[str, tuple[str, ...]]
 
-    RocketMQ's own groups count as online.
+
+def _groups(reading: Reading) -> _Groups:
+    """What the reading says of groups. RocketMQ's own count as online.
+
+    A client tells every broker of itself that has its group's retry topic.
     """
     masters = reading.masters()
     retry = {name for broker in masters for name in broker.names(TopicType.RETRY)}
     groups = sorted(name.removeprefix(RETRY_PREFIX) for name in retry)
     offline = {group for group in groups if not group.startswith(SYSTEM_GROUP_PREFIXES)}
-    found: dict[str, tuple[Member, ...]] = {}
+    of_users, found = frozenset(offline), dict[str, tuple[Member, ...]]()
+    strangers: dict[str, list[str]] = {}
     for broker in masters:
-        asked = sorted(offline)
+        own = {name.removeprefix(RETRY_PREFIX) for name in broker.names(TopicType.RETRY)} & of_users
+        asked = sorted(offline | own)
         with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
-            answers = zip(asked, connection.members(asked), strict=True)
-            found |= {group: members for group, members in answers if members is not None}
+            answers = dict(zip(asked, connection.members(asked), strict=True))
+        found = {group: members for group, members in answers.items() if members is not None} | found
+        strangers[broker.words] = [group for group in sorted(own) if answers[group] is None]
         offline -= found.keys()
-    return frozenset(offline), found
+    unknown = {where: tuple(group for group in groups if group in found) for where, groups in strangers.items()}
+    return _Groups(
+        offline=frozenset(offline),
+        members=found,
+        unknown={where: groups for where, groups in unknown.items() if groups},
+    )
 
 
 def _subscriptions(reading: Reading) -> dict[str, dict[str, dict[str, str]]]:

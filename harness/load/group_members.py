@@ -1,10 +1,20 @@
 """Normal sends, and groups whose members differ by the names of their clients or by what they subscribe to."""
 
+import itertools
 import time
+from collections.abc import Mapping
 
-from harness.backends.cluster import create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
+from harness.backends.cluster import (
+    RECORD_S_MAX,
+    ask,
+    create_topic,
+    masters,
+    namesrv_addresses,
+    record_queue_ends,
+    unconsumed,
+)
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient
+from harness.clients.java import ConsumerSpec, JavaClient, Setting
 from harness.load.base import POLL_S, Session
 from harness.model.group_members import KEY_PREFIX, PROCESSES, GroupMembers, Member
 from harness.model.rocketmq import RETRY_PREFIX
@@ -14,6 +24,8 @@ from harness.wait import NotYet, wait_until
 NOTHING_MORE_S = 11.0
 """A client commits its offsets every 5 s (``persistConsumerOffsetInterval`` of ClientConfig): what has not been committed after two
 of these periods is consumed by nobody."""
+KEPT_ROUTE: Mapping[str, Setting] = {"pollNameServerInterval": 3_600_000}
+"""Longer than any trial."""
 
 
 class GroupMembersSession(Session):
@@ -39,24 +51,40 @@ class GroupMembersSession(Session):
             create_topic(trial.cluster, RETRY_PREFIX + group, read_queues=1, write_queues=1)
         with trial.boots:
             for name in PROCESSES:
-                self._clients[name] = trial.client(name)
+                self._clients[name] = trial.client(name, release=load.members_release)
             for name, client in self._clients.items():
                 client.wait_started()
                 client.open_history(trial.directory.history_path(name))
             self._start_producer()
-            for number, group in enumerate(self._groups):
-                for process, member in load.members_of(number):
-                    self._start_one(process, group, member)
+            self._start_members()
             self._wait_shared_out()
 
     def _start_producer(self) -> None:
-        self._producer.start_producer("producer", f"{self._topic}-producers", namesrv_addresses(self._trial.cluster))
+        self._producer.start_producer(
+            "producer",
+            f"{self._topic}-producers",
+            namesrv_addresses(self._trial.cluster),
+            transactional=False,
+            **({} if self._load.keeps_route == "nobody" else KEPT_ROUTE),
+        )
         for topic in self._topics:
             self._producer.wait_for_route("producer", topic, self._queues)
 
     @property
     def _producer(self) -> JavaClient:
         return self._clients[PROCESSES[0]]
+
+    def _start_members(self) -> None:
+        """Evenly over the spread."""
+        all_of_them = [
+            (process, group, member)
+            for number, group in enumerate(self._groups)
+            for process, member in self._load.members_of(number)
+        ]
+        begun = time.monotonic()
+        for number, (process, group, member) in enumerate(all_of_them):
+            self._trial.stay(begun + number * self._load.start_spread_s / len(all_of_them) - time.monotonic())
+            self._start_one(process, group, member)
 
     def _start_one(self, process: str, group: str, member: Member) -> None:
         spec = ConsumerSpec(
@@ -73,6 +101,7 @@ class GroupMembersSession(Session):
                 "consumeThreadMax": 2,
                 "maxReconsumeTimes": self._load.retries,
                 "heartbeatBrokerInterval": self._load.heartbeat_ms,
+                **(KEPT_ROUTE if self._load.keeps_route == "all" else {}),
             },
         )
         self._trial.events.record("member", group=group, instance=spec.instance, topic=spec.topic, tags=spec.tags)
@@ -129,6 +158,28 @@ class GroupMembersSession(Session):
         )
         self._trial.on_rate(load.rate_hz * load.topics)
         self._stay_steady(self._producer, self._topics)
+        if load.start_spread_s:
+            self._wait_consuming()
+
+    def _wait_consuming(self) -> None:
+        """A client that left out its first heartbeat is given nothing until the next one."""
+
+        def consumes() -> bool:
+            for master in masters(self._trial.cluster):
+                with ask(master, timeout_s=RECORD_S_MAX) as connection:
+                    for topic, groups in self._groups_of_topics().items():
+                        for group, queue in itertools.product(groups, range(self._load.queues)):
+                            if not connection.consumer_offset(group, topic, queue):
+                                raise NotYet(f"{group} has committed nothing of queue {queue} of {master.name}")
+            return True
+
+        wait_until(
+            "every group to consume from every queue",
+            consumes,
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
 
     def drain(self) -> None:
         """Stop sending, and wait until everything has been committed, or nothing more is."""

@@ -1,6 +1,7 @@
 """Groups whose members differ: by the names of their clients, or by what they subscribe to."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.model.cells import Parameters
 from harness.model.cluster import Topology
@@ -47,6 +48,13 @@ class GroupMembers(LoadValue):
     retries: int = 3
     heartbeat_ms: int = 30_000
     """``heartbeatBrokerInterval`` of the members, by which they also tell brokers their subscriptions."""
+    start_spread_s: float = 0.0
+    """Members start one after another over so many seconds, which spreads the phases of their timers. Where they do, the steady
+    phase lasts until every group has consumed from every queue."""
+    keeps_route: Literal["nobody", "producer", "all"] = "nobody"
+    """Whose clients never ask for their route again. One that asks while a broker is away leaves it out until it asks once more."""
+    members_release: str = ""
+    """Of the client processes, where it is not the trial's."""
     queues: int = 4
     """Of each topic on each master."""
     body_bytes: int = 128

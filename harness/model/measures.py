@@ -119,6 +119,7 @@ ORIGINS = {
     "send_kinds": ("producer", "consumer"),
     "late_groups": ("producer", "consumer"),
     "delayed": ("producer", "consumer"),
+    "returned": ("producer", "consumer"),
     # What was acknowledged is told by the producer, what came by consumers.
     "steps": ("producer", "consumer"),
 }
@@ -166,6 +167,15 @@ _ALL = (
         ("history_read_share", "", "Share of the messages stored before a group first started that it consumed."),
         ("read_in_hold_share", "", "Share of the messages stored before a group first started that it consumed within the hold."),
         ("later_read_share", "", "Share of the messages stored after a group had its queues that it consumed."),
+    ),
+    *_of("returned", OWNER,
+        ("again_s", "s", "From a returned broker's first accepted send to a group's first message of those that it accepts since."),
+        ("doubled_elsewhere_count", "", "Messages of brokers that stayed that two members of a group were given."),
+    ),
+    *_of("returned", TRIAL,
+        ("median_again_s", "s", "Median time that groups wait for their first message of a broker that is back."),
+        ("slowest_again_s", "s", "Longest time that a group waits for its first message of a broker that is back."),
+        ("heartbeats_per_s", "1/s", "Heartbeats a second of all members to all brokers, from the fault to the end of the hold."),
     ),
     *_of("delayed", TRIAL,
         ("undelivered_share", "", "Share of a delay level's messages due after the fault that did not come, in the hold or ever."),

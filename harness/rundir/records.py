@@ -184,6 +184,9 @@ HISTORY = declared(
         maybe(FINISHED_NS),
     ),
     record(
+        "heartbeat", "A consumer's client tells a broker of itself.", PROCESS, _INSTANCE, GROUP, _ADDRESS, STARTED_NS
+    ),
+    record(
         "instance",
         "A producer or consumer begins or ends.",
         PROCESS,

@@ -214,6 +214,25 @@ def test_a_group_without_a_connection_is_offline(serving: ExitStack) -> None:
     assert read_cluster(addresses).offline == {"gone"}
 
 
+def test_groups_that_one_broker_has_forgotten_are_found(serving: ExitStack) -> None:
+    groups = ("billing", "stock", "gone")
+    broker, servers, addresses = _cluster(serving, {f"%RETRY%{group}": (1, 1) for group in groups})
+    second = Fake(
+        topics={f"%RETRY%{group}": (1, 1) for group in (*groups, "elsewhere")}, conf=CONF | {"brokerName": "broker-b"}
+    )
+    second.members = {"elsewhere": ["3"], "stock": ["2"]}
+    broker.members = {"billing": ["1"], "stock": ["2"]}
+    for one in servers:
+        one.brokers["broker-b"] = {0: serving.enter_context(_serve(second))}
+        one.topics["%RETRY%elsewhere"] = (1, 1)
+    reading = read_cluster(addresses)
+    assert reading.unknown == {"broker-b": ("billing",)}
+    assert reading.offline == {"gone"}
+    (found,) = (one for one in judge(reading) if one.kind == "groups-unknown-to-broker")
+    assert (found.severity, found.where) == (Severity.WARNING, "broker-b")
+    assert found.says == "groups that other brokers know are unknown here: billing"
+
+
 def _running_info(*subscriptions: tuple[str, str, list[str]]) -> bytes:
     """As fastjson writes what a client says of itself: with objects as keys, which is no JSON."""
     each = [

@@ -10,12 +10,14 @@ import org.apache.rocketmq.remoting.protocol.RemotingCommand;
 
 /**
  * Records the lock and unlock requests of one consumer instance with what was asked and granted, and the first pull of
- * each queue after its rebalance got the queue's lock: which pull ends a wait, at the cost of one record a hand-over.
+ * each queue after its rebalance got the queue's lock: which pull ends a wait, at the cost of one record a hand-over. Of its
+ * heartbeats it records when and to whom.
  *
  * <p>The bodies are read as text, since their classes lie in other packages in 4.x and 5.x.
  */
 public final class LockHook implements RPCHook {
     private static final int PULL_MESSAGE = 11;
+    private static final int HEART_BEAT = 34;
     private static final int LOCK_BATCH_MQ = 41;
     private static final int UNLOCK_BATCH_MQ = 42;
     private static final Pattern QUEUE = Pattern.compile("\\{[^{}]*\"queueId\"[^{}]*\\}");
@@ -31,6 +33,7 @@ public final class LockHook implements RPCHook {
 
     private final History history;
     private final byte[] prefix;
+    private final byte[] heartbeats;
     private final Guard guard;
     private final String instance;
     private final String group;
@@ -41,6 +44,7 @@ public final class LockHook implements RPCHook {
     public LockHook(History history, Guard guard, String instance, String group) {
         this.history = history;
         this.prefix = history.prefix("rpc");
+        this.heartbeats = history.prefix("heartbeat");
         this.guard = guard;
         this.instance = instance;
         this.group = group;
@@ -50,6 +54,10 @@ public final class LockHook implements RPCHook {
         guard.doBeforeRequest(remoteAddr, request);
         if (request.getCode() == PULL_MESSAGE) {
             pull(remoteAddr, request);
+        }
+        if (request.getCode() == HEART_BEAT) {
+            history.write(History.begin(heartbeats).text("instance", instance).text("group", group)
+                .text("address", remoteAddr).number("started_ns", System.nanoTime()));
         }
         if (request.getCode() != LOCK_BATCH_MQ && request.getCode() != UNLOCK_BATCH_MQ) {
             return;
