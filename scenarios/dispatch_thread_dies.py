@@ -106,6 +106,7 @@ SCENARIO = Scenario(
             DispatchThrows(throws="error", cure="restart"), 3, RELEASES_4X,
         ),
     ),
+    experiment_version=2,
     phases=Phases(steady_s=2.0, hold_s_min=8.0, hold_s_max=8.0, recover_s=1.0),
     claims=(X_01, X_02, X_03, X_04),
     budget=TrialBudget(trials=5, deployments=5),

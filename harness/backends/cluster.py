@@ -280,6 +280,15 @@ def record_queue_ends(
                     )
 
 
+def has_committed(cluster: Cluster, topic: str, queues: int, group: str) -> bool:
+    """Whether the group has committed an offset beyond 0 of any of these queues, by the brokers' own counts."""
+    for master in masters(cluster):
+        with ask(master, timeout_s=RECORD_S_MAX) as connection:
+            if any(connection.consumer_offset(group, topic, queue) for queue in range(queues)):
+                return True
+    return False
+
+
 def unconsumed(
     cluster: Cluster, topic: str, queues: int, groups: Sequence[str], *, on: Sequence[Node] = (), first: int = 0
 ) -> int:

@@ -1,11 +1,14 @@
 """Sends of several delay levels, and a group that is given each message when its time has come."""
 
+from harness.backends.cluster import has_committed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec
+from harness.load.base import POLL_S
 from harness.load.one_group import PRODUCER, OneGroupSession
 from harness.model.loads import LEVEL_PREFIX, DelayedMessages
 from harness.model.rocketmq import delays_s
 from harness.trial import TrialContext
+from harness.wait import wait_until
 
 SCHEDULE = "delayed"
 LATE_S_MAX = 2.0
@@ -37,7 +40,10 @@ class DelayedSession(OneGroupSession):
         self._start_with_queues(self._spec_of_member, self._all_queues)
 
     def steady(self) -> None:
-        """Send, and stay until messages of every level have come."""
+        """Send, and stay; then wait until the group has read something.
+
+        A client that leaves out the heartbeat after its first rebalance is given nothing until the next one.
+        """
         load = self._load
         sends = SendSettings(
             topic=self._topic,
@@ -49,6 +55,13 @@ class DelayedSession(OneGroupSession):
         )
         self._send(self._client, SCHEDULE, PRODUCER, load.rate_hz, sends)
         self._stay_steady(self._client, [SCHEDULE])
+        wait_until(
+            "the group to read",
+            lambda: has_committed(self._trial.cluster, self._topic, load.queues, self._group),
+            timeout_s=self._trial.phases.settle_s_max,
+            poll_s=POLL_S,
+            cancel=self._trial.cancel,
+        )
 
     def drain(self) -> None:
         """Stop sending, let the last message's time come, and wait until the group has committed what its topic has then.
