@@ -235,6 +235,7 @@ SCENARIO = Scenario(
         DRAINED: (),
     },
     exclusive=False,
+    experiment_version=2,
     schedule="side by side",
     hiccup_ms_max=2000.0,
     extra_measures=("stranded_count", "refused_sends_count", "member_share", "lost_count"),

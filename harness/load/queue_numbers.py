@@ -4,9 +4,12 @@ The producer takes every write queue in turn. The members are named so that thei
 queues are given out in the order of client ids.
 """
 
+import contextlib
+
 from harness.backends.cluster import Node, create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec
+from harness.errors import WaitTimeout
 from harness.load.base import POLL_S, OneProcessSession
 from harness.model.loads import QueueNumbers
 from harness.rundir.events import Moment
@@ -73,7 +76,15 @@ class QueueNumbersSession(OneProcessSession):
         self._stay_steady(self._client, [SCHEDULE])
 
     def hold(self) -> None:
-        """Stay, and then record what the brokers have before anything is mended."""
+        """Stay until members have all queues to read, and then record what the brokers have before anything is mended."""
+        with contextlib.suppress(WaitTimeout):  # a group that never has them is a result
+            wait_until(
+                "the groups to have every queue",
+                self._all_given,
+                timeout_s=self._trial.phases.settle_s_max,
+                poll_s=POLL_S,
+                cancel=self._trial.cancel,
+            )
         super().hold()
         self._record("held")
 
@@ -85,6 +96,10 @@ class QueueNumbersSession(OneProcessSession):
         """Read the brokers and close the history."""
         self._record("end")
         self._client.close_history()
+
+    def _all_given(self) -> bool:
+        counts, queues = self._client.queue_counts(self._topic), self.numbers[1] * len(self._on)
+        return all(sum(counts[f"{group}-{member}"] for member in MEMBERS) == queues for group in self._groups)
 
     def _unread(self, first_queue: int = 0) -> int:
         return unconsumed(self._trial.cluster, self._topic, QUEUES_MAX, self._groups, on=self._on, first=first_queue)
