@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from harness.clients.java import ScheduleSpec
-from harness.load import one_group
+from harness.load import delayed, one_group
 from harness.load.delayed import LATE_S_MAX, DelayedSession
 from harness.model.loads import DelayedMessages
 from harness.model.rocketmq import delays_s
@@ -40,9 +41,10 @@ def client() -> Client:
 def _session(load: DelayedMessages, client: Client, stayed_s: list[float], drained: list[bool]) -> DelayedSession:
     trial = SimpleNamespace(
         record=SimpleNamespace(topic="T", groups=["g0"]),
-        phases=SimpleNamespace(steady_s=13.0, drain_s_max=60.0),
+        phases=SimpleNamespace(steady_s=13.0, settle_s_max=60.0, drain_s_max=60.0),
         cluster=None,
         stay=stayed_s.append,
+        cancel=threading.Event(),
         events=SimpleNamespace(record=lambda kind, complete, remaining: drained.append(complete)),
     )
     session = DelayedSession(cast(TrialContext, trial), load)
@@ -54,11 +56,15 @@ def _session(load: DelayedMessages, client: Client, stayed_s: list[float], drain
 def test_levels_are_sent_in_turn_and_the_last_message_has_its_time(
     levels: int, longest_s: float, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    committed = iter([False, False, True])
+    monkeypatch.setattr(delayed, "POLL_S", 0.01)
+    monkeypatch.setattr(delayed, "has_committed", lambda cluster, topic, queues, group: next(committed))
     monkeypatch.setattr(one_group, "unconsumed", lambda cluster, topic, queues, groups: 0)
     stayed_s: list[float] = []
     drained: list[bool] = []
     session = _session(DelayedMessages(levels=levels), client, stayed_s, drained)
     session.steady()
+    assert next(committed, None) is None  # it went on when the group had read, and no sooner
     (spec,) = client.specs
     assert (spec.sends.keys, spec.sends.key_prefix, spec.sends.delayed) == (levels + 1, "level", True)
     assert spec.sends.key_distribution == "cycle"
