@@ -73,13 +73,13 @@ def _session(given: Sequence[Sequence[int]], unread: Sequence[int], monkeypatch:
         did.append(f"looked at {topic}")
         return dict(zip(("g0-first", "g0-second"), now, strict=True))
 
+    def unconsumed(*named: object, on: object, first: int) -> int:
+        did.append(f"first {first}")
+        return left.pop(0) if len(left) > 1 else left[0]
+
     monkeypatch.setattr(queue_numbers, "POLL_S", 0.01)
     monkeypatch.setattr(queue_numbers, "masters", lambda cluster: [SimpleNamespace(name="broker-a")])
-    monkeypatch.setattr(
-        queue_numbers,
-        "unconsumed",
-        lambda *named, on, first: did.append(f"first {first}") or (left.pop(0) if len(left) > 1 else left[0]),
-    )
+    monkeypatch.setattr(queue_numbers, "unconsumed", unconsumed)
     session = cast(Any, QueueNumbersSession(trial, QueueNumbers(groups=1)))
     session._started = SimpleNamespace(queue_counts=queue_counts)
     session._record = did.append
