@@ -95,6 +95,12 @@ class ClientError(LabError):
     """A client process of ours (producer, consumer, admin) failed; not an error that the broker answered with."""
 
 
+class AccessDeniedError(LabError):
+    """A broker asks who sends a request, and the keys that were given, or none, do not let it be sent."""
+
+    exit_code = EXIT_USAGE
+
+
 class WaitTimeout(LabError):  # noqa: N818 - named for the event, as the user meets it
     """A condition did not come true in time. ``what`` was waited for during ``waited_s``; ``last_state`` came last."""
 

@@ -15,11 +15,12 @@ from harness.audit.reading import Reading, read_cluster, still_offline
 from harness.audit.remedy import apply_remedy, deleted_before, plan_remedy
 from harness.errors import UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
+from harness.protocol.access import Access
 from harness.protocol.targets import Network, parse_networks
 from mqlab.audit_conf import audit_conf
 from mqlab.audit_told import FORMATS, format_of, read_earlier, tell
 from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
-from mqlab.options import Adder, add_releases
+from mqlab.options import Adder, access_of, add_access, add_releases
 
 DELETIONS_PER_S = 5.0
 OFFLINE_S = 40.0
@@ -82,6 +83,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="CIDR",
         help="a network besides loopback; may be repeated",
     )
+    add_access(command)
     command.add_argument(
         "--since", type=FILE, metavar="FILE", help="an earlier --json output: when does growth reach the limit?"
     )
@@ -144,11 +146,12 @@ def audit(options: argparse.Namespace, console: Console) -> int:
     earlier, known = read_earlier(options.since)
     known += options.broker
     allowed = parse_networks(options.allow_target)
+    access = access_of(options)
     name_servers = options.namesrv
     worst = Severity.NONE
     count = 0
     while True:
-        reading = _read(name_servers, allowed, known, console, ask_clients=options.ask_clients)
+        reading = _read(name_servers, allowed, known, access, console, ask_clients=options.ask_clients)
         findings = judge(reading, limit_bytes=options.frame_limit, earlier=earlier)
         worst = max((one.severity for one in findings), default=Severity.NONE)
         tell(reading, findings, earlier, options)
@@ -159,7 +162,7 @@ def audit(options: argparse.Namespace, console: Console) -> int:
         known = [(one.name, one.broker_id, one.address) for one in reading.brokers]
         time.sleep(options.watch)
     if options.apply or options.dry_run:
-        _apply(reading, name_servers, options, console)
+        _apply(reading, name_servers, options, access, console)
     return int(worst)
 
 
@@ -167,14 +170,16 @@ def _read(
     name_servers: Sequence[str],
     allowed: tuple[Network, ...],
     known: list[tuple[str, int, str]],
+    access: Access,
     console: Console,
     *,
     ask_clients: bool,
 ) -> Reading:
     with console.status("reading", spinner="line") as status:
         return read_cluster(
-            name_servers, allowed=allowed, further_brokers=known, ask_clients=ask_clients, progress=status.update
-        )
+            name_servers, allowed=allowed, further_brokers=known, ask_clients=ask_clients, access=access,
+            progress=status.update,
+        )  # fmt: skip
 
 
 def _growth(reading: Reading) -> Growth:
@@ -182,14 +187,16 @@ def _growth(reading: Reading) -> Growth:
     return Growth(at_s=reading.at_s, frame_bytes=sizes)
 
 
-def _apply(reading: Reading, name_servers: Sequence[str], options: argparse.Namespace, console: Console) -> None:
+def _apply(
+    reading: Reading, name_servers: Sequence[str], options: argparse.Namespace, access: Access, console: Console
+) -> None:
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     done = deleted_before(options.journal)
     with console.status(f"waiting {options.offline_for:g} s for groups to come back", spinner="line"):
         time.sleep(options.offline_for)
-    remedy = plan_remedy(still_offline(reading))
+    remedy = plan_remedy(still_offline(reading, access=access), access=access)
     for topic, why in remedy.kept:
         say(f"kept: {topic}: {why}")
     for deletion in remedy.deletions:
@@ -206,6 +213,7 @@ def _apply(reading: Reading, name_servers: Sequence[str], options: argparse.Name
             name_servers,
             per_s=options.rate,
             journal=options.journal,
+            access=access,
             progress=lambda done, of: status.update(f"deleting: {done} of {of}"),
         )
     again = f", {applied.online_again} kept since their groups were online again" if applied.online_again else ""

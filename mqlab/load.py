@@ -52,7 +52,7 @@ from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.load_options import load_options_of
-from mqlab.options import read_settings
+from mqlab.options import access_of, read_settings
 from scenarios.own_load import OWN_LOAD
 
 RECORD_BYTES = 700
@@ -126,7 +126,10 @@ def load(options: argparse.Namespace, console: Console) -> Path:
 def _find(options: argparse.Namespace) -> Target:
     namesrv = tuple(part.strip() for part in options.namesrv.split(",") if part.strip())
     create = options.queues if options.create_topic else None
-    return find_target(namesrv, options.topic, allowed=parse_networks(options.allow_target), create_queues=create)
+    return find_target(
+        namesrv, options.topic, allowed=parse_networks(options.allow_target), create_queues=create,
+        access=access_of(options),
+    )  # fmt: skip
 
 
 def _start(
@@ -134,7 +137,7 @@ def _start(
 ) -> Cluster:
     if target is None:
         return start_local(spec, folder, leases, java, until_s=until_s)
-    return GivenCluster(spec, folder, leases, namesrv=target.namesrv, brokers=target.brokers)
+    return GivenCluster(spec, folder, leases, namesrv=target.namesrv, brokers=target.brokers, access=target.access)
 
 
 def _user_settings(options: argparse.Namespace, release: str, console: Console) -> UserSettings:
@@ -206,6 +209,7 @@ def _own_load(options: argparse.Namespace, asked: LoadOptions, run_id: str) -> O
         client=options.client,
         create_queues=None if options.namesrv else options.queues,
         allowed=parse_networks(options.allow_target),
+        access=access_of(options),
         proxy=options.proxy or "",
         workers=options.processes,
         wait_for=_workers(options),

@@ -32,7 +32,7 @@ from mqlab.kinds import (
     text_of,
     whole,
 )
-from mqlab.options import DEFAULT_RUNS, Adder, Command, add_analysis, add_settings
+from mqlab.options import DEFAULT_RUNS, Adder, Command, add_access, add_analysis, add_settings
 
 MODES = ("async", "sync", "oneway", "batch", "transaction")
 ROUTES = ("normal", "selector", "fixed")
@@ -94,6 +94,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="CIDR",
         help="a network beside loopback that load may go to",
     )
+    add_access(where)
     where.add_argument(
         "--proxy",
         type=ADDRESS,
@@ -288,6 +289,11 @@ def _check(options: argparse.Namespace) -> None:
     if options.keep_groups and not (options.namesrv and options.consumers):
         raise UsageError(
             "--keep-groups is of consumers on a cluster of yours", advice="Give --namesrv and --consumers."
+        )
+    if (options.credentials or options.tls or options.tls_ca) and (not options.namesrv or options.client != "java"):
+        raise UsageError(
+            "--credentials and --tls are of a cluster of yours and its Java client",
+            advice="Give --namesrv, and leave --client out.",
         )
     if options.namesrv and options.release:
         raise UsageError("--release starts a cluster and --namesrv names one", advice="Give one of the two.")

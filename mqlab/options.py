@@ -13,6 +13,7 @@ from rich.console import Console
 from harness.backends.choose import BACKENDS
 from harness.errors import UsageError
 from harness.model.cluster import UserSettings
+from harness.protocol.access import Access
 from harness.releases.jars import known_releases
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
 from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, SPARK_MASTER, several
@@ -47,6 +48,27 @@ def add_settings(command: argparse.ArgumentParser) -> None:
         help="one setting: broker.KEY of its broker.conf, broker-jvm.KEY as -DKEY of its JVM, client.KEY of producers and "
         "consumers (a KEY with a dot: as -DKEY of their JVM); may be repeated",
     )
+
+
+def add_access(command: argparse._ActionsContainer) -> None:
+    """Add how a cluster that is there already lets one in."""
+    command.add_argument(
+        "--credentials",
+        type=FILE,
+        metavar="FILE",
+        help="with an accessKey and a secretKey, as RocketMQ's conf/tools.yml, where brokers ask who sends a request",
+    )
+    command.add_argument("--tls", action="store_true", help="speak TLS to name servers and brokers")
+    command.add_argument(
+        "--tls-ca", type=FILE, metavar="FILE", help="and take only certificates that one of this PEM file has signed"
+    )
+
+
+def access_of(options: argparse.Namespace) -> Access:
+    """What ``add_access`` asked for. Raises ConfigurationError: the file has no keys."""
+    access = Access(credentials=options.credentials, tls=options.tls or bool(options.tls_ca), tls_ca=options.tls_ca)
+    access.keys()
+    return access
 
 
 def add_bundle(command: argparse.ArgumentParser) -> None:

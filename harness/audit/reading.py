@@ -19,6 +19,7 @@ from harness.model.rocketmq import (
     delays_s,
     version_of,
 )
+from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable, delay_offsets
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
@@ -132,6 +133,7 @@ def read_cluster(
     allowed: Sequence[Network] = LOOPBACK,
     further_brokers: Iterable[tuple[str, int, str]] = (),
     ask_clients: bool = False,
+    access: Access = OPEN,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Reading:
     """Read everything. A node that does not answer is part of the reading, not an error.
@@ -139,25 +141,28 @@ def read_cluster(
     ``further_brokers`` (name, id, address) are read as well: one that no name server lists any more is known from
     before, or from the user. With ``ask_clients`` the members of each group that has several are asked what they subscribe to.
 
-    Raises TargetNotAllowedError when a name server, or a broker that one lists, lies outside of ``allowed``.
+    Raises:
+        TargetNotAllowedError: a name server, or a broker that one lists, lies outside of ``allowed``.
+        AccessDeniedError: a node asks for keys, or does not let these read it.
+        ConfigurationError: the file of the keys, or of the certificates, has none.
     """
     check_allowed(name_servers, allowed)
-    servers = [_name_server(address) for address in name_servers]
+    servers = [_name_server(address, access) for address in name_servers]
     known = {(name, number): address for name, number, address in further_brokers}
     known |= {(n, i): address for one in servers for n, by_id in one.brokers.items() for i, address in by_id.items()}
     check_allowed(known.values(), allowed)
     brokers = []
     for (name, number), address in sorted(known.items()):
         progress(f"reading {name} {number}")
-        brokers.append(_broker(name, number, address))
+        brokers.append(_broker(name, number, address, access))
     reading = Reading(at_s=time.time(), name_servers=tuple(servers), brokers=tuple(brokers))
     progress("reading routes")
-    with_routes = tuple(_with_routes(one, reading, allowed) for one in servers)
+    with_routes = tuple(_with_routes(one, reading, allowed, access) for one in servers)
     progress("asking which groups are online")
-    reading = dataclasses.replace(reading, name_servers=with_routes, **_groups(reading))
+    reading = dataclasses.replace(reading, name_servers=with_routes, **_groups(reading, access))
     if ask_clients:
         progress("asking clients what they subscribe to")
-        return dataclasses.replace(reading, subscriptions=_subscriptions(reading))
+        return dataclasses.replace(reading, subscriptions=_subscriptions(reading, access))
     return reading
 
 
@@ -167,14 +172,14 @@ def expected_topics(server: NameServerReading, brokers: Iterable[BrokerReading])
     return {topic.name for broker in listed for topic in broker.topics}
 
 
-def still_offline(reading: Reading) -> Reading:
+def still_offline(reading: Reading, *, access: Access = OPEN) -> Reading:
     """The reading with only those of its offline groups that are still offline."""
-    return dataclasses.replace(reading, offline=reading.offline & _groups(reading)["offline"])
+    return dataclasses.replace(reading, offline=reading.offline & _groups(reading, access)["offline"])
 
 
-def _name_server(address: str) -> NameServerReading:
+def _name_server(address: str, access: Access) -> NameServerReading:
     try:
-        with NameServer(address, timeout_s=TIMEOUT_S) as connection:
+        with NameServer(address, timeout_s=TIMEOUT_S, access=access) as connection:
             return NameServerReading(
                 address=address, brokers=connection.cluster_brokers(), topics=connection.listed_topics()
             )
@@ -182,9 +187,9 @@ def _name_server(address: str) -> NameServerReading:
         return NameServerReading(address=address, problem=str(error))
 
 
-def _broker(name: str, number: int, address: str) -> BrokerReading:
+def _broker(name: str, number: int, address: str, access: Access) -> BrokerReading:
     try:
-        with Broker(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S, access=access) as connection:
             conf = connection.broker_config()
             table = connection.topic_table()
             info = connection.runtime_info()
@@ -249,13 +254,15 @@ def _registrant(name: str, number: int, address: str, conf: Mapping[str, str], t
     )
 
 
-def _with_routes(server: NameServerReading, reading: Reading, allowed: Sequence[Network]) -> NameServerReading:
+def _with_routes(
+    server: NameServerReading, reading: Reading, allowed: Sequence[Network], access: Access
+) -> NameServerReading:
     """Add the routes of normal topics. Of all others the list of topics shows what is missing."""
     if server.problem:
         return server
     topics = sorted({name for broker in reading.masters() for name in broker.names(TopicType.NORMAL)})
     try:
-        with NameServer(server.address, timeout_s=TIMEOUT_S) as connection:
+        with NameServer(server.address, timeout_s=TIMEOUT_S, access=access) as connection:
             routes = dict(zip(topics, connection.routes(topics), strict=True))
             listed = server.topics
             if expected_topics(server, reading.brokers) - listed:
@@ -274,7 +281,7 @@ class _Groups(TypedDict):
     unknown: Mapping[str, tuple[str, ...]]
 
 
-def _groups(reading: Reading) -> _Groups:
+def _groups(reading: Reading, access: Access) -> _Groups:
     """What the reading says of groups. RocketMQ's own count as online.
 
     A client tells every broker of itself that has its group's retry topic.
@@ -288,7 +295,7 @@ def _groups(reading: Reading) -> _Groups:
     for broker in masters:
         own = {name.removeprefix(RETRY_PREFIX) for name in broker.names(TopicType.RETRY)} & of_users
         asked = sorted(offline | own)
-        with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(broker.address, timeout_s=TIMEOUT_S, access=access) as connection:
             answers = dict(zip(asked, connection.members(asked), strict=True))
         found = {group: members for group, members in answers.items() if members is not None} | found
         strangers[broker.words] = [group for group in sorted(own) if answers[group] is None]
@@ -301,11 +308,14 @@ def _groups(reading: Reading) -> _Groups:
     )
 
 
-def _subscriptions(reading: Reading) -> dict[str, dict[str, dict[str, str]]]:
+def _subscriptions(reading: Reading, access: Access) -> dict[str, dict[str, dict[str, str]]]:
     """Of the groups with several clients, what those say that answer; a broker gives a client ten seconds."""
     found: dict[str, dict[str, dict[str, str]]] = {}
     for broker in reading.masters():
-        with contextlib.suppress(ClientError), Broker(broker.address, timeout_s=CLIENTS_S_MAX) as connection:
+        with (
+            contextlib.suppress(ClientError),
+            Broker(broker.address, timeout_s=CLIENTS_S_MAX, access=access) as connection,
+        ):
             for group, members in sorted(reading.members.items()):
                 ids = sorted({member.client_id for member in members})
                 if len(ids) > 1 and not found.get(group):

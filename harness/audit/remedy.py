@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.audit.reading import TIMEOUT_S, BrokerReading, Reading, TopicType
 from harness.errors import ClientError
 from harness.model.rocketmq import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, RETRY_PREFIX, SUCCESS
+from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker, delay_offsets
 from harness.protocol.name_server import NameServer
 
@@ -52,7 +53,7 @@ DELETED, ONLINE_AGAIN = "deleted", "online again"
 """Outcomes in the journal."""
 
 
-def plan_remedy(reading: Reading) -> Remedy:
+def plan_remedy(reading: Reading, *, access: Access = OPEN) -> Remedy:
     """The retry topics of offline groups, without those whose deletion would lose messages.
 
     These are topics that hold messages which are still to be retried, and on 4.x all that were ever used: deletion destroys
@@ -69,7 +70,7 @@ def plan_remedy(reading: Reading) -> Remedy:
     kept: dict[str, str] = {}
     for broker in reading.masters():
         topics = sorted(topic for topic, brokers in on.items() if broker in brokers and topic not in kept)
-        with Broker(broker.address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(broker.address, timeout_s=TIMEOUT_S, access=access) as connection:
             if delayed := _delayed(connection):
                 kept |= dict.fromkeys(topics, f"{broker.words} has {delayed} delayed messages that are not due yet")
             else:
@@ -117,6 +118,7 @@ def apply_remedy(
     *,
     per_s: float,
     journal: Path,
+    access: Access = OPEN,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Applied:
     """Delete what the journal does not say has been deleted.
@@ -130,7 +132,7 @@ def apply_remedy(
         started = time.monotonic()
         for index, deletion in enumerate(left):
             time.sleep(max(0.0, started + index / per_s - time.monotonic()))
-            outcomes.append(_delete(deletion, name_servers))
+            outcomes.append(_delete(deletion, name_servers, access))
             log.write(json.dumps({"topic": deletion.topic, "outcome": outcomes[-1], "at_s": time.time()}) + "\n")
             log.flush()
             progress(index + 1, len(left))
@@ -141,16 +143,16 @@ def apply_remedy(
     )
 
 
-def _delete(deletion: Deletion, name_servers: Sequence[str]) -> str:
+def _delete(deletion: Deletion, name_servers: Sequence[str], access: Access) -> str:
     for address in deletion.brokers:
-        with Broker(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S, access=access) as connection:
             if next(connection.online([deletion.group])):
                 return ONLINE_AGAIN
     for address in deletion.brokers:
-        with Broker(address, timeout_s=TIMEOUT_S) as connection:
+        with Broker(address, timeout_s=TIMEOUT_S, access=access) as connection:
             connection.delete_topic(deletion.topic)
     for address in name_servers:
-        with NameServer(address, timeout_s=TIMEOUT_S) as connection:
+        with NameServer(address, timeout_s=TIMEOUT_S, access=access) as connection:
             connection.delete_route(deletion.topic)
     return DELETED
 

@@ -10,6 +10,7 @@ from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.connection import split_address
 from harness.protocol.name_server import NameServer, Route
@@ -46,6 +47,7 @@ class Node:
     release: str = ""
     store: StoreMount | None = None
     """The file system that holds only its store; None if the store is a plain folder."""
+    access: Access = OPEN
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,8 @@ class ClusterSpec:
     """The user's own; the scenario's settings win over them, the lab's over both."""
     can_stall: bool = False
     """Whether the brokers carry the Byteman rules of the append stall."""
+    access: Access = OPEN
+    """How its nodes let somebody in, where its settings are such that they ask."""
 
 
 class Cluster(Protocol):
@@ -127,12 +131,12 @@ def masters(cluster: Cluster) -> list[Node]:
 
 def ask(broker: Node, *, timeout_s: float = 5.0) -> Broker:
     """A connection to a broker."""
-    return Broker(broker.address, timeout_s=timeout_s)
+    return Broker(broker.address, timeout_s=timeout_s, access=broker.access)
 
 
 def ask_name_server(namesrv: Node, *, timeout_s: float = 5.0) -> NameServer:
     """A connection to a name server."""
-    return NameServer(namesrv.address, timeout_s=timeout_s)
+    return NameServer(namesrv.address, timeout_s=timeout_s, access=namesrv.access)
 
 
 def wait_listening(cluster: Cluster, nodes: Sequence[Node]) -> None:

@@ -7,6 +7,7 @@ from typing import NoReturn
 from harness.backends.cluster import ClusterSpec, Node
 from harness.errors import ConfigurationError
 from harness.leases.client_process import ClientHost
+from harness.protocol.access import OPEN, Access
 
 
 class GivenCluster:
@@ -20,6 +21,7 @@ class GivenCluster:
         *,
         namesrv: Sequence[str],
         brokers: Mapping[str, str],
+        access: Access = OPEN,
     ) -> None:
         """``brokers`` are the masters' addresses by broker name."""
         self.spec = spec
@@ -27,9 +29,12 @@ class GivenCluster:
         self.client_host = client_host
         self.overrides: Mapping[str, str] = {}
         self.nodes: Sequence[Node] = (
-            *(Node(name=f"namesrv-{i}", kind="namesrv", address=address) for i, address in enumerate(namesrv)),
             *(
-                Node(name=name, kind="broker", address=address, broker_name=name, role="ASYNC_MASTER")
+                Node(name=f"namesrv-{i}", kind="namesrv", address=address, access=access)
+                for i, address in enumerate(namesrv)
+            ),
+            *(
+                Node(name=name, kind="broker", address=address, broker_name=name, role="ASYNC_MASTER", access=access)
                 for name, address in brokers.items()
             ),
         )

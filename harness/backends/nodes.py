@@ -162,7 +162,7 @@ class Blueprint:
             **BIND,
         }
         return Launch(
-            node=Node(name=name, kind="namesrv", address=f"{HOST}:{port}"),
+            node=Node(name=name, kind="namesrv", address=f"{HOST}:{port}", access=self.spec.access),
             home=home,
             settings=conf,
             heap=NAMESRV_JVM,
@@ -207,6 +207,7 @@ class Blueprint:
                 broker_id=broker_id,
                 stall_port=stall.port,
                 store=store.mount if store else None,
+                access=self.spec.access,
             ),
             home=home,
             settings=conf,

@@ -20,6 +20,7 @@ from harness.leases.client_process import ClientHost, ClientProcess
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
+from harness.protocol.access import OPEN, Access
 from harness.protocol.targets import LOOPBACK, Network
 from harness.releases.compile import RECORDER_SOURCES, compiled_classes
 from harness.releases.jars import ensure_jars
@@ -135,6 +136,7 @@ class JavaClient(CommandedClient):
         allowed: Sequence[Network] = LOOPBACK,
         user: Mapping[str, str] | None = None,
         overrides: dict[str, str] | None = None,
+        access: Access = OPEN,
     ) -> Self:
         """Start the process and its JVM; logs go to ``folder``. ``properties`` become ``-D`` options.
 
@@ -147,8 +149,9 @@ class JavaClient(CommandedClient):
             *client_logging_options(release, folder),
         ]
         spec = worker_spec(
-            name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed, user=user
-        )
+            name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed, user=user,
+            access=access,
+        )  # fmt: skip
         with (folder / "stderr.log").open("ab") as stderr:
             process = host.spawn(
                 [sys.executable, "-m", JAVA_WORKER],
@@ -312,6 +315,7 @@ def worker_spec(
     jvm_options: Sequence[str],
     allowed: Sequence[Network] = LOOPBACK,
     user: Mapping[str, str] | None = None,
+    access: Access = OPEN,
 ) -> dict[str, object]:
     """The first line for ``harness.clients.worker``: how its JVM starts, and which addresses it may ask.
 
@@ -326,10 +330,12 @@ def worker_spec(
         "classpath": [str(classes), *map(str, jars)],
         "jvm_options": [
             *jvm_options,
+            *access.jvm_options(),
             *MODULE_FLAGS,
             gc_log_option(folder / "gc.log"),
         ],
         "allowed": [str(network) for network in allowed],
+        "credentials": str(access.credentials.absolute()) if access.credentials else "",
         "user": dict(user or {}),
     }
 

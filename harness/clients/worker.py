@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import jpype
@@ -16,6 +17,7 @@ import jpype
 from harness.clients.serve import serve
 from harness.model.group_members import IN_A_CONTAINER
 from harness.model.rocketmq import CONSUMER_NOT_ONLINE, RETRY_PREFIX
+from harness.protocol.access import read_keys
 
 ANCHOR_PERIOD_S = 10.0
 ADMIN_MS_MAX = 60_000
@@ -41,6 +43,7 @@ class Worker:
         self._loads: dict[str, Any] = {}
         self._guard = jpype.JClass("mqlab.Guard")(list(spec["allowed"]))
         self._attempts = jpype.JClass("mqlab.Attempts")()
+        self._signer = _signer(str(spec["credentials"])) if spec["credentials"] else None
         self._anchoring = threading.Lock()
         """A periodic anchor must not come between the last record and the end."""
         threading.Thread(target=self._anchor_forever, daemon=True).start()
@@ -82,6 +85,7 @@ class Worker:
         else:
             producer = jpype.JClass("org.apache.rocketmq.client.producer.DefaultMQProducer")(group, self._guard)
         self._prepare(producer, instance, namesrv, settings)
+        self._sign(producer, self._guard)
         producer.start()
         self._producers[instance] = producer
 
@@ -193,6 +197,7 @@ class Worker:
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
         self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
         self._watch.add(instance, group, consumer)
+        self._sign(consumer, hook)
         try:
             consumer.start()
         except Exception:
@@ -294,6 +299,20 @@ class Worker:
         client.setClientIP("127.0.0.1")
         client.setVipChannelEnabled(False)
         _set(client, settings)
+
+    def _sign(self, client: Any, hook: Any) -> None:
+        """Let its requests be signed from the first one on: the network client is made now, as its start would make it."""
+        if self._signer is not None:
+            manager = jpype.JClass("org.apache.rocketmq.client.impl.MQClientManager").getInstance()
+            network = manager.getOrCreateMQClientInstance(client, hook).getMQClientAPIImpl().getRemotingClient()
+            network.registerRPCHook(self._signer)
+
+
+def _signer(path: str) -> Any:
+    """RocketMQ's own hook, by the keys of a file."""
+    keys = read_keys(Path(path))
+    credentials = jpype.JClass("org.apache.rocketmq.acl.common.SessionCredentials")(keys.access_key, keys.secret_key)
+    return jpype.JClass("org.apache.rocketmq.acl.common.AclClientRPCHook")(credentials)
 
 
 def _set(client: Any, settings: Mapping[str, Any]) -> None:

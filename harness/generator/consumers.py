@@ -45,6 +45,7 @@ class VerifyingConsumers:
                     folder=self._directory.client_folder(name),
                     until_s=load.until_s,
                     allowed=load.target.allowed,
+                    access=load.target.access,
                     user=load.user,
                     overrides=load.overrides,
                 )

@@ -23,7 +23,7 @@ def begin_at_end(target: Target, group: str) -> None:
     offsets of groups only that it knows (updateConsumerOffset), which is why the group is made first.
     """
     for name, address in target.brokers.items():
-        with Broker(address, timeout_s=RECORD_S_MAX) as connection:
+        with Broker(address, timeout_s=RECORD_S_MAX, access=target.access) as connection:
             connection.create_group(group)
             for queue in range(target.read_queues[name]):
                 connection.commit_offset(group, target.topic, queue, connection.max_offset(target.topic, queue))
@@ -37,9 +37,9 @@ def remove(target: Target, group: str) -> None:
     time.sleep(HELD_S_MAX)
     retry = RETRY_PREFIX + group
     for address in target.brokers.values():
-        with Broker(address, timeout_s=RECORD_S_MAX) as connection:
+        with Broker(address, timeout_s=RECORD_S_MAX, access=target.access) as connection:
             connection.delete_group(group)
             connection.delete_topic(retry)
     for address in target.namesrv:
-        with NameServer(address, timeout_s=RECORD_S_MAX) as connection:
+        with NameServer(address, timeout_s=RECORD_S_MAX, access=target.access) as connection:
             connection.delete_route(retry)

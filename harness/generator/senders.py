@@ -32,6 +32,7 @@ def java_driver(
         jvm_options=(*LOAD_JVM_OPTIONS, *(PUNCTUAL_JVM_OPTIONS if is_punctual else ()), *jvm_properties(own)),
         allowed=target.allowed,
         user=own,
+        access=target.access,
     )
     return DriverSpec(
         module=JAVA_WORKER,

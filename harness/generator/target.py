@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.backends.cluster import RECORD_S_MAX
 from harness.errors import ClientError, UsageError
 from harness.model.rocketmq import version_of
+from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
@@ -29,6 +30,7 @@ class Target:
     brokers: Mapping[str, str]
     queues: Mapping[str, int]
     read_queues: Mapping[str, int]
+    access: Access = OPEN
 
     @property
     def namesrv_list(self) -> str:
@@ -37,7 +39,7 @@ class Target:
 
     def release(self) -> str:
         """The release that a broker tells, or the newest known one that is not newer."""
-        with Broker(next(iter(self.brokers.values()))) as connection:
+        with Broker(next(iter(self.brokers.values())), access=self.access) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         version = version_of(told)
         known = {release: tuple(int(part) for part in release.split(".")) for release in known_releases()}
@@ -52,7 +54,7 @@ class Target:
         """
         for namesrv in self.namesrv:
             try:
-                _read_route(namesrv, self.topic, self.allowed)
+                _read_route(namesrv, self.topic, self.allowed, self.access)
             except ClientError:
                 continue  # A name server that does not answer tells clients nothing either.
 
@@ -60,7 +62,7 @@ class Target:
         """Messages that the group has not committed yet, by the brokers' own counts."""
         left = 0
         for name, address in self.brokers.items():
-            with Broker(address, timeout_s=RECORD_S_MAX) as connection:
+            with Broker(address, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     done = connection.consumer_offset(group, self.topic, queue) or 0
                     left += connection.max_offset(self.topic, queue) - done
@@ -69,7 +71,7 @@ class Target:
     def record_ends(self, events: EventLog, group: str | None, moment: Moment) -> None:
         """Record every queue's offsets, and the group's in it, as the brokers have them."""
         for name, address in self.brokers.items():
-            with Broker(address, timeout_s=RECORD_S_MAX) as connection:
+            with Broker(address, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     events.record(
                         "store_max",
@@ -84,16 +86,24 @@ class Target:
                     )
 
 
-def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network], create_queues: int | None) -> Target:
+def find_target(
+    namesrv: Sequence[str],
+    topic: str,
+    *,
+    allowed: Sequence[Network],
+    create_queues: int | None,
+    access: Access = OPEN,
+) -> Target:
     """Read where the topic lives. ``create_queues`` makes it with so many queues a broker where it does not exist.
 
     Raises:
         TargetNotAllowedError: a name server or broker lies outside of what is allowed; nothing was sent to it.
         UsageError: the topic does not exist and was not to be made.
         ClientError: a name server does not answer.
+        AccessDeniedError: a broker asks for keys, or does not let these make the topic.
     """
     check_allowed(namesrv, allowed)
-    route = _read_route(namesrv[0], topic, allowed)
+    route = _read_route(namesrv[0], topic, allowed, access)
     if route is None and create_queues is None:
         raise UsageError(
             f"{namesrv[0]} has no route of topic {topic}",
@@ -101,8 +111,8 @@ def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network
         )
     if route is None:
         assert create_queues is not None
-        _create(namesrv, topic, create_queues, allowed)
-        route = _read_route(namesrv[0], topic, allowed)
+        _create(namesrv, topic, create_queues, allowed, access)
+        route = _read_route(namesrv[0], topic, allowed, access)
         assert route is not None
     brokers = {name: by_id[0] for name, by_id in route.addresses.items() if 0 in by_id}
     return Target(
@@ -112,11 +122,12 @@ def find_target(namesrv: Sequence[str], topic: str, *, allowed: Sequence[Network
         brokers=brokers,
         queues={name: count for name, count in route.write_queues.items() if name in brokers},
         read_queues={name: count for name, count in route.read_queues.items() if name in brokers},
+        access=access,
     )
 
 
-def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route | None:
-    with NameServer(namesrv) as connection:
+def _read_route(namesrv: str, topic: str, allowed: Sequence[Network], access: Access) -> Route | None:
+    with NameServer(namesrv, access=access) as connection:
         listed = connection.cluster_brokers()
         check_allowed((address for by_id in listed.values() for address in by_id.values()), allowed)
         route = connection.route(topic)
@@ -125,17 +136,17 @@ def _read_route(namesrv: str, topic: str, allowed: Sequence[Network]) -> Route |
     return route
 
 
-def _create(namesrv: Sequence[str], topic: str, queues: int, allowed: Sequence[Network]) -> None:
-    with NameServer(namesrv[0]) as server:
+def _create(namesrv: Sequence[str], topic: str, queues: int, allowed: Sequence[Network], access: Access) -> None:
+    with NameServer(namesrv[0], access=access) as server:
         masters = {name: by_id[0] for name, by_id in server.cluster_brokers().items() if 0 in by_id}
     for address in masters.values():
-        with Broker(address) as broker:
+        with Broker(address, access=access) as broker:
             broker.create_topic(topic, read_queues=queues, write_queues=queues)
 
     def listed_everywhere() -> bool:
         for one in namesrv:
             try:
-                route = _read_route(one, topic, allowed) or Route()
+                route = _read_route(one, topic, allowed, access) or Route()
             except ClientError as error:  # 4.6.0's name server fails to write a route that is changing right now
                 raise NotYet(str(error)) from error
             if set(route.write_queues) != set(masters):

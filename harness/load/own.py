@@ -20,6 +20,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.loads import LoadValue
 from harness.model.timed_faults import TimedFault
+from harness.protocol.access import OPEN, Access
 from harness.protocol.targets import LOOPBACK, Network
 from harness.rundir.events import Moment
 from harness.rundir.files import write_json
@@ -38,6 +39,7 @@ class OwnLoad(LoadValue):
     create_queues: int | None = None
     """Queues a broker that the topic is made with where it is not there; None does not make it."""
     allowed: Sequence[Network] = LOOPBACK
+    access: Access = OPEN
     proxy: str = ""
     """The address that a gRPC client speaks to; empty starts a proxy beside the cluster."""
     workers: int = 1
@@ -88,7 +90,11 @@ class OwnLoadSession:
         trial, load = self._trial, self._load
         namesrv = namesrv_addresses(trial.cluster).split(";")
         self._target = find_target(
-            namesrv, load.options.sends.topic, allowed=load.allowed, create_queues=load.create_queues
+            namesrv,
+            load.options.sends.topic,
+            allowed=load.allowed,
+            create_queues=load.create_queues,
+            access=load.access,
         )
         self._run = LoadRun(
             record=trial.record,

@@ -12,6 +12,7 @@ from typing import Self
 
 from harness.errors import ClientError, ConfigurationError, shown
 from harness.model.rocketmq import SUCCESS
+from harness.protocol.access import OPEN, Access, check_let_in
 from harness.protocol.frames import Answer, Fields, read_answer, request_frame
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
@@ -33,17 +34,25 @@ def split_address(address: str) -> tuple[str, int]:
 class Connection:
     """One connection to a name server or broker. Not safe for threads; short-lived by intent.
 
-    Raises ClientError when nobody listens there, it does not answer in time, or it refuses the request.
+    Raises ClientError when nobody listens there, it does not answer in time, or it refuses the request, AccessDeniedError when
+    it asks for keys or these are not enough, and ConfigurationError when the file of the keys has none.
     """
 
     _opaque = itertools.count(1)
 
-    def __init__(self, address: str, *, timeout_s: float = 5.0) -> None:
+    def __init__(self, address: str, *, timeout_s: float = 5.0, access: Access = OPEN) -> None:
         self.address = address
+        self._keys = access.keys()
+        self._has_answered = access.tls
         try:
-            self._socket = socket.create_connection(split_address(address), timeout=timeout_s)
+            plain = socket.create_connection(split_address(address), timeout=timeout_s)
         except OSError as error:
             raise ClientError(f"cannot connect to {address}: {error}") from error
+        try:
+            self._socket = access.secured(plain, address)
+        except BaseException:
+            plain.close()
+            raise
         self._answers = self._socket.makefile("rb", READ_BYTES)
 
     def __enter__(self) -> Self:
@@ -60,10 +69,12 @@ class Connection:
     def ask(self, code: int, fields: Fields | None = None, body: bytes = b"") -> Answer:
         """One request and its answer, whatever its code."""
         try:
-            self._socket.sendall(request_frame(next(self._opaque), code, fields or {}, body))
-            return self._read_answer()[1]
+            self._socket.sendall(self._frame(next(self._opaque), code, fields or {}, body))
+            answer = self._read_answer()[1]
         except OSError as error:
-            raise ClientError(f"{self.address} did not answer request {code}: {error}") from error
+            raise self._no_answer(code, error) from error
+        check_let_in(self.address, code, answer, self._keys)
+        return answer
 
     def ask_many(self, code: int, fields: Iterable[Fields]) -> Iterator[Answer]:
         """The answers to many requests of one kind, in their order, asked ``ASKED_AT_ONCE`` at a time."""
@@ -72,15 +83,16 @@ class Connection:
             numbers = [next(self._opaque) for _ in chunk]
             try:
                 self._socket.sendall(
-                    b"".join(request_frame(one[0], code, one[1]) for one in zip(numbers, chunk, strict=True))
+                    b"".join(self._frame(one[0], code, one[1], b"") for one in zip(numbers, chunk, strict=True))
                 )
                 # Threads of the other side overtake each other.
                 answers = dict(self._read_answer() for _ in chunk)
             except OSError as error:
-                raise ClientError(f"{self.address} did not answer request {code}: {error}") from error
+                raise self._no_answer(code, error) from error
             for number in numbers:
                 if number not in answers:
                     raise ClientError(f"{self.address} answered a request {code} that nobody asked")
+                check_let_in(self.address, code, answers[number], self._keys)
                 yield answers[number]
 
     def call(self, code: int, fields: Fields | None = None, body: bytes = b"") -> Answer:
@@ -89,6 +101,14 @@ class Connection:
         if answer.code != SUCCESS:
             raise ClientError(f"{self.address} answered request {code} with code {answer.code}: {answer.remark}")
         return answer
+
+    def _frame(self, number: int, code: int, fields: Fields, body: bytes) -> bytes:
+        return request_frame(number, code, fields if self._keys is None else self._keys.sign(fields, body), body)
+
+    def _no_answer(self, code: int, error: OSError) -> ClientError:
+        closed = isinstance(error, ConnectionError) and not self._has_answered
+        hint = ", as nodes do that take TLS alone (--tls)" if closed else ""
+        return ClientError(f"{self.address} did not answer request {code}: {error}{hint}")
 
     def _read_answer(self) -> tuple[int, Answer]:
         """The number of the request that is answered, and the answer.
@@ -99,7 +119,9 @@ class Connection:
             (length,) = struct.unpack(">I", self._read_exactly(4))
             if not 4 <= length <= ANSWER_BYTES_MAX:
                 raise ClientError(f"{self.address} answered with a frame of {length} bytes: not a RocketMQ node?")
-            if (answer := read_answer(self._read_exactly(length))) is not None:
+            frame = self._read_exactly(length)
+            self._has_answered = True
+            if (answer := read_answer(frame)) is not None:
                 return answer
 
     def _read_exactly(self, count: int) -> bytes:

@@ -10,6 +10,7 @@ from harness.errors import LabError, NodeStartError, UsageError, WaitTimeout, ne
 EXIT_CODES = {
     "AnalysisError": 4,
     "UsageError": 3,
+    "AccessDeniedError": 3,
     "ConfigurationError": 3,
     "PortTakenError": 3,
     "JavaNotFoundError": 3,
