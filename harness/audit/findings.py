@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped, reset_stops
 from harness.audit.disk import disk_fills
+from harness.audit.exposed import remote_configuration
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.groups import equal_ids, forgotten, subscriptions_differ
 from harness.audit.reading import (
@@ -67,6 +68,7 @@ def judge(
         *equal_ids(reading),
         *subscriptions_differ(reading),
         *forgotten(reading),
+        *remote_configuration(reading),
         *(one for broker in reading.masters() for judged in OF_MASTERS for one in judged(broker)),
     ]
     return sorted(found, key=lambda one: -one.severity)

@@ -21,6 +21,7 @@ from harness.model.rocketmq import (
 )
 from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker, Member, TopicConfig, TopicTable, delay_offsets
+from harness.protocol.frames import Version
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.registration import Registrant, frame_of_listing
 from harness.protocol.targets import LOOPBACK, Network, check_allowed
@@ -90,6 +91,7 @@ class NameServerReading:
     brokers: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     topics: frozenset[str] = frozenset()
     routes: Mapping[str, Route | None] = field(default_factory=dict)
+    version: Version = ()
     problem: str = ""
 
 
@@ -181,7 +183,10 @@ def _name_server(address: str, access: Access) -> NameServerReading:
     try:
         with NameServer(address, timeout_s=TIMEOUT_S, access=access) as connection:
             return NameServerReading(
-                address=address, brokers=connection.cluster_brokers(), topics=connection.listed_topics()
+                address=address,
+                brokers=connection.cluster_brokers(),
+                topics=connection.listed_topics(),
+                version=connection.version,
             )
     except ClientError as error:
         return NameServerReading(address=address, problem=str(error))
@@ -272,7 +277,7 @@ def _with_routes(
         return NameServerReading(address=server.address, problem=str(error))
     by_broker = [by_id for route in routes.values() if route for by_id in route.addresses.values()]
     check_allowed((address for by_id in by_broker for address in by_id.values()), allowed)
-    return NameServerReading(address=server.address, brokers=server.brokers, topics=listed, routes=routes)
+    return dataclasses.replace(server, topics=listed, routes=routes)
 
 
 class _Groups(TypedDict):

@@ -13,7 +13,7 @@ from typing import Self
 from harness.errors import ClientError, ConfigurationError, shown
 from harness.model.rocketmq import SUCCESS
 from harness.protocol.access import OPEN, Access, check_let_in
-from harness.protocol.frames import Answer, Fields, read_answer, request_frame
+from harness.protocol.frames import Answer, Fields, Version, numbered_version, read_answer, request_frame
 
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 READ_BYTES = 64 * 1024
@@ -44,6 +44,8 @@ class Connection:
         self.address = address
         self._keys = access.keys()
         self._has_answered = access.tls
+        self.version: Version = ()
+        """The release of the node, once it has answered."""
         try:
             plain = socket.create_connection(split_address(address), timeout=timeout_s)
         except OSError as error:
@@ -122,6 +124,7 @@ class Connection:
             frame = self._read_exactly(length)
             self._has_answered = True
             if (answer := read_answer(frame)) is not None:
+                self.version = numbered_version(answer[1].version)
                 return answer
 
     def _read_exactly(self, count: int) -> bytes:

@@ -23,12 +23,13 @@ Fields = Mapping[str, str | int]
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A response: ``code`` 0 is success, ``remark`` says why it is not."""
+    """A response: ``code`` 0 is success, ``remark`` says why it is not. ``version`` is the number of who answers."""
 
     code: int
     remark: str
     fields: Mapping[str, str]
     body: bytes
+    version: int = 0
 
     def json(self) -> dict[str, Any]:
         """The body, an object that fastjson wrote."""
@@ -38,6 +39,25 @@ class Answer:
             read = json.loads(_INTEGER_KEY.sub(rb'\1"\2"\3', self.body))
         assert isinstance(read, dict)
         return read
+
+
+Version = tuple[int, ...]
+"""Such as (4, 9, 7); empty where it is not known."""
+
+_FIRST_VERSION, _VERSIONS_OF_MAJOR, _VERSIONS_OF_MINOR = 212, 200, 20
+"""``V4_0_0_SNAPSHOT`` of MQVersion.Version. From there on each release has two numbers, and ten follow each other."""
+
+
+def numbered_version(number: int) -> Version:
+    """The release of a header's version, empty of older ones than 4.0.0, and where a node told none.
+
+    It is the place in MQVersion.Version, which is the same in 4.6.0, 4.9.7, 5.3.3 and 5.5.0.
+    """
+    if number < _FIRST_VERSION:
+        return ()
+    majors, rest = divmod(number - _FIRST_VERSION, _VERSIONS_OF_MAJOR)
+    minor, rest = divmod(rest, _VERSIONS_OF_MINOR)
+    return 4 + majors, minor, rest // 2
 
 
 def request_frame(opaque: int, code: int, fields: Fields, body: bytes = b"") -> bytes:
@@ -71,5 +91,6 @@ def read_answer(frame: bytes) -> tuple[int, Answer] | None:
         remark=str(header.get("remark") or ""),
         fields=header.get("extFields") or {},
         body=frame[4 + header_length :],
+        version=int(header.get("version") or 0),
     )
     return int(header.get("opaque", -1)), answer
