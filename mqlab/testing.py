@@ -78,6 +78,7 @@ def assert_confirmed(run: Path, *claims: str, release: str = "") -> None:
         UsageError: the run has no such claim, or none was named.
         RunDirectoryError: the folder is no analysed run.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     data = load_report_data(run)
     found = [one for one in data.findings if release in ("", one.release)]
     known = {one.claim for one in found}
