@@ -40,7 +40,7 @@ def test_it_is_of_the_cluster_that_has_ended_alone(
     monkeypatch.setattr(analysis.pipeline, "analyze", here)
     words = answer(path, "d1", Path("/java"), "")
     assert {(one.incident, one.release) for one in found} == {("append-stall", "4.6.0")}
-    assert {one.trials for one in found} == {3}
+    assert max(one.trials for one in found) == 3
     # By hand no send was refused, which every recorded stall had.
     assert words.startswith("append-stall on 4.6.0 differs from the record in ")
     assert "BUSY-10" in words
