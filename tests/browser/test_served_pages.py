@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mqlab.serve import HOST, make_server
-from tests.lib.run_folders import HOSTILE, make_runs
+from mqlab.serve import HOST
+from tests.lib.run_folders import HOSTILE, make_runs, serving
 
 pytestmark = pytest.mark.browser
 
@@ -23,14 +22,8 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def address(runs: Path) -> Iterator[str]:
-    with make_server(runs, 0) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://{HOST}:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(runs) as port:
+        yield f"http://{HOST}:{port}"
 
 
 def test_a_running_run_moves_on_without_a_hand_or_a_script(tab: Any, address: str, runs: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
+from mqlab.serve import make_server
 from tests.lib.samples import sample, write_document
 
 HOSTILE = "<script>window.ran=1<"
@@ -36,3 +40,16 @@ def make_runs(folder: Path) -> Path:
     (folder / "broken" / "manifest.json").write_text("{")
     (folder / "secret.txt").write_text("not a run")
     return folder
+
+
+@contextlib.contextmanager
+def serving(runs: Path) -> Iterator[int]:
+    """``mqlab serve`` of that folder in a thread of this process; its port."""
+    with make_server(runs, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 
 from analysis.report.runs import pairs, runs_of
 from mqlab.serve import HOST, make_server
-from tests.lib.run_folders import make_runs
+from tests.lib.run_folders import make_runs, serving
 
 
 @pytest.fixture
@@ -24,14 +23,8 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port(runs: Path) -> Iterator[int]:
-    with make_server(runs, 0) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(runs) as at:
+        yield at
 
 
 def ask(port: int, path: str, *, method: str = "GET", **headers: str) -> tuple[int, str, http.client.HTTPResponse]:
