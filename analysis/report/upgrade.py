@@ -39,7 +39,7 @@ LESS_IS_BETTER = frozenset(
     | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
     | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
     | {"unaccepted_after_share", "copies_count", "failed_stored_count", "unaccepted_last_share", "deleted_log_mb"}
-    | {"lock_wait_s", "join_gap_s"}
+    | {"lock_wait_s", "join_gap_s", "delivered_again_share"}
     | {"again_s", "median_again_s", "slowest_again_s", "doubled_elsewhere_count", "heartbeats_per_s"}
     | {"history_read_share", "undelivered_share", "delivery_late_s", "dropped_count", "delivered_again_count"}
     | {"step_lost_count", "step_again_count", "step_failed_share", "step_silent_s", "step_key_silent_s", "step_took_s"}

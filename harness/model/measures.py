@@ -182,6 +182,7 @@ _ALL = (
         ("delivery_late_s", "s", "Longest time from when a message of a delay level was due to its first consumption."),
         ("dropped_count", "", "Messages that never came although a later one of their delay level did."),
         ("delivered_again_count", "", "Messages of before the fault that lie in their topic more than once."),
+        ("delivered_again_share", "", "The same as a share of the delayed ones that came in the last 2.5 s before the fault."),
     ),
     *_of("exclusivity", OWNER, ("overlap_ms", "ms", "Time in which two members consumed from one queue.")),
     *_of("key_queues", KEY,

@@ -22,13 +22,20 @@ INCIDENTS = (
 )
 """Those whose messages have their level as a key."""
 LATE_S = 2.0
+LAST_S = 2.5
+"""Before the fault. What came then was delivered less than 4 s before it, where a consumer was no more than 1.5 s behind."""
 _SECOND_NS = 1e9
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By level what did not come, and by trial what was dropped or came again."""
     trials = inputs.trials.where(F.col("incident").isin(*INCIDENTS) & F.col("drained")).select(
-        "trial", "deployment", "fault_line", F.coalesce("injected_ns", "fault_ns").alias("from_ns"), "hold_to_ns"
+        "trial",
+        "deployment",
+        "fault_line",
+        "fault_ns",
+        F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
+        "hold_to_ns",
     )
     messages = _messages(inputs, trials).persist()
     return together(_undelivered(messages), _dropped(messages), _again(messages))
@@ -127,16 +134,29 @@ def _again(messages: DataFrame) -> DataFrame:
 
     A send that a restart of the broker meets may be stored twice by its producer.
     """
+    again = F.col("copies") > 1
+    is_last = (F.col("level") > 0) & F.col("came_ns").between(
+        F.col("fault_ns") - LAST_S * _SECOND_NS, F.col("fault_ns")
+    )
     counted = (
         messages.where(F.col("finished_ns") < F.col("from_ns"))
         .groupBy("trial", "deployment", "fault_line")
         .agg(
-            F.count_if(F.col("copies") > 1).alias("again"),
+            F.count_if(again).alias("again"),
             F.count("*").alias("sent"),
-            F.min_by("came_at", F.when(F.col("copies") > 1, F.col("seq"))).alias("again_at"),
+            F.count_if(again & is_last).alias("last_again"),
+            F.count_if(is_last).alias("last"),
+            F.min_by("came_at", F.when(again, F.col("seq"))).alias("again_at"),
         )
     )
     at = F.coalesce("again_at", at_fault())
     return observations(
-        counted, Value("delivered_again_count", "again", "{again} of {sent} messages came again", at=at)
+        counted,
+        Value("delivered_again_count", "again", "{again} of {sent} messages came again", at=at),
+        Value(
+            "delivered_again_share",
+            F.when(F.col("last") > 0, F.col("last_again") / F.col("last")),
+            "{last_again} of the {last} delayed messages that came last came again",
+            at=at,
+        ),
     )

@@ -14,8 +14,8 @@ ONE, TWO, THREE, FOUR = (f"X-delayed-again-after-restart-{number:02}" for number
 LEVELS = (1, 2, 3)
 
 
-def _again(arm: str, count: float) -> History:
-    return {f"delivered_again_count {arm}": [[count]] * 2}
+def _again(arm: str, share: float) -> History:
+    return {f"delivered_again_share {arm}": [[share]] * 2}
 
 
 def _missing(arm: str, share: float) -> History:
@@ -28,20 +28,20 @@ def _late(arm: str, seconds: float) -> History:
 
 OF_460: History = {
     **_again("baseline", 0), **_late("baseline", 0.2), **_again("incident", 55), **_again(KILLED, 48), **_missing(KILLED, 0),
-    **_again(OFTEN, 9), **_late(UNDISTURBED, 0.2),
+    **_again(OFTEN, 0.4), **_late(UNDISTURBED, 0.2),
 }  # fmt: skip
 LATER: History = {**OF_460, **_again("incident", 0)}
 
 PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (ONE, "again"): ({}, _again("incident", 0)),
-    (ONE, "without a restart"): ({}, _again("baseline", 48)),
+    (ONE, "without a restart"): ({}, _again("baseline", 1)),
     (TWO, "again"): ({}, _again(KILLED, 0)),
     (TWO, "all come"): ({}, _missing(KILLED, 1)),
-    (TWO, "without a restart"): ({}, _again("baseline", 48)),
-    (THREE, "again"): (_again(OFTEN, 0), _again(OFTEN, 48)),
+    (TWO, "without a restart"): ({}, _again("baseline", 1)),
+    (THREE, "again"): (_again(OFTEN, 0), _again(OFTEN, 1)),
     (THREE, "price"): ({}, _late(UNDISTURBED, 10)),
     (THREE, "by default"): ({}, _again(KILLED, 0)),
-    (FOUR, "again"): ({}, _again("baseline", 48)),
+    (FOUR, "again"): ({}, _again("baseline", 1)),
     (FOUR, "late"): ({}, _late("baseline", 10)),
 }
 """By part what is changed to confirm it and to refute it."""
