@@ -1,14 +1,15 @@
 """What a trial will take: what earlier runs of it took on this machine, else a committed first guess.
 
 ``first_guess.json`` has a row for each incident, and one for each arm that differs in a value; ``"4"`` and ``"5"`` are
-releases of 4.x and 5.x where these differ. It was written out from the formulas that planned until then, which had been
-measured on two cores. An incident without a row is guessed from what its load says of itself.
+releases of 4.x and 5.x where these differ. The oldest rows were written out from the formulas that planned until then, which
+had been measured on two cores; ``mqlab.first_guess`` adds those of a run. An incident without a row is guessed from what its
+load says of itself.
 """
 
 import dataclasses
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -69,7 +70,7 @@ class Costs:
             if record.status == "complete" and record.took:
                 key = (record.incident, record.arm, cell_name(record.params), len(record.groups), record.release)
                 found.setdefault(key, []).append(record.took)
-        return cls(learned={key: _learned(took) for key, took in found.items()})
+        return cls(learned={key: learned_cost(took) for key, took in found.items()})
 
     def of_trial(self, scenario: Scenario, arm: Arm, params: Parameters, release: str) -> Cost:
         """What a cell costs on a release."""
@@ -91,7 +92,9 @@ def _records(runs: Path, cores: int) -> Iterable[TrialRecord]:
             continue
 
 
-def _learned(took: list[Mapping[str, float]]) -> Cost:
+def learned_cost(took: Sequence[Mapping[str, float]]) -> Cost:
+    """Of trials of one cell, one line of ``took`` each."""
+
     def middle(name: str) -> float:
         return median(one[name] for one in took)
 
