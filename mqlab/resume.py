@@ -64,10 +64,19 @@ def restore_options(options: argparse.Namespace) -> str:
     return f"{RESUMED}{note}" if note else ""
 
 
-def complete_trials(run: Path) -> frozenset[str]:
-    """The ids of those that need not be run again. Raises RunDirectoryError."""
-    with RunWriter.open(run) as opened:
-        return frozenset(record.trial for record in opened.trials().values() if record.status == "complete")
+def finished_trials(run: RunWriter) -> frozenset[str]:
+    """The ids of those that need not be run again; one that was too noisy only if its repetition has ended."""
+    found = run.trials()
+
+    def has_ended(trial: str) -> bool:
+        record = found.get(trial)
+        return (
+            record is not None
+            and record.status == "complete"
+            and (not record.superseded_by or has_ended(record.superseded_by))
+        )
+
+    return frozenset(filter(has_ended, found))
 
 
 def words_of(run: Path, manifest: Manifest) -> list[str]:

@@ -40,7 +40,7 @@ from mqlab.judging import archive_spark, print_report
 from mqlab.options import DEFAULT_RUNS
 from mqlab.own_incident import keep_files
 from mqlab.recording import register_run
-from mqlab.resume import command_line, complete_trials, rules_of
+from mqlab.resume import command_line, finished_trials, rules_of
 
 ARCHIVE_NODES_MIN = 20
 """Fewer nodes of a release save no more than the archives cost."""
@@ -86,7 +86,8 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     plan = plan_of(request)
     plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes))
     if options.resume:
-        plan = plan.without(complete_trials(options.resume))
+        with RunWriter.open(options.resume) as earlier:
+            plan = plan.without(finished_trials(earlier))
     _print_plan(plan, request, console)
     if options.plan:
         return EXIT_OK
@@ -127,8 +128,7 @@ def plan_of(request: Request) -> Plan:
 
 def _run_further(run: RunWriter, backend: Backend, job: Job, console: Console) -> None:
     while (request := job.further(run.path)) is not None:
-        done = {record.trial for record in run.trials().values() if record.status == "complete"}
-        plan = plan_of(request).without(done)
+        plan = plan_of(request).without(finished_trials(run))
         _print_plan(plan, request, console)
         planned = run.manifest.trials
         run.set_trials((*planned, *(trial.id for _, trial in plan.trials() if trial.id not in planned)))

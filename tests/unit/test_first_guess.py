@@ -6,29 +6,14 @@ import json
 from harness.plan.cost import FIRST_GUESS
 from harness.rundir.manifest import TrialRecord
 from mqlab.first_guess import rows_of, with_rows
+from tests.lib.records import trial_record
 
 TOOK = {"seconds": 40.0, "boot_s": 5.0, "cpu_s": 20.0, "clients_mb": 100.0, "nodes_mb": 300.0}
 
 
 def _trial(arm: str, release: str, **took: float) -> TrialRecord:
-    return TrialRecord(
-        trial=f"new-{release}-{arm}-r1",
-        incident="new",
-        arm=arm,
-        params={},
-        release=release,
-        client=f"java {release}",
-        backend="local",
-        injection="",
-        deployment=f"new-{release}-1",
-        repetition=1,
-        seed=1,
-        topic="T1",
-        groups=("g0",),
-        live_conf={},
-        status="complete",
-        took={**TOOK, **took},
-    )
+    name = f"new-{release}-{arm}-r1"
+    return trial_record(name, incident="new", arm=arm, release=release, took={**TOOK, **took})
 
 
 def test_a_row_has_medians_and_tells_releases_of_4_and_5_apart() -> None:

@@ -15,7 +15,8 @@ from harness.host.facts import Commit
 from harness.rundir.manifest import RESUMED, HostRecord, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
-from mqlab.resume import restore_options, rules_of
+from mqlab.resume import finished_trials, restore_options, rules_of
+from tests.lib.records import trial_record
 
 STALL = scenarios.find("append-stall")
 MANIFEST = Manifest(
@@ -94,3 +95,19 @@ def test_a_load_is_not_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_anyway_is_about_a_resumed_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", "append-stall", "--anyway"]) == EXIT_USAGE
     assert "--resume" in capsys.readouterr().err
+
+
+def test_a_trial_that_was_too_noisy_is_run_again_until_a_repetition_of_it_has_ended(tmp_path: Path) -> None:
+    with RunWriter.create(tmp_path / "run", MANIFEST) as run:
+        for record in (
+            trial_record("quiet"),
+            trial_record("repeated", superseded_by="repeated.a2"),
+            trial_record("repeated.a2", superseded_by="repeated.a3"),
+            trial_record("repeated.a3"),
+            trial_record("killed-before", superseded_by="killed-before.a2"),
+            trial_record("killed-amid", superseded_by="killed-amid.a2"),
+            trial_record("killed-amid.a2", status="running"),
+            trial_record("failed", status="failed"),
+        ):
+            run.make_trial(record)
+        assert finished_trials(run) == {"quiet", "repeated", "repeated.a2", "repeated.a3"}
