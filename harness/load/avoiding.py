@@ -104,7 +104,7 @@ class AvoidingSession(OneProcessSession):
 
     def steady(self) -> None:
         """A window of plain load; the first sends of a process are slow, so that avoidance is switched on at its end."""
-        self._stay_steady(self._client, self._schedules())
+        self._stay_steady(self._client, self._schedules(), self._load.rate_hz * len(self._load.producers))
         for one in self._load.producers:
             if one.avoidance:
                 self._client.change_producer(one.name, sendLatencyFaultEnable=True)

@@ -1,5 +1,6 @@
 """What the sessions of all loads have in common: how clients start, send, consume, and are drained."""
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -16,6 +17,10 @@ from harness.wait import NotYet, wait_until
 LONGEST_S = 1200.0
 """Bounds every schedule whatever happens to the trial."""
 POLL_S = 0.5
+LOOK_S = 1.0
+KEEPS_UP_S_MAX = 300.0
+BEHIND_S_MAX, IN_FLIGHT_MAX = 1.0, 4
+"""What a load may be behind that keeps up: seconds of its sends, and those that are on their way."""
 PROCESS = "clients"
 
 
@@ -99,12 +104,33 @@ class Session:
             self._wheel.end()
             self._wheel = None
 
-    def _stay_steady(self, client: JavaClient, schedules: Sequence[str]) -> None:
-        """A window of plain load. Raises ClientError when a schedule has stopped by itself."""
-        self._trial.stay(self._trial.phases.steady_s)
-        for schedule in schedules:
-            if not client.schedule_state(schedule).sending:
-                raise ClientError(f"the producer of {schedule} stopped sending by itself")
+    def _stay_steady(self, client: JavaClient, schedules: Sequence[str], rate_hz: float) -> None:
+        """A window of plain load in which sends keep up with what is due; ``rate_hz`` is of all schedules together.
+
+        On a machine that has more to do than it can sends are late and routes come late without any fault, and what is
+        counted would be that.
+
+        Raises:
+            ClientError: a schedule has stopped by itself.
+            WaitTimeout: there is no such window.
+        """
+
+        steady_s = self._trial.phases.steady_s
+        looks = max(1, math.ceil(steady_s / LOOK_S))
+
+        def have_kept_up() -> bool:
+            for wait_s in (*[steady_s / looks] * looks, 0.0):
+                states = {name: client.schedule_state(name) for name in schedules}
+                for name, state in states.items():
+                    if not state.sending:
+                        raise ClientError(f"the producer of {name} stopped sending by itself")
+                due, ended = (sum(getattr(state, what) for state in states.values()) for what in ("due", "ended"))
+                if due - ended > IN_FLIGHT_MAX + BEHIND_S_MAX * rate_hz:
+                    raise NotYet(f"{due - ended} of {due} sends were due and had not ended")
+                self._trial.stay(wait_s)
+            return True
+
+        wait_until("sends to keep up", have_kept_up, timeout_s=KEEPS_UP_S_MAX, cancel=self._trial.cancel)
 
     def _drain(self, client: JavaClient, schedules: Sequence[str], unconsumed: Callable[[], int]) -> None:
         """Stop sending, and wait until the groups have committed every message, by the brokers' own counts."""

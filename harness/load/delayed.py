@@ -54,7 +54,7 @@ class DelayedSession(OneGroupSession):
             body_bytes=(load.body_bytes,),
         )
         self._send(self._client, SCHEDULE, PRODUCER, load.rate_hz, sends)
-        self._stay_steady(self._client, [SCHEDULE])
+        self._stay_steady(self._client, [SCHEDULE], load.rate_hz)
         wait_until(
             "the group to read",
             lambda: has_committed(self._trial.cluster, self._topic, load.queues, self._group),

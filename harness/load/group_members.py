@@ -157,7 +157,7 @@ class GroupMembersSession(Session):
             ],
         )
         self._trial.on_rate(load.rate_hz * load.topics)
-        self._stay_steady(self._producer, self._topics)
+        self._stay_steady(self._producer, self._topics, load.rate_hz * load.topics)
         if load.start_spread_s:
             self._wait_consuming()
 

@@ -123,7 +123,7 @@ class KeyedSession(OneProcessSession):
 
     def steady(self) -> None:
         """A window in which every key gets several messages."""
-        self._stay_steady(self._client, self._load.kinds)
+        self._stay_steady(self._client, self._load.kinds, self._load.rate_hz * len(self._load.kinds))
 
     def drain(self) -> None:
         """Stop sending, and wait until the groups have committed every message."""

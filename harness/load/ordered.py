@@ -148,7 +148,7 @@ class OrderedSession(Session):
         self._trial.stay(self._load.owner_age_s_min - age_s - self._trial.phases.steady_s)
         if not self._load.owner_work_ms:
             self._start_sends()
-        self._stay_steady(self._producer, [SCHEDULE])
+        self._stay_steady(self._producer, [SCHEDULE], self._rate_hz)
         self._probe_locks()
 
     def _probe_locks(self) -> None:

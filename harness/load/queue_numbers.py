@@ -73,7 +73,7 @@ class QueueNumbersSession(OneProcessSession):
 
     def steady(self) -> None:
         """Let every member have its queues, and every queue some messages."""
-        self._stay_steady(self._client, [SCHEDULE])
+        self._stay_steady(self._client, [SCHEDULE], self._load.rate_hz)
 
     def hold(self) -> None:
         """Stay until members have all queues to read, and then record what the brokers have before anything is mended."""

@@ -79,8 +79,9 @@ class SendKindsSession(OneProcessSession):
         The first sends of a process take as long as those to a slow broker, and would have both brokers avoided for half a
         minute and more. Before it is on a producer learns nothing (``updateFaultItem`` of MQFaultStrategy).
         """
-        self._trial.on_rate(self._load.rate_hz * len(self._load.kinds))
-        self._stay_steady(self._client, [kind.name for kind in self._load.kinds])
+        rate_hz = self._load.rate_hz * len(self._load.kinds)
+        self._trial.on_rate(rate_hz)
+        self._stay_steady(self._client, [kind.name for kind in self._load.kinds], rate_hz)
         for kind in self._load.kinds:
             if kind.avoids:
                 self._client.change_producer(kind.name, sendLatencyFaultEnable=True)

@@ -11,13 +11,11 @@ from harness.load.base import POLL_S, OneProcessSession
 from harness.load.route_watch import RouteWatch
 from harness.model.loads import SteadyClients
 from harness.trial import TrialContext
-from harness.wait import NotYet, patience, wait_until
+from harness.wait import patience, wait_until
 
 THREADS = 4
 ROUTE_S_MAX = 120.0
 TOPIC_S_MAX = 180.0
-KEEPS_UP_S_MAX = 300.0
-BEHIND_S_MAX = 1.0
 
 
 class SteadySession(OneProcessSession):
@@ -108,22 +106,9 @@ class SteadySession(OneProcessSession):
         self._start_sending(client, specs, load.locust)
 
     def steady(self) -> None:
-        """A window of plain load in which sends keep up with what is due.
-
-        Raises WaitTimeout when there is none: on a machine that has more to do than it can, sends fail and routes come late
-        without any fault, and what is counted would be that.
-        """
+        """A window of plain load."""
         self._trial.on_rate(self._load.rate_hz)
-        wait_until("sends to keep up", self._has_kept_up, timeout_s=KEEPS_UP_S_MAX, cancel=self._trial.cancel)
-
-    def _has_kept_up(self) -> bool:
-        for wait_s in (self._trial.phases.steady_s, 0.0):
-            states = [self._client.schedule_state(name) for name in self._schedules()]
-            behind = sum(state.due - state.ended for state in states)
-            if behind > THREADS + BEHIND_S_MAX * self._load.rate_hz:
-                raise NotYet(f"{behind} of {sum(state.due for state in states)} sends were due and had not ended")
-            self._trial.stay(wait_s)
-        return True
+        self._stay_steady(self._client, self._schedules(), self._load.rate_hz)
 
     def _schedules(self) -> list[str]:
         return [f"producer-{index}" for index in range(self._load.producers)]

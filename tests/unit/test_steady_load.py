@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -8,38 +9,53 @@ from typing import Any, cast
 import pytest
 
 from harness.clients.commands import ScheduleState
+from harness.errors import ClientError
 from harness.load import steady
-from harness.load.steady import BEHIND_S_MAX, THREADS, SteadySession
+from harness.load.base import BEHIND_S_MAX, IN_FLIGHT_MAX
+from harness.load.steady import SteadySession
 from harness.model.loads import SteadyClients
-from harness.wait import NotYet
 
 LOAD = SteadyClients(rate_hz=20.0)
-ALLOWED = int(THREADS + BEHIND_S_MAX * LOAD.rate_hz)
+ALLOWED = int(IN_FLIGHT_MAX + BEHIND_S_MAX * LOAD.rate_hz)
+STEADY_S = 3.0
 
 
 def _session(behind: Sequence[int], stays: list[float]) -> SteadySession:
-    """Sends are behind by so many at one look after the other."""
+    """Sends are behind by so many at one look after the other; the producer stops by itself after the last one."""
     looks = iter(behind)
+
+    def state(_name: str) -> ScheduleState:
+        late = next(looks, None)
+        return ScheduleState(due=100, issued=100, ended=100 - (late or 0), sending=late is not None)
+
     trial: Any = SimpleNamespace(
-        record=SimpleNamespace(topic="t", groups=("g",)), phases=SimpleNamespace(steady_s=8.0), stay=stays.append
+        record=SimpleNamespace(topic="t", groups=("g",)),
+        phases=SimpleNamespace(steady_s=STEADY_S),
+        stay=stays.append,
+        cancel=threading.Event(),
+        on_rate=lambda rate_hz: None,
     )
-    session = SteadySession(trial, LOAD)
-    cast(Any, session)._started = SimpleNamespace(
-        schedule_state=lambda name: ScheduleState(due=100, issued=100, ended=100 - next(looks), sending=True)
-    )
+    session = SteadySession(trial, dataclasses.replace(LOAD, producers=1))
+    cast(Any, session)._started = SimpleNamespace(schedule_state=state)
     return session
 
 
-def test_a_window_counts_when_sends_keep_up_at_its_start_and_at_its_end() -> None:
+def test_a_window_is_steady_where_sends_keep_up_at_every_look() -> None:
     stays: list[float] = []
-    assert _session([0, ALLOWED], stays)._has_kept_up()
-    assert sum(stays) == 8.0
+    _session([0, ALLOWED, 1, ALLOWED], stays).steady()
+    assert sum(stays) == STEADY_S
 
 
-@pytest.mark.parametrize("behind", [[ALLOWED + 1], [0, ALLOWED + 1]])
-def test_sends_that_fall_behind_are_no_steady_window(behind: list[int]) -> None:
-    with pytest.raises(NotYet, match=f"{ALLOWED + 1} of 100 sends were due and had not ended"):
-        _session(behind, [])._has_kept_up()
+@pytest.mark.parametrize("late", [[ALLOWED + 1], [0, ALLOWED + 1], [0, 0, 0, ALLOWED + 1]])
+def test_a_window_begins_anew_when_sends_fall_behind(late: list[int]) -> None:
+    stays: list[float] = []
+    _session([*late, 0, 0, 0, 0], stays).steady()
+    assert sum(stays) == STEADY_S + len(late) - 1
+
+
+def test_a_producer_that_stops_by_itself_ends_the_trial_with_its_name() -> None:
+    with pytest.raises(ClientError, match="the producer of producer-0 stopped sending by itself"):
+        _session([0, 0], []).steady()
 
 
 def test_clients_are_given_a_period_of_their_route_timer_within_the_phases_time() -> None:
