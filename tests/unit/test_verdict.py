@@ -23,6 +23,7 @@ from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Discard, Reason, VerdictKind
 from harness.rundir.manifest import RESUMED, DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
+from tests.lib.records import trial_record
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
@@ -84,24 +85,15 @@ def _scenario(claim: Claim) -> Scenario:
 def _trial(
     name: str, *, arm: str = "incident", params: Parameters | None = None, release: str = "4.6.0"
 ) -> TrialRecord:
-    return TrialRecord(
-        trial=name,
+    return trial_record(
+        name,
         incident="test-incident",
         arm=arm,
         params=params or {},
         release=release,
-        client="java 4.6.0",
-        backend="local",
-        injection="signal",
         deployment="d1",
-        repetition=1,
-        seed=1,
-        topic="T",
+        injection="signal",
         groups=(),
-        live_conf={},
-        status="complete",
-        error="",
-        superseded_by="",
     )
 
 

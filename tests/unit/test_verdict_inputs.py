@@ -35,8 +35,9 @@ from harness.model.loads import OpenLoopSends, OrderedGroups
 from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason
-from harness.rundir.manifest import HostRecord, TrialRecord, TrialStatus
+from harness.rundir.manifest import HostRecord, TrialStatus
 from harness.rundir.reading import read_run_directory
+from tests.lib.records import trial_record
 
 S = 1_000_000_000
 
@@ -224,25 +225,10 @@ def _facts(
     injection: str = "",
     **changed: object,
 ) -> TrialFacts:
-    trial = TrialRecord(
-        trial="t1",
-        incident=incident,
-        arm=arm,
-        params={},
-        release="4.6.0",
-        client="",
-        backend="local",
-        injection=injection,
-        deployment="d1",
-        repetition=1,
-        seed=1,
-        topic="T",
-        groups=("g0",),
-        live_conf={},
-        status=status,
-        error="disk full" if status == "failed" else "",
-        superseded_by=superseded_by,
-    )
+    trial = trial_record(
+        "t1", incident=incident, arm=arm, injection=injection, status=status,
+        error="disk full" if status == "failed" else "", superseded_by=superseded_by,
+    )  # fmt: skip
     values: dict[str, object] = {
         "trial": trial,
         "fault": "kill-owners",
