@@ -10,10 +10,13 @@ from typing import Any
 from harness.errors import ClientError
 from harness.model import rocketmq
 from harness.protocol.connection import Connection
-from harness.protocol.frames import Fields
+from harness.protocol.frames import Answer, Fields
+from harness.wait import NotYet, wait_until
 
 PULL_WITH_SUBSCRIPTION = 4
 """FLAG_SUBSCRIPTION of PullSysFlag."""
+SAMPLED_S_MAX = 30.0
+"""For a broker's first sample of its rates, which it takes every second."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -259,8 +262,19 @@ class Broker(Connection):
         self.call(rocketmq.UPDATE_BROKER_CONFIG, body=body)
 
     def runtime_info(self) -> dict[str, str]:
-        """What mqadmin brokerStatus prints: put latencies, buffers, offsets."""
-        table = self.call(rocketmq.GET_BROKER_RUNTIME_INFO).json().get("table", {})
+        """What mqadmin brokerStatus prints: put latencies, buffers, offsets.
+
+        A broker that started less than a second ago has not sampled its rates yet, and fails to say any
+        (``StoreStatsService.getPutTps``); it is asked until it has. Raises WaitTimeout where it never does.
+        """
+
+        def ask() -> Answer:
+            answer = self.ask(rocketmq.GET_BROKER_RUNTIME_INFO)
+            if answer.code == rocketmq.SYSTEM_ERROR and "NoSuchElementException" in answer.remark:
+                raise NotYet(answer.remark)
+            return self.succeeded(rocketmq.GET_BROKER_RUNTIME_INFO, answer)
+
+        table = wait_until(f"{self.address} to sample its rates", ask, timeout_s=SAMPLED_S_MAX).json().get("table", {})
         return {str(key): str(value) for key, value in table.items()}
 
     def min_offset(self, topic: str, queue: int) -> int:

@@ -99,7 +99,10 @@ class Connection:
 
     def call(self, code: int, fields: Fields | None = None, body: bytes = b"") -> Answer:
         """One request that must succeed."""
-        answer = self.ask(code, fields, body)
+        return self.succeeded(code, self.ask(code, fields, body))
+
+    def succeeded(self, code: int, answer: Answer) -> Answer:
+        """The answer to this request. Raises ClientError where it is another than success."""
         if answer.code != SUCCESS:
             raise ClientError(f"{self.address} answered request {code} with code {answer.code}: {answer.remark}")
         return answer

@@ -17,16 +17,17 @@ from harness.protocol.name_server import NameServer
 
 
 @contextmanager
-def _server(answer: Callable[[dict[str, object]], bytes]) -> Iterator[str]:
-    """A node that reads one request's header and answers with what it is told to."""
+def _server(answer: Callable[[dict[str, object]], bytes], requests: int = 1) -> Iterator[str]:
+    """A node that reads so many requests' headers, answers each with what it is told to, and hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                length, header_length = struct.unpack(">II", connection.recv(8))
-                rest = connection.recv(length - 4)
-                connection.sendall(answer(json.loads(rest[:header_length])))
+                for _ in range(requests):
+                    length, header_length = struct.unpack(">II", connection.recv(8))
+                    rest = connection.recv(length - 4)
+                    connection.sendall(answer(json.loads(rest[:header_length])))
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -75,6 +76,29 @@ def test_a_refusal_carries_code_and_remark() -> None:
         pytest.raises(ClientError, match=r"code 2: \[REJECTREQUEST\]"),
     ):
         connection.max_offset("T", 0)
+
+
+@pytest.mark.parametrize(
+    ("remark", "told"),
+    [("java.util.NoSuchElementException, LinkedList.getLast", {"putTps": "1.0"}), ("disk full", None)],
+)
+def test_a_broker_that_has_sampled_nothing_yet_is_asked_again(remark: str, told: dict[str, str] | None) -> None:
+    asked: list[object] = []
+    requests = 1 if told is None else 2
+
+    def answer(request: dict[str, object]) -> bytes:
+        asked.append(request["code"])
+        if len(asked) == 1:
+            return _frame({"code": 1, "opaque": request["opaque"], "remark": remark})
+        return _frame({"code": 0, "opaque": request["opaque"]}, b'{"table":{"putTps":"1.0"}}')
+
+    with _server(answer, requests) as address, Broker(address) as connection:
+        if told is None:
+            with pytest.raises(ClientError, match="code 1: disk full"):
+                connection.runtime_info()
+        else:
+            assert connection.runtime_info() == told
+    assert asked == [28] * requests
 
 
 @pytest.mark.parametrize("reply", [b"", b"\x00\x00", struct.pack(">I", 2**31 - 1), struct.pack(">II", 100, 50) + b"x"])
