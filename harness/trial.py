@@ -298,6 +298,9 @@ class Injection(Generic[F]):
     """How it is done, as the ledger names it: ``byteman``, ``freeze``, ``signal``, ``client call``, ``none``."""
     inject: Callable[[F, TrialContext, LoadSession], Injected]
     """Makes it happen; returns when it has happened, or is over. Nothing of it is left on when this raises."""
+    prepare: Callable[[F, TrialContext], None] = lambda fault, trial: None
+    """Makes ready, before the load begins, what it needs and what the trial's records are not to show being made. ``inject`` does
+    it where that was not done."""
     heal: Callable[[F, TrialContext, LoadSession], Healed] = lambda fault, trial, load: Healed()
     """Undoes it, where that is more than to end what is on."""
     asks: str = ""

@@ -137,6 +137,24 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="the group's offsets in the new topic set to 0 before it comes back; or another name for topic or group",
         cures=("X-recreated-topic-keeps-offsets-03",),
     ),
+    "delete-topic-rechecks-transactions": Reported(
+        threads=("issues/2133", "pull/2134"),
+        symptom="After a topic is deleted the broker asks producers about transactions that ended before, and delivers messages "
+        "twice.",
+        happens="X-delete-topic-rechecks-transactions-01",
+        avoided_by="RMQ_SYS_TRANS_OP_HALF_TOPIC made on each broker as other topics are; a shorter transactionCheckInterval leaves "
+        "fewer to ask about",
+        cures=("X-delete-topic-rechecks-transactions-03", "X-delete-topic-rechecks-transactions-04"),
+    ),
+    "pool-loses-transaction-commits": Reported(
+        threads=("issues/2098",),
+        symptom="With transientStorePoolEnable=true transactional messages stay undelivered, and EndTransactionThread logs "
+        "selectMappedBuffer request pos invalid.",
+        happens="X-pool-loses-transaction-commits-01",
+        avoided_by="transientStorePoolEnable=false where transactions are sent; or commitCommitLogLeastPages=0, not a shorter "
+        "commitIntervalCommitLog",
+        cures=("X-pool-loses-transaction-commits-03", "X-pool-loses-transaction-commits-04"),
+    ),
     "reset-offset-stops-consumption": Reported(
         threads=("issues/10076", "pull/10175", "issues/5613"),
         symptom="A group's offsets are reset (resetOffsetByTime), and it consumes nothing for ten seconds.",
@@ -152,6 +170,22 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="clients of 5.x, also of older brokers, not a shorter heartbeatBrokerInterval; a client that asks for its route "
         "while the broker is away waits all the same",
         cures=("X-restarted-broker-forgets-consumers-03", "X-restarted-broker-forgets-consumers-04"),
+    ),
+    "offset-past-the-end": Reported(
+        threads=("issues/2181", "issues/4215", "pull/4219"),
+        symptom="After a power loss of a broker a group consumes a whole queue again (PULL_OFFSET_MOVED, newOffset=0), or is never "
+        "given messages that are sent after it.",
+        happens="X-offset-past-the-end-01",
+        avoided_by="flushDiskType=SYNC_FLUSH, for slower sends",
+        cures=("X-offset-past-the-end-04",),
+    ),
+    "sync-flush-one-thread": Reported(
+        threads=("issues/1515", "issues/348", "issues/320", "issues/601", "issues/2471"),
+        symptom="With SYNC_FLUSH a broker takes no more than some hundred messages a second ([TIMEOUT_CLEAN_QUEUE]broker busy), "
+        "however many producers send.",
+        happens="X-sync-flush-one-thread-01",
+        avoided_by="sendMessageThreadPoolNums=16 with useReentrantLockWhenPutMessage=true; a broker of 4.9.7 or newer",
+        cures=("X-sync-flush-one-thread-03",),
     ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),

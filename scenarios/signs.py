@@ -49,6 +49,23 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-recreated-topic-keeps-offsets-03",),
     ),
     Sign(
+        incident="delete-topic-rechecks-transactions",
+        events=(Logged.OP_QUEUE_DELETED,),
+        because="with a topic that was deleted went the queue that says which transactions have ended: 4.6.0 asks about those "
+        "again, and delivers committed messages twice",
+        advice="Make the topic RMQ_SYS_TRANS_OP_HALF_TOPIC on each broker (mqadmin updateTopic), and it stays.",
+        fixes=("X-delete-topic-rechecks-transactions-04",),
+    ),
+    Sign(
+        incident="pool-loses-transaction-commits",
+        events=(Logged.HALF_UNREADABLE,),
+        because="a transaction was to be ended whose half message lay in the transient store pool: it stays undecided until the "
+        "broker asks about it",
+        advice="transientStorePoolEnable=false for brokers with transactions, or commitCommitLogLeastPages=0.",
+        alone=False,
+        fixes=("X-pool-loses-transaction-commits-03", "X-pool-loses-transaction-commits-04"),
+    ),
+    Sign(
         incident="reset-offset-stops-consumption",
         events=(Logged.OFFSETS_RESET,),
         because="members of a group were told to reset their offsets, and each stops for 10 s then; 5.5.0 spares ordered ones that",
@@ -174,6 +191,16 @@ SIGNS: tuple[Sign, ...] = (
         alone=False,
         fixes=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
     ),
+    Sign(
+        incident="offset-past-the-end",
+        events=(Logged.OFFSET_PAST_END,),
+        because="a group asked for an offset beyond the end of its queue, which has lost its last messages: 4.6.0 has it begin at "
+        "0, newer releases at the end. One that the queue has reached again leaves no line",
+        advice="Compare what was sent since the broker's return with what was consumed; set the group's offsets back where some is "
+        "missing.",
+        alone=False,
+        fixes=("X-offset-past-the-end-04",),
+    ),
 )  # fmt: skip
 """In the wordings of 4.x and 5.x, as the incidents' own runs left them."""
 
@@ -208,6 +235,8 @@ SILENT: Mapping[str, str] = {
     "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
     "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
     "exception, resend at once).",
+    "sync-flush-one-thread": "Brokers write of the refused sends alone, as in append-stall: ask for flushDiskType and "
+    "sendMessageThreadPoolNums, and see how long the disk takes for a flush.",
     "sync-flush-power-loss": "What a power loss took is in no log: compare what producers were told was stored with what is there.",
     "rolling-upgrade": "A broker that is told to end says so and is fine: compare when each master was away with what producers "
     "failed to send, and wait for half a minute between two masters.",

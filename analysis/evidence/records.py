@@ -36,6 +36,8 @@ class Records:
     attempts: DataFrame
     answers: DataFrame
     calls: DataFrame
+    checks: DataFrame
+    """Questions of brokers about transactions."""
     anchors: DataFrame
     damaged: DataFrame
     events: DataFrame
@@ -61,6 +63,7 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
         attempts=_of_type(whole, "attempt"),
         answers=_of_type(whole, "answer"),
         calls=_of_type(whole, "call"),
+        checks=_of_type(whole, "check"),
         anchors=_anchors(whole).unionByName(_anchors(events)),
         damaged=_damaged(whole).unionByName(_damaged(events)),
         events=events,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from harness.audit.deliveries import reset_stops
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import acknowledges_alone, lock_settings, pool_loses_data
+from harness.audit.flushes import one_send_thread
 from harness.audit.reading import BrokerReading
 from harness.model import rocketmq
 from harness.releases.jars import is_5x
@@ -46,7 +47,8 @@ def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJud
     refuses = f"an append that holds the put lock for {busy_ms:,.0f} ms ({rocketmq.PAGE_CACHE_BUSY})"
     if has_pool:
         refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
-    broker = BrokerReading(name=where, broker_id=0, address="", conf=settings, is_5x=is_5x(release))
+    version = tuple(int(number) for number in release.split("."))
+    broker = BrokerReading(name=where, broker_id=0, address="", conf=settings, is_5x=is_5x(release), version=version)
     found = [
         *_ignored(ignored, where),
         *_busy(settings, busy_ms, where),
@@ -55,6 +57,7 @@ def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJud
         *acknowledges_alone(broker),
         *lock_settings(broker),
         *reset_stops(broker),
+        *one_send_thread(broker),
     ]
     return ConfJudged(
         release=release,

@@ -10,6 +10,7 @@ from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_st
 from harness.audit.disk import disk_fills
 from harness.audit.exposed import remote_configuration
 from harness.audit.finding import AuditFinding, Severity, some
+from harness.audit.flushes import one_send_thread
 from harness.audit.groups import equal_ids, forgotten, subscriptions_differ
 from harness.audit.reading import (
     BrokerReading,
@@ -18,6 +19,7 @@ from harness.audit.reading import (
     expected_topics,
     topic_type,
 )
+from harness.audit.transactions import commits_lost, deletion_asks_again
 from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
@@ -224,10 +226,8 @@ def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
 
 
 def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
-    """4.x leaves the pool off with SYNC_FLUSH (``MessageStoreConfig.isTransientStorePoolEnable``), 5.x does not."""
-    conf = broker.conf
-    is_off = conf.get("flushDiskType") == "SYNC_FLUSH" and not broker.is_5x
-    if conf.get("transientStorePoolEnable") == "true" and not is_off:
+    """A broker with the transient store pool."""
+    if broker.has_pool:
         yield AuditFinding(
             kind="pool-loses-data",
             severity=Severity.WARNING,
@@ -285,6 +285,9 @@ OF_MASTERS = (
     delivers_again,
     dispatch_stopped,
     reset_stops,
+    commits_lost,
+    deletion_asks_again,
+    one_send_thread,
     disk_fills,
 )
 """What is asked of each master."""

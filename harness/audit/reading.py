@@ -12,6 +12,7 @@ from harness.errors import ClientError
 from harness.model.rocketmq import (
     DEAD_LETTER_PREFIX,
     DELAY_LEVELS,
+    HALF_TOPIC,
     RETRY_PREFIX,
     SCHEDULE_TOPIC,
     SYSTEM_GROUP_PREFIXES,
@@ -69,6 +70,8 @@ class BrokerReading:
     """By delay level at least how many of its messages ought to have come ``OVERDUE_S`` ago."""
     undispatched_bytes: int = 0
     """How far its consume queues are behind its commit log, where they stand still."""
+    half_messages: int = 0
+    """Transactions that it ever stored a half message of, those that it asked about more often counted again."""
     disk_share: str = ""
     """What of the commit log's disk is used, as the broker counts and writes it."""
     problem: str = ""
@@ -77,6 +80,12 @@ class BrokerReading:
     def words(self) -> str:
         """``broker-a`` for a master, ``broker-a (slave 1)`` for a slave."""
         return self.name if self.broker_id == 0 else f"{self.name} (slave {self.broker_id})"
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether the transient store pool is on, which it never is with SYNC_FLUSH on 4.x (``MessageStoreConfig``)."""
+        is_off = self.conf.get("flushDiskType") == "SYNC_FLUSH" and not self.is_5x
+        return self.conf.get("transientStorePoolEnable") == "true" and not is_off
 
     def names(self, kind: TopicType) -> list[str]:
         """The names of its topics of a type."""
@@ -201,6 +210,7 @@ def _broker(name: str, number: int, address: str, access: Access) -> BrokerReadi
             levels = delay_offsets(info)
             overdue = _overdue(connection, conf, levels) if number == 0 else {}
             undispatched = _undispatched(connection)
+            halves = connection.max_offset(HALF_TOPIC, 0) if any(one.name == HALF_TOPIC for one in table.topics) else 0
             disk_share = info.get("commitLogDiskRatio", "")
     except ClientError as error:
         return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
@@ -216,6 +226,7 @@ def _broker(name: str, number: int, address: str, access: Access) -> BrokerReadi
         has_delayed=any(end > 0 for _, end in levels.values()),
         overdue=overdue,
         undispatched_bytes=undispatched,
+        half_messages=halves,
         disk_share=disk_share,
     )
 

@@ -10,6 +10,7 @@ from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.model.rocketmq import CHECKS_GROUP, HALF_TOPIC
 from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.connection import split_address
@@ -291,6 +292,12 @@ def has_committed(cluster: Cluster, topic: str, queues: int, group: str) -> bool
             if any(connection.consumer_offset(group, topic, queue) for queue in range(queues)):
                 return True
     return False
+
+
+def checked_up_to(broker: Node) -> int:
+    """How far the broker's last check of transactions came in its queue of half messages; 0 before the first one."""
+    with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+        return connection.consumer_offset(CHECKS_GROUP, HALF_TOPIC, 0) or 0
 
 
 def unconsumed(

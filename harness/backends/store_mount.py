@@ -35,6 +35,13 @@ class StoreMount:
     uuid: str
     kind: str
 
+    def mounted(self) -> kernel.Mount:
+        """As the kernel has it. Raises LeaseError where it is not mounted."""
+        mount = kernel.our_mount(str(self.mountpoint), str(self.image), self.uuid)
+        if mount is None:
+            raise LeaseError(f"{self.mountpoint} is not mounted")
+        return mount
+
     def identity(self) -> LeaseData:
         """The data of a lease on the file system, or on a fault that is injected into it."""
         return {
@@ -77,6 +84,8 @@ def mount_store(leases: Leases, folder: Path, settings: BrokerSettings, *, until
             file.truncate(settings.store_mb * 2**20)
         _make_file_system(mount, settings.store_reserve_percent)
         kernel.mount_image(mount.image, mountpoint, kind)
+        if settings.store_read_ahead_kb:
+            kernel.set_read_ahead(mount.mounted(), settings.store_read_ahead_kb)
     except (OSError, LeaseError) as error:
         leased.unmount()
         raise LeaseError(

@@ -267,6 +267,14 @@ class JavaClient(CommandedClient):
         assert isinstance(counts, dict)
         return counts
 
+    def suspend_consumer(self, instance: str) -> None:
+        """Have a consumer ask for no message until it is resumed."""
+        self.call("suspend_consumer", instance=instance)
+
+    def resume_consumer(self, instance: str) -> None:
+        """Let it go on from the offsets that it has."""
+        self.call("resume_consumer", instance=instance)
+
     def shut_down_consumers(self, first_s: float = 0.0) -> None:
         """Call every consumer's ``shutdown()``, all at once; returns when every call has.
 

@@ -43,6 +43,7 @@ class Worker:
         self._loads: dict[str, Any] = {}
         self._guard = jpype.JClass("mqlab.Guard")(list(spec["allowed"]))
         self._attempts = jpype.JClass("mqlab.Attempts")()
+        self._transactions = jpype.JClass("mqlab.Transactions")()
         self._signer = _signer(str(spec["credentials"])) if spec["credentials"] else None
         self._anchoring = threading.Lock()
         """A periodic anchor must not come between the last record and the end."""
@@ -61,6 +62,7 @@ class Worker:
             self.close_history()
         self._history = jpype.JClass("mqlab.History")(path, self._process)
         self._attempts.setHistory(self._history)
+        self._transactions.setHistory(self._history)
         self._history.anchor()
 
     def close_history(self) -> str:
@@ -69,6 +71,7 @@ class Worker:
             self._watch.stop()
             self._watch = None
         self._attempts.setHistory(None)
+        self._transactions.setHistory(None)
         with self._anchoring:
             history, self._history = self._history, None
         history.anchor()
@@ -81,7 +84,7 @@ class Worker:
         """A started ``DefaultMQProducer``, or one for transactions; settings are its bean properties by name."""
         if transactional:
             producer = jpype.JClass("org.apache.rocketmq.client.producer.TransactionMQProducer")(group, self._guard)
-            producer.setTransactionListener(jpype.JClass("mqlab.Commit")())
+            producer.setTransactionListener(self._transactions)
         else:
             producer = jpype.JClass("org.apache.rocketmq.client.producer.DefaultMQProducer")(group, self._guard)
         self._prepare(producer, instance, namesrv, settings)
@@ -260,6 +263,14 @@ class Worker:
             instance: sum(str(queue.getTopic()) == topic for queue in _process_queues(consumer).keySet())
             for instance, (_, consumer) in self._consumers.items()
         }
+
+    def suspend_consumer(self, instance: str) -> None:
+        """Have it ask for no message until it is resumed."""
+        self._consumers[instance][1].suspend()
+
+    def resume_consumer(self, instance: str) -> None:
+        """Let it go on from the offsets that it has."""
+        self._consumers[instance][1].resume()
 
     def shut_down_consumers(self) -> None:
         """Call ``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""

@@ -5,7 +5,7 @@ The broker itself may be held to little memory meanwhile: the pages of its files
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -86,8 +86,8 @@ def flood(fault: PageCacheNeighbour | LimitedPageCache, trial: TrialContext, loa
     store = store_of(broker)
     watch_s = float(trial.params["watch_ms"]) / 1000
     file_mb = int(trial.params["neighbour_mb"])
-    limited = _limited(trial, broker) if isinstance(fault, LimitedPageCache) else nullcontext()
-    with watch_appends(broker) as appends, limited:
+    limit_mb = int(trial.params["limit_mb"]) if isinstance(fault, LimitedPageCache) else 0
+    with watch_appends(broker) as appends, limited(trial, broker, limit_mb):
         begun_ns = mono_ns()
         neighbour = start_neighbour(trial.leases, store.mountpoint, file_mb=file_mb, seconds=2 * watch_s)
         trial.stay(watch_s)
@@ -99,12 +99,14 @@ def flood(fault: PageCacheNeighbour | LimitedPageCache, trial: TrialContext, loa
 
 
 @contextmanager
-def _limited(trial: TrialContext, broker: Node) -> Iterator[None]:
-    """The broker in a group that may have the cell's ``limit_mb`` of memory."""
+def limited(trial: TrialContext, broker: Node, limit_mb: int) -> Iterator[None]:
+    """The broker in a group that may have so many mebibytes of memory; 0: as it is."""
+    if not limit_mb:
+        yield
+        return
     pid = pid_of(trial, broker.name)
-    limit_bytes = int(trial.params["limit_mb"]) * 2**20
     group = make_group(trial.leases, pid, controller_root("memory"), until_s=trial.until_s)
-    group.set("memory.max" if is_v2() else "memory.limit_in_bytes", str(limit_bytes))
+    group.set("memory.max" if is_v2() else "memory.limit_in_bytes", str(limit_mb * 2**20))
     group.set("cgroup.procs", str(pid))
     try:
         yield

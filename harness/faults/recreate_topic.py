@@ -12,7 +12,7 @@ from harness.trial import Injected, Injection, Injections, LoadSession, TrialCon
 def recreate(fault: RecreateTopic, trial: TrialContext, load: LoadSession) -> Injected:
     """Delete the topic on all masters and name servers, and make it; then the cure. Raises ClientError."""
     cluster, topic, asked_ns = trial.cluster, trial.record.topic, mono_ns()
-    read_queues, write_queues = _delete(cluster, topic)
+    read_queues, write_queues = delete_topic(cluster, topic)
     create_topic(cluster, topic, read_queues=read_queues, write_queues=write_queues)
     made_ns = mono_ns()
     done = f"{topic} was deleted and made"
@@ -29,8 +29,11 @@ def recreate(fault: RecreateTopic, trial: TrialContext, load: LoadSession) -> In
     )
 
 
-def _delete(cluster: Cluster, topic: str) -> tuple[int, int]:
-    """Its numbers of read and write queues. Raises ClientError where no master has it."""
+def delete_topic(cluster: Cluster, topic: str) -> tuple[int, int]:
+    """Delete it on all masters and name servers; returns its numbers of read and write queues.
+
+    Raises ClientError where no master has it.
+    """
     numbers = None
     for master in masters(cluster):
         with ask(master, timeout_s=RECORD_S_MAX) as connection:
@@ -39,7 +42,7 @@ def _delete(cluster: Cluster, topic: str) -> tuple[int, int]:
                     numbers = (found.read_queues, found.write_queues)
                     connection.delete_topic(topic)
     if numbers is None:
-        raise ClientError(f"no broker has the topic {topic}, so that it cannot be made anew")
+        raise ClientError(f"no broker has the topic {topic}, so that it cannot be deleted")
     for node in cluster.nodes:
         if node.kind == "namesrv":
             with ask_name_server(node) as namesrv:

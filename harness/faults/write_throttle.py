@@ -10,18 +10,16 @@ from pathlib import Path
 from harness.backends.abilities import PROCESSES
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
-from harness.errors import LeaseError
 from harness.faults.targets import node_of, pid_of, store_of, with_own_store
 from harness.host.abilities import Abilities
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
-from harness.leases import kernel
 from harness.leases.leases import Leases
 from harness.model.faults import ThrottledWrites
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 _SECTOR_BYTES = 512
-_SECTORS_WRITTEN = 6
-"""Field of /sys/dev/block/*/stat, from 0."""
+SECTORS_READ, SECTORS_WRITTEN = 2, 6
+"""Fields of /sys/dev/block/*/stat, from 0."""
 
 REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
 """A group that wrote less than half of what its limit allows was not held back by it; a device that took one and a half
@@ -56,7 +54,7 @@ class Throttle:
         """Remove the limit; the group has to have reached it, and nothing much to have gone past it."""
         seconds = (mono_ns() - self.from_ns) / 1e9
         group_bps = _group_bytes(self.group.path, self.device) / seconds
-        device_bps = (_device_bytes(self.device) - self.device_bytes_before) / seconds
+        device_bps = (device_bytes(self.device, SECTORS_WRITTEN) - self.device_bytes_before) / seconds
         self.group.end()
         reached = group_bps >= REACHED_SHARE_MIN * self.rate_bps
         passed = device_bps > PASSED_SHARE_MAX * self.rate_bps
@@ -70,27 +68,25 @@ class Throttle:
 
 def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s: float) -> Throttle:
     """Limit what a process writes to its store's device. Raises LeaseError; nothing is left then."""
-    mount = kernel.our_mount(str(store.mountpoint), str(store.image), store.uuid)
-    if mount is None:
-        raise LeaseError(f"{store.mountpoint} is not mounted")
+    device = store.mounted().device
     group = make_group(leases, pid, controller_root("io"), until_s=until_s)
     if is_v2():
-        group.set("io.max", f"{mount.device} wbps={rate_bps}")
+        group.set("io.max", f"{device} wbps={rate_bps}")
     else:
-        group.set("blkio.throttle.write_bps_device", f"{mount.device} {rate_bps}")
+        group.set("blkio.throttle.write_bps_device", f"{device} {rate_bps}")
     group.set("cgroup.procs", str(pid))
     return Throttle(
         group=group,
-        device=mount.device,
+        device=device,
         rate_bps=rate_bps,
         from_ns=mono_ns(),
-        device_bytes_before=_device_bytes(mount.device),
+        device_bytes_before=device_bytes(device, SECTORS_WRITTEN),
     )
 
 
-def _device_bytes(device: str) -> int:
-    fields = Path(f"/sys/dev/block/{device}/stat").read_text().split()
-    return int(fields[_SECTORS_WRITTEN]) * _SECTOR_BYTES
+def device_bytes(device: str, sectors: int) -> int:
+    """What a device was given, or gave, since it is there; ``sectors`` is one of the two fields above."""
+    return int(Path(f"/sys/dev/block/{device}/stat").read_text().split()[sectors]) * _SECTOR_BYTES
 
 
 def _group_bytes(group: Path, device: str) -> int:

@@ -147,6 +147,11 @@ def _open(opened: contextlib.ExitStack, path: Path, flags: int) -> int:
     return handle
 
 
+def set_read_ahead(mount: Mount, kilobytes: int) -> None:
+    """How much is read ahead of whoever reads files of this mount that are opened from now on. Raises OSError."""
+    Path(f"/sys/dev/block/{mount.device}/queue/read_ahead_kb").write_text(str(kilobytes))
+
+
 def unmount(mountpoint: str, *, lazily: bool = False) -> None:
     """Raises OSError: EBUSY while something uses it, EINVAL when nothing is mounted there.
 

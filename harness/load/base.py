@@ -2,11 +2,11 @@
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from harness.backends.cluster import namesrv_addresses
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec, Setting
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.wheel import Wheel
@@ -22,6 +22,8 @@ KEEPS_UP_S_MAX = 300.0
 BEHIND_S_MAX, IN_FLIGHT_MAX = 1.0, 4
 """What a load may be behind that keeps up: seconds of its sends, and those that are on their way."""
 PROCESS = "clients"
+KEPT_ROUTE: Mapping[str, Setting] = {"pollNameServerInterval": 3_600_000}
+"""Longer than any trial. A client that asks for its route while a broker is away forgets what is on it."""
 
 
 class Session:

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections.abc import Mapping
 
 from harness.backends.cluster import (
     RECORD_S_MAX,
@@ -14,8 +13,8 @@ from harness.backends.cluster import (
     unconsumed,
 )
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, Setting
-from harness.load.base import POLL_S, Session
+from harness.clients.java import ConsumerSpec, JavaClient
+from harness.load.base import KEPT_ROUTE, POLL_S, Session
 from harness.model.group_members import KEY_PREFIX, PROCESSES, GroupMembers, Member
 from harness.model.rocketmq import RETRY_PREFIX
 from harness.trial import TrialContext
@@ -24,8 +23,6 @@ from harness.wait import NotYet, wait_until
 NOTHING_MORE_S = 11.0
 """A client commits its offsets every 5 s (``persistConsumerOffsetInterval`` of ClientConfig): what has not been committed after two
 of these periods is consumed by nobody."""
-KEPT_ROUTE: Mapping[str, Setting] = {"pollNameServerInterval": 3_600_000}
-"""Longer than any trial."""
 
 
 class GroupMembersSession(Session):

@@ -1,11 +1,11 @@
 """Base of loads of one producer and one group: how both start, and how they end."""
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, Protocol
 
 from harness.backends.cluster import create_topic, masters, namesrv_addresses, record_queue_ends, unconsumed
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec
+from harness.clients.java import ConsumerSpec, Setting
 from harness.load.base import OneProcessSession
 from harness.trial import TrialContext
 from harness.wait import wait_until
@@ -33,6 +33,10 @@ class HasQueues(Protocol):
 class OneGroupSession(OneProcessSession):
     """One producer and one consumer of a topic."""
 
+    _settings: ClassVar[Mapping[str, Setting]] = {}
+    """Of both clients."""
+    _transactional: ClassVar[bool] = False
+
     def __init__(self, trial: TrialContext, load: HasQueues) -> None:
         super().__init__(trial)
         self._one = load
@@ -47,11 +51,24 @@ class OneGroupSession(OneProcessSession):
         cluster, queues = self._trial.cluster, self._one.queues
         create_topic(cluster, self._topic, read_queues=queues, write_queues=queues)
         self._start_process()
-        self._client.start_producer(PRODUCER, f"{self._topic}-p", namesrv_addresses(cluster))
+        self._client.start_producer(
+            PRODUCER,
+            f"{self._topic}-p",
+            namesrv_addresses(cluster),
+            transactional=self._transactional,
+            **self._settings,
+        )
         self._client.wait_for_route(PRODUCER, self._topic, self._all_queues)
 
     def _consumer(self, begins: Literal["first", "last"] = "first", *, ordered: bool = False) -> ConsumerSpec:
-        return ConsumerSpec(instance=CONSUMER, group=self._group, topic=self._topic, ordered=ordered, begins=begins)
+        return ConsumerSpec(
+            instance=CONSUMER,
+            group=self._group,
+            topic=self._topic,
+            ordered=ordered,
+            begins=begins,
+            settings=self._settings,
+        )
 
     def _send_all(self, schedule: str, messages: int, *, first: int = 0) -> None:
         """Send so many, the first of which has that number, and wait until each has ended."""

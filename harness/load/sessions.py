@@ -16,6 +16,8 @@ from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.returning_group import ReturningGroupSession
 from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
+from harness.load.transactions import TransactionsSession
+from harness.load.unflushed import UnflushedTailSession
 from harness.model.group_members import GroupMembers
 from harness.model.loads import (
     AvoidingProducers,
@@ -29,8 +31,10 @@ from harness.model.loads import (
     QueueNumbers,
     ReturningGroup,
     SteadyClients,
+    Transactions,
 )
 from harness.model.send_kinds import SendKinds
+from harness.model.unflushed import UnflushedTail
 from harness.trial import LoadSession, TrialContext
 
 SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] = {
@@ -46,6 +50,8 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     LateGroup: LateGroupSession,
     ReturningGroup: ReturningGroupSession,
     DelayedMessages: DelayedSession,
+    Transactions: TransactionsSession,
+    UnflushedTail: UnflushedTailSession,
     OwnLoad: OwnLoadSession,
 }
 

@@ -86,6 +86,8 @@ class BrokerSettings:
     store_mb: int = 1024
     store_image: StoreImage = "beside"
     store_reserve_percent: int = 0
+    store_read_ahead_kb: int = 0
+    """How many KiB are read ahead of a reader of its store's own device, 128 by most kernels' default; 0: as this one has it."""
     memlock_kb: int | None = None
     """How many KiB the process may lock in memory (RLIMIT_MEMLOCK), root's privilege to lock more taken from it."""
     name_server_jvm: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Literal
 
 from harness.model.cells import Parameters
-from harness.model.rocketmq import DELAY_OFFSETS_MS
+from harness.model.rocketmq import CHECKS_S_MAX, DELAY_OFFSETS_MS
 
 UPGRADE_S = 75.0
 CRASH_S, REST_S = 7.0, 1.0
@@ -326,6 +326,23 @@ class RecreateTopic(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeleteTopic(Fault):
+    """A topic that is made for it, and that nobody uses, is deleted as ``mqadmin deleteTopic`` does.
+
+    ``after_check_s`` is how long after a broker's check of transactions; 0 waits for none. ``cure`` is done before: the topic of
+    what ends transactions is made, as ``mqadmin updateTopic`` does.
+    """
+
+    proofs = (Proof.DONE,)
+    after_check_s: float = 0.0
+    cure: Literal["none", "op-topic"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """Some requests to each node, and the wait for a check."""
+        return 2.0 + (CHECKS_S_MAX / 2 + self.after_check_s if self.after_check_s else 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResetOffsets(Fault):
     """The trial's groups are told to go on from what was stored ``back_s`` ago, as ``mqadmin resetOffsetByTime`` does.
 
@@ -410,6 +427,16 @@ class SlowBroker(Fault):
     slow_ms: float
     node: str = "broker-a"
     every_master: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowFlush(Fault):
+    """Every force of a broker's commit log to disk takes ``flush_ms`` longer, whoever waits for it."""
+
+    proofs = (Proof.HELD,)
+    needs_rules = True
+    flush_ms: float = 5.0
+    node: str = "broker-a"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -571,6 +598,25 @@ class LimitedPageCache(Fault):
 
     proofs = (Proof.HELD, Proof.WATCHED)
     needs_rules = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColdReads(Fault):
+    """``readers`` (of the cell; it may be 0) take messages out of an old part of the first broker's commit log for ``watch_ms``.
+
+    The old part is ``old_mb`` long, was written before the load began, and is put out of memory before each trial. A reader takes
+    ``consecutive`` (of the cell) messages one after another and goes on at another place; with 1 each has a place of its own. It
+    asks for ``at_once`` of them, and ``pulls_hz`` times a second at most; 0: again as soon as it has its answer. The broker may
+    read the store's device ``disk_reads_hz`` times a second, as a hard disk would let it; 0: as often as it can. With ``limit_mb``
+    in the cell it may have only so much memory beyond what it has, as ``LimitedPageCache`` says.
+    """
+
+    proofs = (Proof.HELD, Proof.WATCHED)
+    needs_rules = True
+    old_mb: int = 160
+    at_once: int = 32
+    pulls_hz: int = 0
+    disk_reads_hz: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -315,6 +315,33 @@ class DelayedMessages(LoadValue):
         return 2 * self.rate_hz
 
 
+STATE_PREFIX = "state"
+COMMITTED, ROLLED_BACK, UNDECIDED = range(3)
+"""How a transaction ends: its key is ``state0``, ``state1`` or ``state2``, and its producer says the same when a broker asks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transactions(LoadValue):
+    """Transactional sends that are committed, rolled back and left undecided in turn, consumed by groups of one member.
+
+    ``states`` is how many of these three come, from the first one on, ``transactions`` how many are sent; 0: until the load is
+    stopped. The cell's parameter ``rate_hz`` wins over the load's. Clients send a heartbeat every second, so that a broker knows
+    from its first check on whom it can ask.
+    """
+
+    states: int = 2
+    transactions: int = 0
+    rate_hz: float = 8.0
+    """Of all states together."""
+    groups: int = 1
+    queues: int = 2
+    body_bytes: int = 128
+
+    def messages_hz(self, topology: Topology, params: Parameters) -> float:
+        """Each is stored as a half message, as itself, and as an operation that ends it."""
+        return 3 * float(params.get("rate_hz", self.rate_hz))
+
+
 @dataclass(frozen=True, kw_only=True)
 class QueueNumbers(LoadValue):
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.model.rocketmq import (
+    OP_TOPIC,
     OVERLOAD,
     PC_SYNCHRONIZED,
     PCBUSY_CLEAN_QUEUE,
@@ -83,6 +84,8 @@ class Logged(StrEnum):
     TOPIC_DELETED = "topic deleted"
     OFFSET_PAST_END = "pull beyond the end of a queue"
     SLAVE_SILENT = "silent slave given up"
+    OP_QUEUE_DELETED = "queue of what ends transactions deleted"
+    HALF_UNREADABLE = "half message cannot be read"
     BOOTED = "broker started"
 
 
@@ -250,10 +253,20 @@ WORDINGS: tuple[Wording, ...] = (
         r"topic=(?P<topic>[^,]+), group=(?P<group>[^,]+), clientId=(?P<client>[^,\s]+)",
     ),
     _all(Logged.TOPIC_DELETED, "delete topic config OK, topic: ", _TOPICS, r"topicName=(?P<topic>[^,\]]+)"),
+    # 4.9.7 has the words, and deletes every other queue so.
+    Wording(
+        event=Logged.OP_QUEUE_DELETED, words=f"cleanUnusedTopic: {OP_TOPIC},topic destroyed", releases="4.x",
+        by=f"{_ROCKETMQ}.store.DefaultMessageStore", written="cleanUnusedTopic: {},topic destroyed",
+    ),
+    _all(
+        Logged.HALF_UNREADABLE, "selectMappedBuffer request pos invalid, ",
+        f"{_ROCKETMQ}.store.MappedFile, {_ROCKETMQ}.store.logfile.DefaultMappedFile",
+        r" (?P<thread>EndTransactionThread_\d{1,9}) ",
+    ),
     _all(
         Logged.OFFSET_PAST_END, "PULL_OFFSET_MOVED:correction offset. topic=",
         f"{_ROCKETMQ}.broker.processor.PullMessageProcessor, {_ROCKETMQ}.broker.processor.DefaultPullMessageResultHandler",
-        r"topic=(?P<topic>[^,]+), groupId=(?P<group>[^,]+), requestOffset=(?P<asked>\d+), newOffset=(?P<new>\d+)",
+        r"topic=(?P<topic>[^,]+), groupId=(?P<group>[^,]+), requestOffset=(?P<asked>\d{1,19}), newOffset=(?P<new>\d{1,19})",
     ),
     _all(
         Logged.SLAVE_SILENT, "ha housekeeping, found this connection[",

@@ -60,9 +60,11 @@ DEFAULT_TOPIC = "TBW102"
 """The topic that others are created after (``AUTO_CREATE_TOPIC_KEY_TOPIC`` of MixAll in 4.6.0, of TopicValidator since)."""
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 """Whose queues are the delay levels, from level 1 on."""
+HALF_TOPIC, OP_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
+"""Half messages of transactions, and what ended these (MixAll of 4.6.0, TopicValidator since): one queue each."""
 SYSTEM_TOPICS = frozenset(
     {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
-    | {SCHEDULE_TOPIC, "TRANS_CHECK_MAX_TIME_TOPIC", "RMQ_SYS_TRANS_HALF_TOPIC", "DefaultHeartBeatSyncerTopic"}
+    | {SCHEDULE_TOPIC, "TRANS_CHECK_MAX_TIME_TOPIC", HALF_TOPIC, "DefaultHeartBeatSyncerTopic"}
 )
 """Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.x; the last one is a proxy's."""
 SYSTEM_GROUP_PREFIXES = (
@@ -92,6 +94,14 @@ def delays_s(levels: str = DELAY_LEVELS) -> list[float]:
 DELAY_OFFSETS = "flushDelayOffsetInterval"
 DELAY_OFFSETS_MS = 10_000.0
 """How often a broker writes how far its delay levels are (MessageStoreConfig)."""
+
+CHECKS_GROUP = "CID_RMQ_SYS_TRANS"
+"""By whose offsets a broker keeps how far its checks of both are (``MixAll.CID_SYS_RMQ_TRANS``)."""
+CHECKS = "transactionCheckInterval"
+CHECKS_S_MAX = 60.0
+"""How often a broker of 4.x looks for transactions to ask about, in seconds; 5.x does every 30 s (BrokerConfig)."""
+CHECKS_MAX = 15
+"""One that is still undecided when it was asked about so often is given up (``transactionCheckMax`` of BrokerConfig)."""
 
 SERVER_SIDE_RESET = "useServerSideResetOffset"
 """Whether a broker of 5.x resets offsets without its clients (org.apache.rocketmq.common.BrokerConfig)."""
@@ -150,7 +160,7 @@ UPDATE_NAMESRV_CONFIG = 318
 
 # ResponseCode of the same packages.
 SUCCESS = 0
+SYSTEM_ERROR = 1
 TOPIC_NOT_EXIST = 17
 QUERY_NOT_FOUND = 22
 CONSUMER_NOT_ONLINE = 206
-SYSTEM_ERROR = 1

@@ -27,6 +27,7 @@ STAYS_S: Mapping[str, float] = {
             "network-delay",
             "pause-node",
             "slow-broker",
+            "slow-flush",
             "stopped-slave",
             "read-only-broker",
             "unheard-broker",
@@ -48,6 +49,7 @@ CELL: Mapping[str, Mapping[str, ParameterValue]] = {
     "append-watch": {"watch_ms": 10_000.0},
     "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
     "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},
+    "cold-reads": {"watch_ms": 10_000.0, "readers": 1, "consecutive": 1000, "limit_mb": 0},
     "pause-owners": {"pause_s": 10.0},
     "rolling-upgrade": {"to": "5.5.0"},
 }

@@ -65,14 +65,14 @@ def send_fields(topic: str, queue: int) -> Fields:
     }
 
 
-def pull_fields(group: str, topic: str, queue: int, offset: int) -> Fields:
-    """The header of a pull of one message. It does not wait for the message, and it brings its own filter."""
+def pull_fields(group: str, topic: str, queue: int, offset: int, count: int = 1) -> Fields:
+    """The header of a pull of at most ``count`` messages. It does not wait for them, and it brings its own filter."""
     return {
         "consumerGroup": group,
         "topic": topic,
         "queueId": queue,
         "queueOffset": offset,
-        "maxMsgNums": 1,
+        "maxMsgNums": count,
         "sysFlag": PULL_WITH_SUBSCRIPTION,
         "commitOffset": 0,
         "suspendTimeoutMillis": 0,

@@ -52,6 +52,7 @@ def run_phases(
             act()
 
     try:
+        injection.prepare(trial.arm.fault, trial)
         session = load = open_load()
         enter("up", session.up)
         enter("steady", session.steady)

@@ -235,6 +235,14 @@ HISTORY = declared(
         AT_NS,
         maybe(text("error", "the class of what the call threw")),
     ),
+    record(
+        "check",
+        "A broker asks the producer of a transaction how it ended.",
+        PROCESS,
+        _SEQ,
+        maybe(_KEY),
+        AT_NS,
+    ),
     record("anchor", "The wall clock tied to the monotonic one, every 10 s.", PROCESS, MONO_NS, WALL_US),
 )
 """The records of a client process's history."""

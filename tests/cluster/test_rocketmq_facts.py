@@ -33,7 +33,12 @@ TEXTS: dict[str, tuple[str, ...]] = {
     f"{REMOTING}.netty.NettyDecoder": (rocketmq.FRAME_LIMIT, str(rocketmq.FRAME_BYTES_MAX)),
     f"{COMMON}.MixAll": (rocketmq.RETRY_PREFIX, rocketmq.DEAD_LETTER_PREFIX),
     f"{STORE}.config.MessageStoreConfig": (rocketmq.DELAY_LEVELS, rocketmq.PAGE_CACHE_BUSY),
-    f"{COMMON}.BrokerConfig": (rocketmq.SEND_WAIT,),
+    f"{COMMON}.BrokerConfig": (rocketmq.SEND_WAIT, rocketmq.CHECKS),
+    f"{BROKER}.transaction.queue.TransactionalMessageUtil": (
+        rocketmq.HALF_TOPIC,
+        rocketmq.OP_TOPIC,
+        rocketmq.CHECKS_GROUP,
+    ),
     f"{REMOTING}.netty.NettyRemotingAbstract": (rocketmq.REJECTREQUEST, rocketmq.OVERLOAD),
     f"{BROKER}.processor.SendMessageProcessor": (rocketmq.PC_SYNCHRONIZED,),
     f"{BROKER}.latency.BrokerFastFailure": (rocketmq.PCBUSY_CLEAN_QUEUE, rocketmq.TIMEOUT_CLEAN_QUEUE),
@@ -73,7 +78,8 @@ LOGGED_5X: dict[str, tuple[str, ...]] = {
 CODES = tuple(
     name
     for name, value in vars(rocketmq).items()
-    if isinstance(value, int) and name not in {"FRAME_BYTES_MAX", "PERM_READ", "PERM_READ_WRITE", "RETRIES_MAX"}
+    if isinstance(value, int)
+    and name not in {"FRAME_BYTES_MAX", "PERM_READ", "PERM_READ_WRITE", "RETRIES_MAX", "CHECKS_MAX"}
 )
 
 
@@ -149,7 +155,9 @@ def _methods(release: str, class_name: str) -> set[str]:
 
 @pytest.mark.parametrize("release", known_releases())
 def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
-    assert rocketmq.SEND_WAIT_MS in method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
+    of_broker = method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
+    checks_s = rocketmq.CHECKS_S_MAX / 2 if is_5x(release) else rocketmq.CHECKS_S_MAX
+    assert {rocketmq.SEND_WAIT_MS, checks_s * 1000} <= set(of_broker)
     assert rocketmq.PAGE_CACHE_BUSY_MS in method_of(release, f"{STORE}.config.MessageStoreConfig", "<init>").numbers
 
 

@@ -315,6 +315,46 @@ def test_a_master_whose_restart_would_deliver_again_is_named(
     assert all(seconds in one.says and one.where == "broker-a" for one in found if seconds)
 
 
+HALVES = {"RMQ_SYS_TRANS_HALF_TOPIC": (1, 1)}
+WITH_OPS = {**HALVES, "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, 1)}
+POOL = {"transientStorePoolEnable": "true"}
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "conf", "kinds"),
+    [
+        ("V4_6_0", HALVES, {}, ["deletion-rechecks-transactions"]),
+        ("V4_6_0", WITH_OPS, {}, []),
+        ("V4_9_7", HALVES, {}, []),
+        ("V5_5_0", WITH_OPS, POOL, ["pool-loses-data", "pool-loses-transaction-commits"]),
+        ("V5_5_0", WITH_OPS, {**POOL, "commitCommitLogLeastPages": "0"}, ["pool-loses-data"]),
+        ("V5_5_0", WITH_OPS, {**POOL, "commitCommitLogThoroughInterval": "1"}, ["pool-loses-data"]),
+    ],
+)
+def test_a_master_whose_transactions_would_not_end_or_come_back_is_named(
+    serving: ExitStack, version: str, topics: dict[str, tuple[int, int]], conf: dict[str, str], kinds: list[str]
+) -> None:
+    broker, _, addresses = _cluster(serving, topics)
+    broker.version, broker.ends = version, {"RMQ_SYS_TRANS_HALF_TOPIC": 1200}
+    broker.conf |= conf
+    found = [one for one in judge(read_cluster(addresses)) if one.kind != "remote-configuration"]
+    assert sorted(one.kind for one in found) == kinds
+    assert all("1,200 half messages" in one.says for one in found if "commits" in one.kind)
+
+
+def test_a_master_without_transactions_has_none_to_lose(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, WITH_OPS)
+    broker.conf |= POOL
+    assert [one.kind for one in judge(read_cluster(addresses))] == ["pool-loses-data"]
+
+
+def test_a_broker_is_asked_about_half_messages_where_it_has_their_topic(serving: ExitStack) -> None:
+    for topics, asked in ((WITH_OPS, True), ({}, False)):
+        broker, _, addresses = _cluster(serving, topics)
+        read_cluster(addresses)
+        assert (30 in broker.asked) is asked
+
+
 def test_a_broker_that_has_members_reset_their_offsets_is_named(serving: ExitStack) -> None:
     broker, _, addresses = _cluster(serving, {})
     broker.conf["useServerSideResetOffset"] = "true"
@@ -322,6 +362,26 @@ def test_a_broker_that_has_members_reset_their_offsets_is_named(serving: ExitSta
     broker.conf["useServerSideResetOffset"] = "false"
     (found,) = judge(read_cluster(addresses))
     assert (found.kind, found.severity, found.where) == ("reset-stops-members", Severity.WARNING, "broker-a")
+
+
+@pytest.mark.parametrize(
+    ("version", "conf", "is_found"),
+    [
+        ("V4_6_0", {"sendMessageThreadPoolNums": "1"}, True),
+        ("V4_6_0", {"sendMessageThreadPoolNums": "16"}, False),
+        ("V4_6_0", {"sendMessageThreadPoolNums": "1", "flushDiskType": "ASYNC_FLUSH"}, False),
+        ("V4_9_7", {"sendMessageThreadPoolNums": "1"}, False),
+        ("", {"sendMessageThreadPoolNums": "1"}, False),
+    ],
+)
+def test_a_master_that_stores_one_message_a_flush_is_named(
+    serving: ExitStack, version: str, conf: dict[str, str], is_found: bool
+) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.version = version
+    broker.conf |= {"flushDiskType": "SYNC_FLUSH"} | conf
+    kinds = {one.kind for one in judge(read_cluster(addresses))}
+    assert ("one-message-a-flush" in kinds) is is_found
 
 
 def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(

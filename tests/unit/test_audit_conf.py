@@ -51,7 +51,8 @@ def test_the_pool_is_one_more_reason_to_refuse_and_its_price_is_said() -> None:
 
 
 @pytest.mark.parametrize(("release", "role", "expected"), [
-    ("4.6.0", "ASYNC_MASTER", {"pool-off"}),
+    ("4.6.0", "ASYNC_MASTER", {"pool-off", "one-message-a-flush"}),
+    ("4.9.7", "ASYNC_MASTER", {"pool-off"}),
     ("5.5.0", "ASYNC_MASTER", {"pool-loses-data"}),
 ])  # fmt: skip
 def test_a_synchronous_flush_switches_the_pool_off_on_4x_alone(release: str, role: str, expected: set[str]) -> None:

@@ -43,7 +43,7 @@ def test_a_group_that_asks_beyond_the_new_end_has_kept_them(tmp_path: Path) -> N
 @pytest.mark.parametrize("lines", [(MADE,), (DELETED,), (MADE, DELETED), (MOVED,)])
 def test_a_topic_that_is_made_or_deleted_once_is_none(lines: tuple[str, ...], tmp_path: Path) -> None:
     _log(tmp_path, *lines)
-    assert found_in(tmp_path) == []
+    assert [one for one in found_in(tmp_path) if one.incident == "recreated-topic-keeps-offsets"] == []
 
 
 def test_an_offset_whose_messages_were_deleted_is_no_sign(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from harness.clients.java import ConsumerSpec
 from harness.load import group_members
-from harness.load.group_members import KEPT_ROUTE, GroupMembersSession
+from harness.load.base import KEPT_ROUTE
+from harness.load.group_members import GroupMembersSession
 from harness.model.group_members import GroupMembers, Member
 from harness.trial import TrialContext
 

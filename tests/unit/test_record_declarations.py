@@ -62,7 +62,7 @@ _TYPE = re.compile(r'(?:prefix|write)\("(\w+)"')
 _FIELD = re.compile(r'(?:\.text|\.number|\bfield|\bqueues)\((?:record, )?"(\w+)"')
 _LITERAL = re.compile(r'[{,]\\"(\w+)\\":')
 _EACH = frozenset({"type", "n"})
-_WRITERS = ("Attempts", "Calls", "History", "Listener", "LockHook", "QueueWatch", "Sends")
+_WRITERS = ("Attempts", "Calls", "History", "Listener", "LockHook", "QueueWatch", "Sends", "Transactions")
 
 
 def _source(name: str) -> str:

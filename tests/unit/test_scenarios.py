@@ -90,7 +90,8 @@ def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
     lines = {path.stem: len(path.read_text("utf-8").splitlines()) for path in (PACKAGES / "scenarios").glob("*.py")}
     assert max(lines.values()) <= 260, lines
     reported = {name.replace("-", "_") for name in REPORTED}
-    of_articles = {name: count for name, count in lines.items() if name not in {*reported, "reported", "send_advice"}}
+    tables = {"reported", "send_advice", "signs", "releases"}
+    of_articles = {name: count for name, count in lines.items() if name not in {*reported, *tables}}
     avoidance_and_sends = {
         "all_brokers_avoided",
         "avoidance_in_outages",
@@ -99,7 +100,7 @@ def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
         "send_retries",
     }
     assert sum(count for name, count in of_articles.items() if name not in avoidance_and_sends) <= 4_500
-    assert sum(of_articles.values()) <= 4_960
+    assert sum(of_articles.values()) <= 4_690
     assert sum(lines[name] for name in reported) <= 200 * len(reported)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -38,6 +39,11 @@ def _injection(done: Injected | Exception, calls: list[str] | None = None) -> In
         return Healed(achieved="mended", achieved_ms=7.0)
 
     return Injection(name="by hand", inject=inject, heal=heal)
+
+
+def _prepared(calls: list[str]) -> Injection[Fault]:
+    """One that has something to make ready."""
+    return dataclasses.replace(_injection(Injected()), prepare=lambda fault, trial: calls.append("prepare"))
 
 
 def _on(calls: list[str]) -> Callable[[], Healed]:
@@ -183,13 +189,13 @@ def _at_moment(calls: list[str], raises: Exception | None = None) -> Callable[[T
     return at_moment
 
 
-def _run(calls: list[str], fails_in: str = "", **further: Any) -> Events:
+def _run(calls: list[str], fails_in: str = "", injection: Injection[Fault] | None = None, **further: Any) -> Events:
     events = Events()
     observer = SimpleNamespace(phase=lambda trial, phase: None)
     probe = SimpleNamespace(copy_into=lambda log, from_ns, until_ns: [])
     run_phases(
         _trial(events),
-        _injection(Injected(end=_on(calls)), calls),
+        injection or _injection(Injected(end=_on(calls)), calls),
         lambda: cast(LoadSession, Load(calls, fails_in)),
         observer=cast(Display, observer),
         probe=cast(NoiseProbe, probe),
@@ -204,6 +210,13 @@ def test_the_phases_of_a_trial_are_run_in_their_order() -> None:
     events = _run(calls)
     assert calls == ["up", "steady", "inject", "hold", "off", "recover", "drain", "collect", "down"]
     assert events.states() == ["asked", "injecting", "injected", "healing", "healed"]
+
+
+def test_what_a_fault_needs_is_made_ready_before_the_load_begins() -> None:
+    calls: list[str] = []
+    _run(calls, injection=_prepared(calls))
+    assert calls[:2] == ["prepare", "up"]
+    assert calls.count("prepare") == 1
 
 
 def test_who_wants_to_look_is_told_when_the_fault_was_made_and_may_end_the_trial_there() -> None:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from analysis.diagnosis.found import Found, Logs
-from analysis.diagnosis.rules import appends, delayed, disk, groups, locks, registrations, sends, slaves, topics
+from analysis.diagnosis.rules import (
+    appends,
+    delayed,
+    disk,
+    groups,
+    locks,
+    offsets,
+    registrations,
+    sends,
+    slaves,
+    topics,
+    transactions,
+)
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
@@ -22,6 +34,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     groups.equal_ids,
     groups.subscriptions,
     groups.offsets_reset,
+    offsets.past_the_end,
     slaves.acknowledged_without,
     delayed.failed,
     sends.stored_twice,
@@ -29,4 +42,6 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     topics.dead_letters,
     topics.queue_numbers,
     topics.made_anew,
+    transactions.asked_again,
+    transactions.unreadable,
 )

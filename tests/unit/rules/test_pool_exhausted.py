@@ -24,9 +24,9 @@ FILES, FIVE = (
     f"{measure} incident-pool-5-calm moment=after rate_hz=500" for measure in ("locked_files_mb", "locked_mb")
 )
 TWO = "locked_mb incident-pool-2 moment=after rate_hz=500"
-COLD, TAIL = (
-    f"probe_median_ms incident-pool-5-calm kind=pull reader={reader} rate_hz=500" for reader in ("cold", "tail")
-)
+READS = "limit_mb=0 watch_ms=3000 rate_hz=500"
+RANDOM, SEQUENCE = (f"cold_read_ms incident-cold-reads consecutive={many} moment=after {READS}" for many in (1, 1000))
+COLD = f"cold_share incident-cold-reads consecutive=1 moment=after {READS}"
 
 AS_THE_CODE_SAYS: History = {
     FREE["baseline"]: [[LARGEST]] * 2,
@@ -41,7 +41,7 @@ AS_THE_CODE_SAYS: History = {
     FIVE: [[5.02]] * 2,
     TWO: [[2.01]] * 2,
 }
-READ: History = {COLD: [[8]] * 5, TAIL: [[0.4]] * 5}
+READ: History = {RANDOM: [[10]] * 5, SEQUENCE: [[0.4]] * 5, COLD: [[0.99]] * 5}
 
 PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("POOL-01", "the switch alone"): ({}, {FREE["incident-pool-5-calm"]: [[LARGEST]] * 2}),
@@ -58,7 +58,8 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("POOL-10", "none rejected"): ({}, {REJECTED["baseline"]: [[200]] * 2}),
     ("POOL-11", "five"): ({}, {FIVE: [[2.6]] * 2}),
     ("POOL-11", "two"): ({}, {TWO: [[1.1]] * 2}),
-    ("POOL-11", "random reads"): (READ, {**READ, COLD: [[0.5]] * 5}),
+    ("POOL-11", "random reads"): (READ, {**READ, RANDOM: [[0.5]] * 5}),
+    ("POOL-11", "cold"): (READ, {**READ, COLD: [[0.1]] * 5}),
 }  # fmt: skip
 """By claim and part what is changed to confirm it and to refute it."""
 
@@ -80,6 +81,11 @@ def test_a_broker_that_does_as_its_code_says_gives_what_is_expected(claim: str) 
 
 def test_a_pool_that_was_never_read_from_leaves_its_claim_undecided() -> None:
     assert verdict(CLAIMS["POOL-11"], AS_THE_CODE_SAYS)[0] is UNDECIDED
+
+
+def test_reads_that_were_not_cold_leave_the_claim_undecided() -> None:
+    history = {**AS_THE_CODE_SAYS, **READ, COLD: [[0.1]] * 5}
+    assert verdict(CLAIMS["POOL-11"], history) == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
 def test_a_broker_that_rejects_anyway_says_nothing_of_free_buffers() -> None:

@@ -1,0 +1,32 @@
+"""Offsets that a group has and its queue does not (PullMessageProcessor of 4.x, DefaultPullMessageResultHandler of 5.x)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from harness.model.log_events import Logged
+
+GAP_S = 60.0
+
+
+def past_the_end(logs: Logs) -> Iterator[Found]:
+    """Pulls beyond the end of a queue. A topic that was deleted, and a pull before the begin of a queue, are other matters."""
+    deleted = {one.get("topic") for one in logs.of(Logged.TOPIC_DELETED)}
+    beyond = [
+        one
+        for one in logs.of(Logged.OFFSET_PAST_END)
+        if one.get("asked") and one.get("topic") not in deleted and int(one.get("asked")) > int(one.get("new"))
+    ]
+    for found in together(beyond, GAP_S):
+        from_s, to_s = span(found)
+        anew = [one for one in found if one.get("new") == "0"]
+        first = (anew or found)[0]
+        then = "it begins at 0, and consumes all again" if anew else f"it goes on from {first.get('new')}, the end"
+        yield Found(
+            incident="offset-past-the-end", sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
+            brokers=distinct(map(logs.broker, found)), groups=distinct(one.get("group") for one in found),
+            topics=distinct(one.get("topic") for one in found), lines=lines_of(found),
+            why=(f"{first.get('group')} asked for offset {first.get('asked')}, beyond the end of its queue: {then}",),
+            against=("a topic that was deleted and made anew looks the same",),
+        )  # fmt: skip

@@ -1,0 +1,42 @@
+"""What keeps transactions of a broker from ending, or would have it ask about ended ones."""
+
+from collections.abc import Iterator
+
+from harness.audit.finding import AuditFinding, Severity
+from harness.audit.reading import BrokerReading
+from harness.model.rocketmq import OP_TOPIC
+
+SPARES_IT = (4, 9, 7)
+"""The first release that is known here to leave the queue of what has ended alone as it deletes a topic
+(DefaultMessageStore.cleanUnusedTopic); 4.6.0 does not."""
+LEAST_PAGES, THOROUGH = "commitCommitLogLeastPages", "commitCommitLogThoroughInterval"
+NO_TIME_MS = 1
+
+
+def commits_lost(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """Transactions on a master with the transient store pool: they are to end before their half message can be read."""
+    conf = broker.conf
+    at_once = conf.get(LEAST_PAGES) == "0" or float(conf.get(THOROUGH) or 200) <= NO_TIME_MS
+    if broker.half_messages and broker.has_pool and not at_once:
+        yield AuditFinding(
+            kind="pool-loses-transaction-commits",
+            severity=Severity.CRITICAL,
+            where=broker.words,
+            says=f"it has stored {broker.half_messages:,} half messages of transactions, in the transient store pool: what ends a "
+            "transaction comes before its half message can be read, and is lost",
+            advice=f"Set transientStorePoolEnable=false, or {LEAST_PAGES}=0. Until then they wait for the broker's checks.",
+        )
+
+
+def deletion_asks_again(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A deletion of any topic would have an old release ask about transactions that ended since its last check."""
+    spares = not broker.version or broker.version >= SPARES_IT
+    if broker.half_messages and not spares and all(topic.name != OP_TOPIC for topic in broker.topics):
+        yield AuditFinding(
+            kind="deletion-rechecks-transactions",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says="if a topic is deleted, whichever it is, transactions that ended since the last check are asked about, and "
+            "committed messages delivered twice",
+            advice=f"Make the topic {OP_TOPIC} with one queue (mqadmin updateTopic -r 1 -w 1) before you delete one, or upgrade.",
+        )
