@@ -39,7 +39,7 @@ def add_commands(adder: Adder) -> None:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, docs/incidents.md and the README's table from record and rules",
+        help="make ledger.jsonl, LEDGER.md, docs/incidents.md, docs/undecided.md and the README's table from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -77,7 +77,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import incident_table
+    from mqlab import incident_table, undecided_table
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -100,6 +100,7 @@ def _write(options: argparse.Namespace) -> int:
         "\n".join(write_ledger(FOLDER_OF_RECORD.parent, read_record(FOLDER_OF_RECORD), scenarios.ALL, experiment_now))
     )
     incident_table.write()
+    undecided_table.write()
     return EXIT_OK
 
 

@@ -1,0 +1,88 @@
+"""docs/undecided.md: what the ledger leaves open, and what would decide it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from analysis.ledger.lacking import lacking
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.verdicts.events import limit_of_none
+from analysis.verdicts.sides import decide
+from harness.model.verdicts import VerdictKind
+from mqlab.recorded import committed_ledger
+from mqlab.undecided_table import DOCUMENT, document
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+
+
+@pytest.fixture(scope="module")
+def line() -> LedgerLine:
+    first = next(one for one in committed_ledger() if one.backend == "local")
+    return dataclasses.replace(
+        first, claim="X-1", incident="it", release="4.6.0", verdict=UNDECIDED, trials=9, reason=""
+    )
+
+
+def _part(kind: str, reason: str, **more: Any) -> LedgerPart:
+    return LedgerPart(**{"name": "part", "verdict": UNDECIDED, "kind": kind, "reason": reason, **more})
+
+
+def _lacks(line: LedgerLine, *parts: LedgerPart) -> list[str]:
+    return [what for _, what in lacking(dataclasses.replace(line, parts=parts))]
+
+
+def test_the_committed_document_is_the_one_that_the_ledger_makes() -> None:
+    assert DOCUMENT.read_text("utf-8") == document(committed_ledger()), "mqlab ledger --recompute"
+
+
+@pytest.mark.parametrize("tries", [0, 18, 35])
+def test_as_many_tries_are_lacking_as_the_limit_of_none_takes(line: LedgerLine, tries: int) -> None:
+    (told,) = _lacks(line, _part("U", "too few tries", tries=tries, bound=0.1))
+    more = int(told.split()[0])
+    assert limit_of_none(tries + more) <= 0.1 < limit_of_none(tries + more - 1)
+    assert told == f"{more} more {'try' if more == 1 else 'tries'}"
+
+
+@pytest.mark.parametrize(("right", "wrong", "near"), [(7, 1, 0), (4, 0, 3), (0, 3, 5), (3, 0, 0), (2, 5, 1)])
+def test_as_many_deployments_are_lacking_as_the_odds_take(line: LedgerLine, right: int, wrong: int, near: int) -> None:
+    part = _part("Q", "close to the bound", right=right, wrong=wrong, line=near, deployments=right + wrong + near)
+    (told,) = _lacks(line, part)
+    more = int(told.split()[0])
+    assert told.endswith("on the side of most")
+    assert {decide(right + more, wrong, near), decide(right, wrong + more, near)} != {UNDECIDED}
+    assert {decide(right + more - 1, wrong, near), decide(right, wrong + more - 1, near)} == {UNDECIDED}
+
+
+def test_a_fact_whose_deployments_differ_is_decided_by_no_further_one(line: LedgerLine) -> None:
+    assert _lacks(line, _part("F", "too few deployments", deployments=1)) == ["1 more deployment"]
+    assert _lacks(line, _part("F", "differs between deployments", deployments=4))[0].startswith("deployments differ")
+
+
+def test_a_control_that_does_not_hold_is_named_and_one_that_holds_is_not(line: LedgerLine) -> None:
+    held, failed = (_part("F", "", role="control", name=name, verdict=kind) for name, kind in
+                    (("held", CONFIRMED), ("failed", REFUTED)))  # fmt: skip
+    named = [
+        part.name for part, _ in lacking(dataclasses.replace(line, parts=(held, failed, _part("S", "not exercised"))))
+    ]
+    assert named == ["failed", "part"]
+
+
+def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: LedgerLine) -> None:
+    new = [dataclasses.replace(line, trials=0, parts=(), claim=claim, release=release)
+           for claim in ("X-1", "X-2") for release in ("4.6.0", "5.5.0")]  # fmt: skip
+    compose = dataclasses.replace(new[0], backend="compose")
+    old = dataclasses.replace(line, claim="X-3", parts=(_part("F", "too few deployments", deployments=1),))
+    decided = dataclasses.replace(line, claim="X-4", verdict=REFUTED)
+    text = document([*new, compose, old, decided])
+    assert "6 of the ledger's 7 lines are undecided: 5 of these have no trial" in text
+    assert "| it | X-1, X-2 | 4.6.0, 5.5.0 | `mqlab verify it --release 4.6.0,5.5.0` |" in text
+    assert "| it | X-1 | 4.6.0 | `mqlab verify it --release 4.6.0 --backend compose` |" in text
+    assert "| X-3 | 4.6.0 | part | 1 more deployment |" in text
+    assert "X-4" not in text
+
+
+def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: LedgerLine) -> None:
+    assert "|" not in document([dataclasses.replace(line, verdict=CONFIRMED)])
