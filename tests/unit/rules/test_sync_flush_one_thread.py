@@ -18,11 +18,12 @@ PER_FLUSH, ACCEPTED, REFUSED, WAITED = (
 
 
 def _is(measure: str, arm: str, value: float) -> History:
-    return {f"{measure} {arm}": [[value]] * 3}
+    return {f"{measure} {arm}": [[value]] * 5}
 
 
 OF_460: History = {
-    **_is(ACCEPTED, "baseline", 1198), **_is(PER_FLUSH, "incident", 1.01), **_is(REFUSED, "incident", 0.5),
+    **_is(ACCEPTED, "baseline", 1198), **_is(ACCEPTED, "incident", 140),
+    **_is(PER_FLUSH, "incident", 1.01), **_is(REFUSED, "incident", 0.5),
     **_is(ACCEPTED, ASYNC, 1190), **_is(REFUSED, ASYNC, 0), **_is(ACCEPTED, THREADS, 1100), **_is(REFUSED, THREADS, 0),
     **_is(WAITED, THREADS, 1),
 }  # fmt: skip
@@ -67,4 +68,12 @@ def test_more_threads_show_nothing_where_one_kept_nobody_waiting() -> None:
 
 
 def test_the_sentence_says_how_many_share_a_flush() -> None:
-    assert said(CLAIMS[ONE], OF_460) == "With SYNC_FLUSH each flush took one message in 3 of 3 deployments."
+    assert said(CLAIMS[ONE], OF_460) == "With SYNC_FLUSH each flush took one message in 5 of 5 deployments."
+
+
+def test_twice_as_much_is_more_however_far_from_all_that_is_sent() -> None:
+    history = {**OF_460, **_is(ACCEPTED, THREADS, 447)}
+    assert verdict(CLAIMS[THREE], history) == (CONFIRMED, "")
+    assert "3.19" in said(CLAIMS[THREE], history)
+    one_is_not = {**history, f"{ACCEPTED} {THREADS}": [[447]] * 4 + [[200]]}
+    assert verdict(CLAIMS[THREE], one_is_not) == (UNDECIDED, Reason.CLOSE)
