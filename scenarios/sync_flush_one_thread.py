@@ -88,8 +88,7 @@ X_03 = claim(
         "price": fact(of("waited_flush_share", THREADS), WAITS),
         "by default": control(_alone("incident")),
     },
-    summary="With 16 send threads {accepted} times as much was accepted; less than a tenth was refused {refused}, and each send "
-    "waited for a flush {price}.",
+    summary="With 16 send threads {accepted} times as much was accepted, under a tenth refused {refused}; each waited {price}.",
 )  # fmt: skip
 
 X_04 = claim(
