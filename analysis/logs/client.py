@@ -1,7 +1,7 @@
-"""A Java client's log: what an ordered consumer says while it has no lock.
+"""A Java client's log: the pulls that it puts off, since the client takes their queue for not locked.
 
-Wordings of org.apache.rocketmq.client.impl.consumer.ConsumeMessageOrderlyService, the same in 4.x and 5.x:
-"the message queue not locked, so consume later" and "the message queue lock expired, so consume later".
+The wording is that of org.apache.rocketmq.client.impl.consumer.DefaultMQPushConsumerImpl.pullMessage, the same in 4.x and 5.x:
+"pull message later because not locked in broker, PullRequest [consumerGroup=..., messageQueue=MessageQueue [...]".
 """
 
 from __future__ import annotations
@@ -11,21 +11,26 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.logs.lines import contains_any, number, part
 
-_NOT_LOCKED = "the message queue not locked, so consume later"
-_EXPIRED = "the message queue lock expired, so consume later"
+_PUT_OFF = "pull message later because not locked in broker"
 
 
 def wanted() -> Column:
-    """Lines of a consumer that waits for a lock."""
-    return (F.col("kind") == "client") & contains_any(_NOT_LOCKED, _EXPIRED)
+    """Lines of a pull that is put off."""
+    return (F.col("kind") == "client") & contains_any(_PUT_OFF)
 
 
 def parse(lines: DataFrame) -> DataFrame:
-    """One row a line: which queue waits, and whether its lock had ``expired`` at the client."""
+    """One row a pull that is put off: which client process says so, when, and of which group's queue."""
     return lines.where(wanted()).select(
         *("trial", "file", "line", "wall_us"),
-        F.col("text").contains(_EXPIRED).alias("expired"),
+        process().alias("process"),
+        part(r"consumerGroup=([^,\]]+)").alias("group"),
         part(r"topic=([^,\]]+)").alias("topic"),
         part(r"brokerName=([^,\]]+)").alias("broker"),
         number(r"queueId=(\d+)", "int").alias("queue"),
     )
+
+
+def process() -> Column:
+    """The client process in whose folder a log file is."""
+    return F.regexp_extract("file", "/clients/([^/]+)/", 1)

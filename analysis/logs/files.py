@@ -39,6 +39,11 @@ class LogFile:
     trial: str
     zone: str
 
+    @property
+    def process(self) -> str:
+        """The client process whose log it is; empty for a node's."""
+        return "" if self.node else self.file.split("/")[3]
+
 
 def log_files(run: RunDirectory) -> list[LogFile]:
     """All log files of the run's nodes and clients that have at least one byte, rotated ones included."""

@@ -39,7 +39,7 @@ LESS_IS_BETTER = frozenset(
     | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
     | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
     | {"unaccepted_after_share", "copies_count", "failed_stored_count", "unaccepted_last_share", "deleted_log_mb"}
-    | {"lock_wait_s", "join_gap_s", "delivered_again_share"}
+    | {"lock_wait_s", "join_gap_s", "put_off_pull_count", "delivered_again_share"}
     | {"again_s", "median_again_s", "slowest_again_s", "doubled_elsewhere_count", "heartbeats_per_s"}
     | {"refused_in_hold_share", "waited_flush_share"}
     | {"consumed_again_share", "skipped_after_share", "past_end_count", "send_took_ms"}

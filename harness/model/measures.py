@@ -253,6 +253,7 @@ _ALL = (
     *_of("joins", OWNER,
         ("lock_wait_s", "s", "From the grant of a queue's lock to a member that joins to the first message that it is given."),
         ("join_gap_s", "s", "From the last message of a queue that an owner is given to the first one of the member that joins."),
+        ("put_off_pull_count", "", "Pulls of a queue that a member that joins puts off as not locked, before its first message."),
     ),
     *_of("parts", OWNER,
         ("handover_part_s", "s", "One part of a hand-over between two stamps of its own."),

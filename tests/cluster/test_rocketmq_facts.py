@@ -62,6 +62,7 @@ LOGGED: dict[str, tuple[str, ...]] = {
     f"{CLIENT}.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest": (
         "the message queue not locked, so consume later", "the message queue lock expired, so consume later",
     ),
+    f"{CLIENT}.impl.consumer.DefaultMQPushConsumerImpl": ("pull message later because not locked in broker, ",),
 }  # fmt: skip
 """Words that the parsers of logs ask for, by the class that writes them, in each release."""
 

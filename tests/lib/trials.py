@@ -81,6 +81,8 @@ class Trial:
     """When the fault is done, after its beginning; None when it never is."""
     hold_ms: float = 60_000.0
     hiccup_ms: float = 1.5
+    logs: dict[str, Sequence[str]] = field(default_factory=dict)
+    """Lines of each client process's own log."""
     drained: bool | None = True
     """None: the drain left no record."""
     remaining: int = 0
@@ -440,6 +442,10 @@ class Trial:
         _lines(folder / "events.jsonl", [*(self.frame() if self.has_frame else ()), *self.events])
         for process, records in self.history.items():
             _lines(folder / "history" / f"{process}.jsonl", records, self.tails.get(process, ""))
+        for process, lines in self.logs.items():
+            path = folder / "clients" / process / "rocketmq_client.log"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def _lines(path: Path, records: Sequence[Record], tail: str = "") -> None:

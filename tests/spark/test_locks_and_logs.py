@@ -272,13 +272,14 @@ def test_brokers_that_come_and_go_are_seen_by_the_name_server(spark: SparkSessio
     ]
 
 
-def test_a_consumer_without_its_lock_is_seen_in_the_clients_log(spark: SparkSession) -> None:
+def test_a_pull_that_is_put_off_is_seen_in_the_clients_log(spark: SparkSession) -> None:
+    request = f"PullRequest [consumerGroup=g1, messageQueue={MQ}, nextOffset=0]"
     texts = [
-        f"2026-11-21 15:00:01,000 WARN ... - the message queue not locked, so consume later, {MQ}",
-        f"2026-11-21 15:00:01,000 WARN ... - the message queue lock expired, so consume later, {MQ}",
+        f"2026-11-21 15:00:01,000 INFO ... - pull message later because not locked in broker, {request}",
+        f"2026-11-21 15:00:01,000 INFO ... - the pull request offset changed, {request}",
     ]
     rows = client.parse(_table(spark, texts, kind="client")).collect()
-    assert [(row["expired"], row["queue"]) for row in rows] == [(False, 3), (True, 3)]
+    assert [(row["group"], row["topic"], row["broker"], row["queue"]) for row in rows] == [("g1", "T", "broker-a", 3)]
 
 
 def test_stops_of_the_jvm_are_read_in_milliseconds(spark: SparkSession) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from scenarios import orderly_start_waits
 from tests.lib.runs import Analysis, Run
-from tests.lib.trials import SUCCESSOR, Trial
+from tests.lib.trials import SUCCESSOR, Trial, log_time
 
 INCIDENT = orderly_start_waits.SCENARIO
-MEASURES = ("join_gap_s", "lock_wait_s")
+MEASURES = ("join_gap_s", "lock_wait_s", "put_off_pull_count")
 
 
 def _owned(run: Run, name: str, arm: str, starts_ms: float) -> Trial:
@@ -23,6 +23,12 @@ def _owned(run: Run, name: str, arm: str, starts_ms: float) -> Trial:
     return trial
 
 
+def _put_off(trial: Trial, at_ms: float, queue: int, topic: str = "") -> str:
+    where = f"MessageQueue [topic={topic or trial.topic}, brokerName=broker-a, queueId={queue}]"
+    request = f"PullRequest [consumerGroup={trial.group}, messageQueue={where}, nextOffset=7]"
+    return f"{log_time(at_ms)} INFO PullMessageService - pull message later because not locked in broker, {request}"
+
+
 @pytest.fixture(scope="module")
 def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     run = new_run(INCIDENT.name)
@@ -30,7 +36,11 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     waits.lock(SUCCESSOR, at_ms=1_098, granted=False, queues=(0,))
     waits.lock(SUCCESSOR, at_ms=21_098, granted=True, queues=(0,))
     waits.lock(SUCCESSOR, at_ms=22_098, granted=True, queues=(0,))
+    waits.lock(SUCCESSOR, at_ms=21_098, granted=True, queues=(1,))
     waits.consume(1, at_ms=24_100, process=SUCCESSOR)
+    waits.consume(1, at_ms=21_150, process=SUCCESSOR, queue=1)
+    later, retries = _put_off(waits, 25_000, queue=1), _put_off(waits, 21_120, queue=1, topic=f"%RETRY%{waits.group}")
+    waits.logs[SUCCESSOR] = [*(_put_off(waits, ms, queue=0) for ms in (21_110, 22_111, 23_112)), later, retries]
 
     nothing = _owned(run, "nothing", "incident", starts_ms=1_000)
     nothing.lock(SUCCESSOR, at_ms=1_998, granted=True, queues=(1,))
@@ -42,8 +52,18 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
 
 
 def test_the_wait_begins_with_the_first_grant_and_the_gap_with_the_owners_last_message(seen: Analysis) -> None:
-    assert seen.one("lock_wait_s", "waits") == pytest.approx(3.0)
-    assert seen.one("join_gap_s", "waits") == pytest.approx(24.1 - 1.101)
+    assert sorted(seen.values("lock_wait_s", "waits")) == pytest.approx([0.05, 3.0])
+    assert sorted(seen.values("join_gap_s", "waits")) == pytest.approx([21.15 - 1.101, 24.1 - 1.101])
+
+
+def test_pulls_that_its_log_puts_off_count_until_the_first_message_of_their_queue(seen: Analysis) -> None:
+    assert sorted(seen.values("put_off_pull_count", "waits")) == [0, 3]
+    first = max(seen.found("put_off_pull_count", "waits"), key=lambda row: row.value)
+    assert (first.file.endswith("clients/successor/rocketmq_client.log"), first.line) == (True, 1)
+
+
+def test_a_member_without_a_log_says_nothing_of_its_pulls(seen: Analysis) -> None:
+    assert seen.values("put_off_pull_count", "nothing") == []
 
 
 def test_a_queue_that_is_granted_and_never_consumed_waits_to_the_trials_end(seen: Analysis) -> None:
@@ -53,4 +73,4 @@ def test_a_queue_that_is_granted_and_never_consumed_waits_to_the_trials_end(seen
 
 
 def test_a_member_that_was_there_before_did_not_join(seen: Analysis) -> None:
-    assert [seen.values(name, "before") for name in MEASURES] == [[], []]
+    assert [seen.values(name, "before") for name in MEASURES] == [[], [], []]

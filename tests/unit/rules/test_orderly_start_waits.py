@@ -22,24 +22,23 @@ def _all(*values: float) -> list[list[tuple[float, ...]]]:
 CLEAN: History = {"message_delay_max_s baseline": _all(0.02)}
 
 
-def _joined(wait_s: float) -> History:
-    return {**CLEAN, "lock_wait_s incident": _all(wait_s, wait_s)}
+def _joined(put_off: float) -> History:
+    return {**CLEAN, "put_off_pull_count incident": _all(put_off, put_off)}
 
 
 BY_RELEASE = {
-    "4.6.0": {**_joined(3.0), "lock_wait_s fix-newer-client": _all(0.05)},
-    "4.9.7": _joined(0.05),
-    "5.3.3": _joined(0.05),
-    "5.5.0": _joined(0.05),
+    "4.6.0": {**_joined(9), "put_off_pull_count fix-newer-client": _all(0)},
+    "4.9.7": _joined(0),
+    "5.3.3": _joined(0),
+    "5.5.0": _joined(0),
 }
 PARTS: dict[tuple[str, str], tuple[History, History]] = {
-    (f"{NAME}-01", "waits"): (_joined(3.0), _joined(0.05)),
-    (f"{NAME}-02", "waits"): (
-        {"lock_wait_s fix-newer-client": _all(0.05)},
-        {"lock_wait_s fix-newer-client": _all(3.0)},
+    (f"{NAME}-01", "put off"): (_joined(9), _joined(0)),
+    (f"{NAME}-02", "put off"): (
+        {"put_off_pull_count fix-newer-client": _all(0)},
+        {"put_off_pull_count fix-newer-client": _all(1)},
     ),
-    (f"{NAME}-02", "older clients"): (_joined(3.0), _joined(0.05)),
-    (f"{NAME}-01", "nobody joins"): (CLEAN, {"message_delay_max_s baseline": _all(20.0)}),
+    (f"{NAME}-02", "older clients"): (_joined(9), _joined(0)),
     (f"{NAME}-03", "longest delay"): (CLEAN, {"message_delay_max_s baseline": _all(20.0)}),
 }
 
@@ -61,11 +60,16 @@ def test_what_the_code_of_a_release_does_gives_what_is_expected_of_it(release: s
             assert verdict(claim, BY_RELEASE[release]) == (claim.expected[release].verdict, ""), name
 
 
-def test_a_load_that_delays_messages_by_itself_shows_nothing() -> None:
-    history = {**_joined(3.0), "message_delay_max_s baseline": _all(20.0)}
-    assert verdict(CLAIMS[f"{NAME}-01"], history) == (UNDECIDED, Reason.CONTROL_FAILED)
+def test_older_clients_that_wait_for_nothing_leave_a_cure_undecided() -> None:
+    history = {**_joined(0), "put_off_pull_count fix-newer-client": _all(0)}
+    assert verdict(CLAIMS[f"{NAME}-02"], history) == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
-def test_the_sentence_has_the_time() -> None:
-    sentence = " ".join(said(CLAIMS[f"{NAME}-01"], _joined(3.0)).split())
-    assert sentence.startswith("A member had a queue's lock for 3 s in each of 5 deployments")
+def test_a_pull_put_off_of_one_queue_is_not_one_of_each() -> None:
+    history = {"put_off_pull_count incident": _all(1, 0)}
+    assert verdict(CLAIMS[f"{NAME}-01"], history) == (REFUTED, "")
+
+
+def test_the_sentence_has_the_share() -> None:
+    sentence = " ".join(said(CLAIMS[f"{NAME}-01"], _joined(9)).split())
+    assert sentence.startswith("A pull was put off of all queues whose lock a member had been granted in 100")
