@@ -4,8 +4,11 @@ from pathlib import Path
 
 
 def gc_log_option(path: Path) -> str:
-    """The unified log of collections and safepoints, in UTC, bounded to 16 MB."""
-    return f"-Xlog:gc*,safepoint:file={path}:utctime,uptime,level,tags:filecount=2,filesize=8M"
+    """The unified log of collections, safepoints and handshakes, in UTC, bounded to 16 MB.
+
+    While a handshake waits for a thread, whoever asks for a safepoint waits as well, and no safepoint is logged for it.
+    """
+    return f"-Xlog:gc*,safepoint,handshake:file={path}:utctime,uptime,level,tags:filecount=2,filesize=8M"
 
 
 MODULE_FLAGS = (
