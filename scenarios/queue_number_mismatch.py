@@ -132,8 +132,8 @@ QUEUES_04 = claim(
     parts={
         "equal": _none_stranded("baseline"), "in order": _none_stranded(IN_ORDER, rate_max=0.025),
         "read first": happens(_stranded(READ_FIRST, "held"), STRANDED, UNREAD, without=_stranded(IN_ORDER, "held"), noun="groups"),
-        "refused at once": fact(of("refused_sends_count", BOTH), side(10, 0, OLD_ROUTE, bound=1)),
-        "refused in order": fact(of("refused_sends_count", IN_ORDER), side(0, 10, OLD_ROUTE, bound=0)),
+        "refused at once": fact(of("illegal_queue_count", BOTH), side(10, 0, OLD_ROUTE, bound=1)),
+        "refused in order": fact(of("illegal_queue_count", IN_ORDER), side(0, 10, OLD_ROUTE, bound=0)),
         "mended": _none_stranded(READ_FIRST, "end"),
     },
     summary="Messages were stranded with equal numbers {equal}, by shrinking in order {in order}, with the read queues first {read "
@@ -163,7 +163,7 @@ WHEN_READ = claim(
     parts={
         "stranded": _none_stranded(DRAINED, rate_max=0.025),
         "read first": happens(_stranded(READ_FIRST, "held"), STRANDED, UNREAD, without=_stranded(DRAINED, "held"), noun="groups"),
-        "refused": fact(of("refused_sends_count", DRAINED), side(0, 10, OLD_ROUTE, bound=0)),
+        "refused": fact(of("illegal_queue_count", DRAINED), side(0, 10, OLD_ROUTE, bound=0)),
     },
     summary="Messages were stranded by shrinking when all was read {stranded}, with the read queues first {read first}; sends "
     "were refused {refused}.",
@@ -238,5 +238,5 @@ SCENARIO = Scenario(
     experiment_version=2,
     schedule="side by side",
     hiccup_ms_max=2000.0,
-    extra_measures=("stranded_count", "refused_sends_count", "member_share", "lost_count"),
+    extra_measures=("stranded_count", "illegal_queue_count", "member_share", "lost_count"),
 )

@@ -28,7 +28,7 @@ MORE_IS_BETTER = frozenset(
 LESS_IS_BETTER = frozenset(
     {"lost_count", "lost_lone_count", "lost_on_slave_count", "duplicate_count", "out_of_order_count", "overlap_ms"}
     | {"key_out_of_order_count", "unsent_share", "queues_of_key_count", "refused_for_good_count", "stranded_count"}
-    | {"refused_sends_count", "retry_late_s", "other_delay_s", "latency_p50_ms", "latency_p99_ms", "latency_max_ms"}
+    | {"illegal_queue_count", "retry_late_s", "other_delay_s", "latency_p50_ms", "latency_p99_ms", "latency_max_ms"}
     | {"failed_count", "unknown_count", "handover_s", "handover_part_s", "message_delay_max_s", "delayed_over_1s_count"}
     | {"delayed_in_10s_count", "taken_while_paused", "granted_after_restart", "restart_handover_s"}
     | {"restart_delay_max_s", "foreign_lock_granted", "lock_requests_per_s", "lock_log_bytes_per_s", "rejected_count"}

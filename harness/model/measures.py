@@ -221,7 +221,7 @@ _ALL = (
         ("consumed_beyond_read_count", "", "Consumptions of queues beyond the read ones."),
         ("member_share", "", "Share of a group's consumptions that one member got."),
     ),
-    *_of("queue_numbers", TRIAL, ("refused_sends_count", "", "Sends that failed while the queue numbers differed.")),
+    *_of("queue_numbers", TRIAL, ("illegal_queue_count", "", "Sends that were refused since the broker has no such queue.")),
     *_of("retries", MESSAGE,
         ("consumption_count", "", "Failed consumptions of a message, the first included."),
         ("retry_late_s", "s", "Time of a retry beyond the delay that its level has."),

@@ -33,6 +33,10 @@ STORED_UNSURE = ("FLUSH_DISK_TIMEOUT", FLUSH_SLAVE, NO_SLAVE)
 """A send's statuses but SEND_OK: its master has stored the message, but not yet on its disk or on a slave, as its settings
 ask for (org.apache.rocketmq.client.producer.SendStatus)."""
 
+ILLEGAL_QUEUE = "] is illegal, "
+"""In the answer to a send whose queue is beyond the topic's numbers: "request queueId[7] is illegal, TopicConfig ..."
+(org.apache.rocketmq.broker.processor.AbstractSendMessageProcessor.msgCheck)."""
+
 POOL_BUSY = "too many requests and system thread pool busy"
 """What NettyRemotingAbstract logs when a pool takes no request, at most in one millisecond of each 10 s."""
 

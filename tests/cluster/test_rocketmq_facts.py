@@ -40,6 +40,7 @@ TEXTS: dict[str, tuple[str, ...]] = {
         rocketmq.CHECKS_GROUP,
     ),
     f"{REMOTING}.netty.NettyRemotingAbstract": (rocketmq.REJECTREQUEST, rocketmq.OVERLOAD),
+    f"{BROKER}.processor.AbstractSendMessageProcessor": (rocketmq.ILLEGAL_QUEUE,),
     f"{BROKER}.processor.SendMessageProcessor": (rocketmq.PC_SYNCHRONIZED,),
     f"{BROKER}.latency.BrokerFastFailure": (rocketmq.PCBUSY_CLEAN_QUEUE, rocketmq.TIMEOUT_CLEAN_QUEUE),
     f"{CLIENT}.producer.SendStatus": rocketmq.STORED_UNSURE,

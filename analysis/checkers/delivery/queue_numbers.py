@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
 from analysis.evidence.records import place
+from harness.model.rocketmq import ILLEGAL_QUEUE
 
 _SHAPE_KEY = ["trial", "topic", "broker", "moment"]
 _GROUP_QUEUE = [*_SHAPE_KEY, "queue", "group"]
@@ -177,9 +178,13 @@ def _consumed(inputs: Inputs, trials: DataFrame, shapes: DataFrame) -> DataFrame
 
 
 def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """Sends that the brokers refused from the fault to the end of the hold."""
+    """Sends from the fault to the end of the hold that a broker refused since it has no such queue any more.
+
+    A broker that is busy refuses as well, whatever the numbers are.
+    """
     refused = (
         inputs.records.sends.where("outcome = 'failed'")
+        .where(F.col("remark").contains(ILLEGAL_QUEUE))
         .join(trials.select("trial", "fault_ns", "hold_to_ns"), "trial")
         .where("started_ns > fault_ns AND started_ns < hold_to_ns")
         .groupBy("trial")
@@ -187,6 +192,5 @@ def _refused(inputs: Inputs, trials: DataFrame) -> DataFrame:
     )
     every = trials.select("trial", "deployment", "fault_line").join(refused, "trial", "left")
     count = F.coalesce("refused", F.lit(0))
-    return observations(
-        every, Value("refused_sends_count", count, "{value} sends were refused", at=F.coalesce("at", at_fault()))
-    )
+    said = "{value} sends were refused for their queue"
+    return observations(every, Value("illegal_queue_count", count, said, at=F.coalesce("at", at_fault())))

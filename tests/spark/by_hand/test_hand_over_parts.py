@@ -36,6 +36,7 @@ MEASURES = (
     "first_lock_request_s",
     "handover_gap_s",
     "handover_part_s",
+    "illegal_queue_count",
     "key_in_computed_queue",
     "key_out_of_order_count",
     "lock_timer_first_round_s",
@@ -249,7 +250,13 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     paused(run, "granted_afterwards", granted_ms=9_020)
     paused(run, "taken", taken_ms=6_000)
     paused(run, "taken_afterwards", taken_ms=9_050)
-    shrunk(run, "stranded", committed=0)
+    stranded = shrunk(run, "stranded", committed=0)
+    for seq, due_ms, remark in (
+        (100, -100, "request queueId[5] is illegal, TopicConfig [topicName=T]"),
+        (101, 200, "request queueId[5] is illegal, TopicConfig [topicName=T]"),
+        (102, 300, "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while"),
+    ):
+        stranded.send(seq, due_ms=due_ms, outcome="failed", remark=remark)
     shrunk(run, "nothing_stranded", committed=10)
     shrunk(run, "never_drained", committed=0, committed_at_end=3)
     shrunk(run, "dropped_uncommitted", committed=0, committed_at_end=0, consumed=9)
@@ -311,6 +318,11 @@ def test_stranded_messages_lie_where_nobody_reads_and_a_backlog_is_none(seen: An
     assert seen.one("stranded_count", "stranded", moment="held") == 10
     assert seen.one("stranded_count", "stranded", moment="end") == 0
     assert seen.one("stranded_count", "nothing_stranded", moment="held") == 0
+
+
+def test_a_send_is_refused_for_its_queue_after_the_fault_and_not_by_a_busy_broker(seen: Analysis) -> None:
+    assert seen.one("illegal_queue_count", "stranded") == 1
+    assert seen.one("illegal_queue_count", "nothing_stranded") == 0
 
 
 def test_what_is_left_in_such_queues_when_all_are_read_again_is_stranded_still(seen: Analysis) -> None:
