@@ -47,7 +47,7 @@ conf=${NODE_CONF:-/tmp/$kind.conf}
 
 gc_log=()
 if [ -n "${GC_LOG:-}" ]; then
-  gc_log=("-Xlog:gc*,safepoint:file=$GC_LOG:utctime,uptime,level,tags:filecount=2,filesize=8M")
+  gc_log=("-Xlog:gc*,safepoint,handshake:file=$GC_LOG:utctime,uptime,level,tags:filecount=2,filesize=8M")
   [ -z "$java_8" ] || gc_log=("-Xloggc:$GC_LOG" -XX:+PrintGCDateStamps -XX:+PrintGCApplicationStoppedTime)
 fi
 
