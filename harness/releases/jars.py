@@ -123,11 +123,14 @@ def ensure_jars(
     repository = (cache or cache_home()) / "maven"
     repository.mkdir(parents=True, exist_ok=True)
     fetch = download or _download_with_jgo
-    with _exclusive(repository / f".{name}.lock"):
-        stamp = repository / f".{name}.verified.json"
-        with contextlib.suppress(OSError, ValueError):
-            if json.loads(stamp.read_text()) == _stamp_of(jars, repository):
-                return tuple(jar_path(jar, repository) for jar in jars)
+    stamp = repository / f".{name}.verified.json"
+    paths = tuple(jar_path(jar, repository) for jar in jars)
+    if _is_verified(stamp, jars, repository):
+        return paths
+    # One lock for all: releases have jars in common.
+    with _exclusive(repository / ".lock"):
+        if _is_verified(stamp, jars, repository):
+            return paths
         if progress:
             progress(f"RocketMQ {name}: {len(jars)} jars" if name[0].isdigit() else f"{name}: {len(jars)} jars")
         with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
@@ -136,6 +139,12 @@ def ensure_jars(
         temporary.write_text(json.dumps(_stamp_of(jars, repository)))
         temporary.replace(stamp)
         return paths
+
+
+def _is_verified(stamp: Path, jars: Sequence[LockedJar], repository: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return bool(json.loads(stamp.read_text()) == _stamp_of(jars, repository))
+    return False
 
 
 def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:

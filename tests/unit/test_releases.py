@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -91,19 +93,29 @@ def test_a_jar_that_was_changed_after_it_was_verified_is_fetched_again(one_jar: 
     assert len(tries) == 2
 
 
-def test_two_runs_that_start_at_once_download_once(one_jar: LockedJar, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "releases", [("0.0.1", "0.0.1"), ("0.0.1", "0.0.2")], ids=["one release", "two with a jar in common"]
+)
+def test_two_runs_that_start_at_once_download_once(
+    one_jar: LockedJar, tmp_path: Path, releases: tuple[str, str]
+) -> None:
+    (jars.CHECKSUMS / "0.0.2.sha256").write_text(f"{one_jar.sha256}  {one_jar.coordinate}\n")
     tries: list[int] = []
     started = threading.Barrier(2)
 
-    def run() -> None:
-        started.wait()
-        ensure_jars("0.0.1", cache=tmp_path, download=_writes(CONTENT, tries))
+    def in_two_halves(jar: LockedJar, repository: Path) -> Path:
+        path = _writes(CONTENT[:3], tries)(jar, repository)
+        time.sleep(0.05)
+        path.write_bytes(CONTENT)
+        return path
 
-    threads = [threading.Thread(target=run) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    def run(release: str) -> Path:
+        started.wait()
+        return ensure_jars(release, cache=tmp_path, download=in_two_halves)[0]
+
+    with ThreadPoolExecutor(2) as pool:
+        paths = set(pool.map(run, releases))
+    assert {path.read_bytes() for path in paths} == {CONTENT}
     assert len(tries) == 1
 
 
