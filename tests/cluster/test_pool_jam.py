@@ -17,10 +17,10 @@ TOPIC, STALL_MS = "jammed", 400
 
 class Events:
     def __init__(self) -> None:
-        self.nodes: list[str] = []
+        self.stamps: dict[str, dict[str, int]] = {}
 
     def record(self, kind: str, *, node: str, **stamps: int) -> None:
-        self.nodes.append(node)
+        self.stamps[node] = stamps
 
 
 def _injecting(pool: ThreadPoolExecutor, fault: Fault, cluster: LocalCluster, events: Events | None = None) -> Any:
@@ -51,7 +51,7 @@ def test_a_jammed_pool_stands_still_and_sends_go_on(cluster: LocalCluster) -> No
             sent.append((begun_ns, mono_ns()))
         done, asked = injecting.result(timeout=60), asking.result(timeout=60)
     assert done.target == broker.name
-    assert STALL_MS <= done.achieved_ms < STALL_MS + 200
+    assert done.achieved_ms >= STALL_MS
     # The request with which the jam began waited for its end, and sends began and ended within it.
     assert max(ended - begun for begun, ended in asked) >= STALL_MS * 1e6
     assert any(done.injected_ns < begun and ended < done.healed_ns for begun, ended in sent)
@@ -65,12 +65,20 @@ def test_an_append_of_each_master_stalls(cluster: LocalCluster) -> None:
             connection.send(TOPIC, 0, b"installs the rules")
         injecting = _injecting(pool, AppendStall(every_master=True), cluster, events)
 
-        def send_until_done(connection: Any) -> None:
+        def send_until_done(connection: Any) -> list[tuple[int, int]]:
+            sent = []
             while not injecting.done():
+                begun_ns = mono_ns()
                 connection.send(TOPIC, 0, b"until both have stalled")
+                sent.append((begun_ns, mono_ns()))
+            return sent
 
-        for sending in [pool.submit(send_until_done, connection) for connection in (one, other)]:
-            sending.result(timeout=120)
+        sending = [pool.submit(send_until_done, connection) for connection in (one, other)]
+        sent = [of_one.result(timeout=120) for of_one in sending]
         done = injecting.result(timeout=60)
-    assert events.nodes == [broker.name for broker in brokers]
-    assert abs(done.achieved_ms - STALL_MS) < 200
+    assert list(events.stamps) == [broker.name for broker in brokers]
+    # A busy host only lengthens a stall; that it was this send's, and no other's, is known by its two ends.
+    for stamps, sends in zip(events.stamps.values(), sent, strict=True):
+        assert stamps["delay_end_ns"] - stamps["entry_ns"] >= STALL_MS * 1e6
+        assert sum(begun <= stamps["entry_ns"] and stamps["exit_ns"] <= ended for begun, ended in sends) == 1
+    assert done.achieved_ms >= STALL_MS
