@@ -147,6 +147,11 @@ def ordered(lines: Iterable[LedgerLine]) -> list[LedgerLine]:
     return sorted(lines, key=lambda one: (natural_key(one.claim), natural_key(one.release), one.backend, one.injection))
 
 
+def in_order(injections: str) -> str:
+    """A list of injections by their names: a finding lists them in the order of its trials."""
+    return ", ".join(sorted(injections.split(", ")))
+
+
 def load_lines(path: Path) -> list[LedgerLine]:
     """The lines of a ledger, none where there is no file. Raises LedgerError for anything else."""
     return read_values(path, LedgerLine) if path.exists() else []

@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.ledger.lines import LedgerLine, LedgerPart, in_order
 from analysis.verdicts.numbers import number
 from analysis.verdicts.order import natural_key
 from harness.errors import LedgerError
@@ -133,8 +133,8 @@ def changes(lines: Sequence[LedgerLine], before: str, after: str) -> Changes:
 
 
 def of_release(lines: Sequence[LedgerLine], release: str) -> dict[_Entry, LedgerLine]:
-    """A release's lines by claim, backend and injection."""
-    return {(line.claim, line.backend, line.injection): line for line in lines if line.release == release}
+    """A release's lines by claim, backend and injections, which each line lists in the order of its own trials."""
+    return {(line.claim, line.backend, in_order(line.injection)): line for line in lines if line.release == release}
 
 
 def _figures(old: Mapping[_Entry, LedgerLine], new: Mapping[_Entry, LedgerLine]) -> list[FigureChange]:

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis.ledger.lines import in_order
 from analysis.report.html import asset, environment
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.order import natural_key
@@ -95,7 +96,7 @@ def _status(file: Path) -> str:
 def pairs(left: Path, right: Path) -> list[Pair]:
     """The claims of two analysed runs side by side; those that differ come first. Raises RunDirectoryError."""
     by_cell = [
-        {(one.claim, one.release, one.injection): one for one in load_report_data(path).findings}
+        {(one.claim, one.release, in_order(one.injection)): one for one in load_report_data(path).findings}
         for path in (left, right)
     ]
     found = [

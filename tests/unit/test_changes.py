@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_verdict_that_differs_is_told_with_both_truths() -> None:
     assert "the article's words" in told
     assert "4.6.0: ORDER-06 on 4.6.0" in told
     assert "5.3.3: ORDER-06 on 5.3.3" in told
+
+
+def test_injections_are_the_same_in_whatever_order_a_line_lists_them() -> None:
+    one, other = finding("SENDS-01", "4.9.7", REFUTED), finding("SENDS-01", "5.5.0", REFUTED)
+    one = dataclasses.replace(one, injection="byteman, pause, request, signal")
+    other = dataclasses.replace(other, injection="byteman, pause, signal, request")
+    found = changes(ledger(one, other), "4.9.7", "5.5.0")
+    assert (found.compared, found.missing) == (1, ())
 
 
 def test_what_is_undecided_or_missing_on_one_side_is_no_change_and_is_named() -> None:
