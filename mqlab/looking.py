@@ -32,6 +32,7 @@ from mqlab.kinds import INCIDENT
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own_incident import incidents_of
 from mqlab.recorded import measured_on_defaults
+from scenarios.signs import SIGNS
 
 
 def add_commands(add: Adder) -> None:
@@ -91,6 +92,10 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
         out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}", highlight=False)
         for release, claims in without_expectation(scenario).items():
             out.print(f"  no expectation for {release}: {', '.join(claims)}", highlight=False)
+        for sign in SIGNS if options.incidents else ():
+            if sign.incident == scenario.name:
+                out.print(f"  in logs: {sign.because}", highlight=False, markup=False)
+                out.print(f"  what to do: {sign.advice}", highlight=False, markup=False)
         for line in _recorded(scenario, options):
             out.print(f"\n  {line.claim} on {line.release}: {line.verdict}. {line.says}", highlight=False, markup=False)
             out.print(f"    measured: {line.summary}", highlight=False, markup=False)

@@ -106,7 +106,8 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.LOCK_WAITED,),
         because="ordered consumers asked for queues that another client had locked. A few such lines at a rebalance are ordinary; "
         "the same queue for tens of seconds has lost a consumer that was killed",
-        advice="Shut consumers down before they are stopped; see its fix and better arms for shorter locks.",
+        advice="Let consumer.shutdown() end before the process does. For crashes, shorten the locks: start brokers with "
+        "-Drocketmq.broker.rebalance.lockMaxLiveTime=15000 and clients with -Drocketmq.client.rebalance.lockInterval=5000.",
         fixes=("ORDER-06", "ORDER-07"),
     ),
     Sign(
