@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from harness.errors import ReleaseError, UsageError
 from harness.paths import cache_home
 
 CHECKSUMS = Path(__file__).parent / "checksums"
+BYTES = "bytes.json"
+"""How long each jar of the locks is, by its coordinate."""
 
 TOOLS = "tools"
 """Name of the lock of the harness's own Java tools: Byteman and Janino."""
@@ -39,6 +41,8 @@ PROXY_RELEASE = "5.3.3"
 DOWNLOAD_TRIES_MAX = 4
 
 DOWNLOADS_AT_ONCE = 8
+JARS_TOLD = 25
+"""While jars are downloaded, a line comes after so many."""
 
 LOCK_ROOTS = {
     TOOLS: (
@@ -131,14 +135,27 @@ def ensure_jars(
     with _exclusive(repository / ".lock"):
         if _is_verified(stamp, jars, repository):
             return paths
-        if progress:
-            progress(f"RocketMQ {name}: {len(jars)} jars" if name[0].isdigit() else f"{name}: {len(jars)} jars")
+        say = progress or (lambda text: None)
+        what = f"RocketMQ {name}" if name[0].isdigit() else name
+        missing = [jar for jar in jars if not jar_path(jar, repository).exists()]
+        if missing:
+            say(f"{what}: {len(missing)} jars to download, {_megabytes(missing)}")
         with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
-            paths = tuple(pool.map(lambda jar: _ensure_jar(jar, repository, fetch), jars))
+            ensured = [pool.submit(_ensure_jar, jar, repository, fetch) for jar in jars]
+            for done, one in enumerate(as_completed(ensured), start=1):
+                one.result()
+                if missing and done % JARS_TOLD == 0:
+                    say(f"{what}: {done} of {len(jars)} jars are there")
         temporary = stamp.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps(_stamp_of(jars, repository)))
         temporary.replace(stamp)
-        return paths
+    return paths
+
+
+def _megabytes(some: Sequence[LockedJar]) -> str:
+    """Of a table beside the locks, since a lock's own bytes are part of what names an experiment."""
+    sizes = json.loads((CHECKSUMS / BYTES).read_text())
+    return f"{sum(sizes[jar.coordinate] for jar in some) / 1e6:.0f} MB"
 
 
 def _is_verified(stamp: Path, jars: Sequence[LockedJar], repository: Path) -> bool:
@@ -237,6 +254,14 @@ def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
     return tuple(found[coordinate] for coordinate in sorted(found))
 
 
+def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
+    """Add jars that are in a repository folder to the table of what each is long, in bytes."""
+    table = CHECKSUMS / BYTES
+    sizes = json.loads(table.read_text()) if table.exists() else {}
+    sizes |= {jar.coordinate: jar_path(jar, repository).stat().st_size for jar in jars}
+    table.write_text(json.dumps(sizes, indent=0, sort_keys=True) + "\n")
+
+
 def main(arguments: Sequence[str]) -> int:
     """``lock NAME...`` writes lock files; ``fetch NAME...`` fills the cache."""
     command, *names = arguments
@@ -245,6 +270,7 @@ def main(arguments: Sequence[str]) -> int:
             jars = resolve_lock(name)
             CHECKSUMS.mkdir(exist_ok=True)
             (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
+            write_sizes(jars, cache_home() / "maven")
         else:
             ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
     return 0

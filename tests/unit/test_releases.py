@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ def one_jar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LockedJar:
     locks = tmp_path / "locks"
     locks.mkdir()
     (locks / "0.0.1.sha256").write_text(f"{jar.sha256}  {jar.coordinate}\n")
+    (locks / jars.BYTES).write_text(json.dumps({jar.coordinate: 2_600_000}))
     monkeypatch.setattr(jars, "CHECKSUMS", locks)
     return jar
 
@@ -53,6 +55,23 @@ def test_an_unknown_release_names_the_nearest() -> None:
     with pytest.raises(UsageError) as caught:
         read_lock("4.9.8")
     assert "4.9.7" in caught.value.advice
+
+
+def test_every_locked_jar_has_its_length() -> None:
+    sizes = json.loads((jars.CHECKSUMS / jars.BYTES).read_text())
+    locked = {jar.coordinate for lock in jars.CHECKSUMS.glob("*.sha256") for jar in read_lock(lock.stem)}
+    assert locked == set(sizes)
+    assert min(sizes.values()) > 0
+
+
+def test_what_is_downloaded_is_said_before_and_once(
+    one_jar: LockedJar, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "JARS_TOLD", 1)
+    told: list[str] = []
+    for _ in range(2):
+        ensure_jars("0.0.1", cache=tmp_path, download=_writes(CONTENT, []), progress=told.append)
+    assert told == ["RocketMQ 0.0.1: 1 jars to download, 3 MB", "RocketMQ 0.0.1: 1 of 1 jars are there"]
 
 
 def test_a_download_that_was_cut_is_fetched_again(one_jar: LockedJar, tmp_path: Path) -> None:
