@@ -95,7 +95,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     path = options.resume or options.out or DEFAULT_RUNS / run_id
     require_space(path, plan.disk_bytes)
     backend = choose_backend(options.backend, options.image or "", request.releases, job.java, console.print)
-    if job.at_moment is None and plan.first is None:
+    if job.at_moment is None and plan.first is None:  # a quick run ends sooner without
         archive_spark(options, job.java, console)
     manifest = _manifest(run_id, job, plan, backend, options)
     if options.register:
@@ -114,8 +114,6 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
             write_bundle(run.path, options.bundle)
             console.print(f"mqlab reproduce {options.bundle} replays it", markup=False, highlight=False, soft_wrap=True)
     console.print(f"finished in {duration(time.monotonic() - job.started)}", highlight=False)
-    if plan.first is not None:  # the first answer does not wait for it
-        archive_spark(options, job.java, console)
     print_report(run.path, options)
     return code
 
