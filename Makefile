@@ -39,8 +39,9 @@ picture:
 setup: $(VENV)/.complete
 
 $(VENV)/.complete: pyproject.toml constraints.txt
+	@echo "Python packages: about 600 MB to download into pip's cache, once (PySpark alone 460 MB); 1.1 GB in $(VENV)"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
 clean:
