@@ -30,7 +30,7 @@ def number(value: float | None) -> str:
         return "0"
     if abs(value) >= 1000 or (value == int(value) and abs(value) < 1000):
         text = f"{value:,.0f}"
-    elif abs(value) < 0.001:
+    elif abs(value) < 1e-6:
         text = f"{value:.2e}"
     else:
         digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -56,7 +56,13 @@ def quantity(value: float | None, unit: str, *, short: bool = False) -> str:
         return f"{number(value * 100)}{NARROW_SPACE}%{of}"
     if unit in COUNT_UNITS or (short and " " in unit):
         return number(value)
-    return f"{number(value)}{NARROW_SPACE}{unit}"
+    scale, unit = _scale(value, unit)
+    return f"{number(value * scale)}{NARROW_SPACE}{unit}"
+
+
+def _scale(value: float, unit: str) -> tuple[float, str]:
+    """Seconds below a millisecond are told in milliseconds."""
+    return (1000.0, "ms") if unit == "s" and 0 < abs(value) < 0.001 else (1.0, unit)
 
 
 def interval(low: float | None, high: float | None, unit: str) -> str:
@@ -67,7 +73,7 @@ def interval(low: float | None, high: float | None, unit: str) -> str:
         return f"at least {quantity(low, unit, short=True)}" if low is not None and not math.isinf(low) else ""
     if low is None or math.isinf(low):
         return f"at most {quantity(high, unit, short=True)}"
-    scale = 100.0 if is_share(unit) else 1.0
+    scale = 100.0 if is_share(unit) else _scale(high, unit)[0]
     return f"{number(low * scale)}{DASH}{quantity(high, unit, short=True)}"
 
 

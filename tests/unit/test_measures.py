@@ -81,7 +81,7 @@ def test_every_measure_that_a_scenario_asks_for_is_in_the_catalogue(scenario: Sc
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.name)
 def test_a_measure_carries_its_unit_in_its_name_and_is_explained_in_a_sentence(measure: Measure) -> None:
     last = measure.name.removesuffix("_max").rsplit("_", 1)[-1]
-    by_name = "1/s" if measure.name.endswith("_per_s") else last if last in {"s", "ms"} else ""
+    by_name = "1/s" if measure.name.endswith("_per_s") else last if last in {"s", "ms", "share"} else ""
     assert measure.unit == by_name
     assert measure.says.endswith(".")
     assert measure.says[0].isupper() or measure.says[0].isdigit()

@@ -33,7 +33,8 @@ THIN = "\N{NARROW NO-BREAK SPACE}"
         (1203.4, "1,203"),
         (99.96, "100"),
         (-2.5, "\N{MINUS SIGN}2.5"),
-        (0.00004, "4.00e\N{MINUS SIGN}05"),
+        (0.000042, "0.000042"),
+        (0.0000004, "4.00e\N{MINUS SIGN}07"),
     ],
 )
 def test_numbers_have_three_significant_digits(value: float | None, text: str) -> None:
@@ -44,6 +45,12 @@ def test_shares_are_per_cent_of_what_they_are_of() -> None:
     assert quantity(0.385, "share") == f"38.5{THIN}%"
     assert quantity(0.5, "of owners") == f"50{THIN}% of owners"
     assert quantity(0.5, "of owners", short=True) == f"50{THIN}%"
+
+
+def test_an_interval_has_one_unit_and_less_than_a_millisecond_is_told_in_milliseconds() -> None:
+    assert quantity(0.0004, "s") == f"0.4{THIN}ms"
+    assert estimate(0.00064, 0.00012, 0.0047, "s") == f"0.64{THIN}ms (0.00012\N{EN DASH}0.0047{THIN}s)"
+    assert estimate(0.00038, 0.00003, 0.00047, "s") == f"0.38{THIN}ms (0.03\N{EN DASH}0.47{THIN}ms)"
 
 
 def test_an_open_interval_says_at_least_and_never_invents_an_end() -> None:
