@@ -15,6 +15,8 @@ SEARCHED_MAX = 4 * TEXT_MAX
 SAME_S = 65.0
 """A lock is asked for every 20 s, a registration made every 30 s: what comes again within this is the same."""
 BURST_S = 5.0
+REPEATED_S = 10.0
+"""A client tries a pull again after 1 s (DefaultMQPushConsumer.pullTimeDelayMillsWhenException), or after a timeout."""
 EVENTS_MAX = 200_000
 """Of one file; those beyond are counted only."""
 
@@ -33,7 +35,11 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
 }
 """By which fields two events are the same; all fields where none are named."""
 _BURSTS = frozenset({Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE, Logged.REFUSED_FULL})
-_SINGLE = frozenset({Logged.SLOW_APPEND, Logged.SLOW_PUT, Logged.LOCK_EXPIRED, Logged.LOCK_TAKEN, Logged.BOOTED})
+_REPEATED = frozenset({Logged.GROUP_UNKNOWN, Logged.PULL_PUT_OFF, Logged.PULL_FAILED})
+_SINGLE = frozenset(
+    {Logged.SLOW_APPEND, Logged.SLOW_PUT, Logged.LOCK_EXPIRED, Logged.LOCK_TAKEN, Logged.BOOTED, Logged.QUEUE_ASSIGNED}
+)
+_QUEUE_OF_PULL = ("group", "topic", "broker", "queue")
 
 
 @dataclass(slots=True)
@@ -122,14 +128,20 @@ class Collected:
             if len(self._known) >= MESSAGES_MAX:
                 self._known.clear()
             self._known[message] = said
+        kind = wording.event
         above = self._last if head is not None and head == self._last_number else None
         if above is not None:
             if "error" in said.fields:
                 above.fields.setdefault("error", said.fields["error"])
             if above.kind is Logged.UNDECODABLE and "address" in above.fields:
                 fields = {"address": above.fields["address"], **said.fields}
-                said = _Said(fields, _same(wording.event, fields), said.ms)
-        event = self._kept(wording.event, said, text[:TEXT_MAX], number, at_s, above.kind if above else None)
+                said = _Said(fields, _same(kind, fields), said.ms)
+            if above.kind is Logged.PULL_FAILED and "keyword" in said.fields:
+                # What a pull was answered is no send that was refused.
+                kind = Logged.PULL_FAILED
+                fields = {name: above.fields[name] for name in _QUEUE_OF_PULL if name in above.fields} | said.fields
+                said = _Said(fields, _same(kind, fields), said.ms)
+        event = self._kept(kind, said, text[:TEXT_MAX], number, at_s, above.kind if above else None)
         if head is None:
             self._last, self._last_number = event, number
 
@@ -181,4 +193,5 @@ def _same(kind: Logged, fields: Mapping[str, str]) -> tuple[object, ...]:
 def _close(known: Event, at_s: float | None) -> bool:
     if at_s is None or known.to_s is None:
         return True
-    return -1 <= at_s - known.to_s <= (BURST_S if known.kind in _BURSTS else SAME_S)
+    same_s = BURST_S if known.kind in _BURSTS else REPEATED_S if known.kind in _REPEATED else SAME_S
+    return -1 <= at_s - known.to_s <= same_s

@@ -30,6 +30,8 @@ _MINUTE = b"[PAGECACHERT]"
 _BUCKET = re.compile(rb"\[([^\]]+)\]:(\d+)")
 _TIME = re.compile(rb"^(?:\d{4}-\d\d-\d\d[ T])?\d\d:\d\d:\d\d(?:[.,]\d{3})?")
 _AGED = (Logged.REFUSED_FOR_AGE,)
+_PULL = "".join(words_of((Logged.PULL_FAILED,))).encode()
+"""What stands below it was answered to a pull, and is no send that was refused."""
 NO_TIME = "no time"
 AROUND_A_GAP_S = 60.0
 """A broker that has just started, or is being ended, refuses some sends for their age with no append that is slow."""
@@ -101,11 +103,12 @@ def read_logs(paths: Sequence[Path], *, threshold_ms: int, signs: Sequence[Sign]
         gaps: set[str] = set()
         try:
             with _opened(file) as stream:
-                at = ""
+                at, of_pull = "", False
                 for number, line in enumerate(stream, start=1):
                     lines += 1
                     # What an exception says comes in lines of their own, after the one with the time.
-                    at = _time_of(line) or at
+                    if started := _time_of(line):
+                        at, of_pull = started, _PULL in line
                     if (slow := _slow_append(line, file, number)) is not None and slow.ms > threshold_ms:
                         appends.append(slow)
                     durations.update(_durations(line))
@@ -113,7 +116,7 @@ def read_logs(paths: Sequence[Path], *, threshold_ms: int, signs: Sequence[Sign]
                         gaps.add(at)
                         unreachable = _seen_again(unreachable, "", at, file, number)
                     for incident, pattern in words:
-                        if pattern.search(line):
+                        if not of_pull and pattern.search(line):
                             # Whether a send's age means a stall is known when the whole file is.
                             of = refused if pattern is aged else seen
                             key = at if pattern is aged else incident

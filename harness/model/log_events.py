@@ -28,6 +28,7 @@ _ROUTES = f"{_ROCKETMQ}.namesrv.routeinfo.RouteInfoManager"
 _REMOTING = f"{_ROCKETMQ}.remoting.netty.NettyRemotingAbstract"
 _TOPICS = f"{_ROCKETMQ}.broker.topic.TopicConfigManager"
 _ORDERLY = f"{_ROCKETMQ}.client.impl.consumer.ConsumeMessageOrderlyService$ConsumeRequest"
+_PUSH = f"{_ROCKETMQ}.client.impl.consumer.DefaultMQPushConsumerImpl"
 _ALLOCATE = f"{_ROCKETMQ}.store.AllocateMappedFileService"
 _CLEAN = f"{_ROCKETMQ}.store.DefaultMessageStore$CleanCommitLogService"
 _DELIVERY = "ScheduleMessageService$DeliverDelayedMessageTimerTask"
@@ -62,9 +63,13 @@ class Logged(StrEnum):
     LOCK_EXPIRED = "expired lock taken over"
     UNLOCKED = "unlocked"
     NOT_LOCKED = "consumer waits for its lock"
+    PULL_PUT_OFF = "pull put off, queue not locked"
+    QUEUE_ASSIGNED = "queue assigned to a consumer"
     CLIENT_GONE = "client's connection lost"
     CONSUMER_CAME = "consumer connected"
     CONSUMER_WENT = "consumer unregistered"
+    GROUP_UNKNOWN = "pull of a group that the broker does not know"
+    PULL_FAILED = "pull failed"
     SUBSCRIPTION_CHANGED = "subscription changed"
     SUBSCRIPTION_REMOVED = "topic removed from a subscription"
     SHUT_DOWN = "broker shut down"
@@ -187,6 +192,24 @@ WORDINGS: tuple[Wording, ...] = (
         r"group=(?P<group>[^,\s]+), clientId=(?P<client>[^,\s]+), .*?" + _QUEUE,
     ),
     _all(Logged.NOT_LOCKED, "the message queue not locked, so consume later", _ORDERLY, _QUEUE),
+    _all(
+        Logged.PULL_PUT_OFF, "pull message later because not locked in broker, ", _PUSH,
+        r"consumerGroup=(?P<group>[^,\]]+), messageQueue=.*?" + _QUEUE,
+    ),
+    # Not that of a queue whose lock it did not get: "add a new mq failed".
+    _all(
+        Logged.QUEUE_ASSIGNED, ", add a new mq, ", f"{_ROCKETMQ}.client.impl.consumer.RebalanceImpl",
+        r"doRebalance, (?P<group>[^,\s]+), add a new mq, .*?" + _QUEUE,
+    ),
+    _all(
+        Logged.GROUP_UNKNOWN, "the consumer's group info not exist, group: ", f"{_ROCKETMQ}.broker.processor.PullMessageProcessor",
+        r"group: (?P<group>\S+)",
+    ),
+    # 4.x does not say whose pull it was. The answer of a broker stands below.
+    _all(
+        Logged.PULL_FAILED, "execute the pull request exception", f"{_PUSH}$1",
+        r"exception, group=(?P<group>[^,\s]+), messageQueue=.*?" + _QUEUE,
+    ),
     _all(Logged.CONSUMER_CAME, "new consumer connected, group: ", _GROUPS, r"group: (?P<group>\S+) .*?" + _CHANNEL),
     _all(Logged.CONSUMER_WENT, "unregister a consumer[", _GROUPS, r"consumer\[(?P<group>[^\]]+)\].*?" + _CHANNEL),
     # Has the words of a subscription that changed, and so comes before it.
