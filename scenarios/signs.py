@@ -111,6 +111,15 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("ORDER-06", "ORDER-07"),
     ),
     Sign(
+        incident="orderly-start-waits",
+        events=(Logged.PULL_PUT_OFF, Logged.QUEUE_ASSIGNED),
+        because="a member of an ordered group was assigned queues with their locks, and put their pulls off as not locked until "
+        "its lock timer had asked again (rocketmq.client.rebalance.lockInterval, 20 s); clients of 4.6.0 do so, newer ones do not",
+        advice="Upgrade the members of ordered groups to 4.9.7 or newer; their brokers may stay.",
+        alone=False,
+        fixes=("X-orderly-start-waits-02",),
+    ),
+    Sign(
         incident="retry-topic-flood",
         events=(Logged.FRAME_TOO_LONG,),
         because="a request was longer than the receiver's frame limit (com.rocketmq.remoting.frameMaxLength); to a name server it "
@@ -231,8 +240,6 @@ SILENT: Mapping[str, str] = {
     "clients took their queues then.",
     "ordered-migration": "An instance that is moved leaves the lines of ordered-lock-handover.",
     "busy-broker-of-two": "Nothing but the lines of append-stall and append-lock-over-1s, of one broker only: compare the brokers.",
-    "orderly-start-waits": "Brokers write of the grants alone: a client's log says that it pulls later, as the queue is not locked "
-    "in the broker, until its lock timer comes.",
     "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
     "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
     "exception, resend at once).",

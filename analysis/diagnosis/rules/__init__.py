@@ -21,6 +21,7 @@ from analysis.diagnosis.rules import (
 
 RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     locks.handover,
+    locks.own_lock,
     appends.slow,
     appends.refused,
     appends.threw,

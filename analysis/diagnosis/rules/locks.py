@@ -19,6 +19,11 @@ WAITED_S_MIN = 10.0
 STUCK_S_MIN = 1.5 * LOCK_INTERVAL_MS / 1e3
 """Without the line of the take-over: longer than the next request of an owner that is well."""
 GONE_S = 5.0
+JOIN_S = 3.0
+"""A queue is pulled from as soon as a rebalance has assigned it, by clients of 5.x half a second later."""
+PUT_OFF_S_MIN = 2.0
+"""A first pull that is put off once, for a second, is no delay that anybody notices."""
+TIMER_S = LOCK_INTERVAL_MS / 1e3 + JOIN_S
 
 
 def handover(logs: Logs) -> Iterator[Found]:
@@ -63,6 +68,44 @@ def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group),
             queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group),
             against=("no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)",),
+        )  # fmt: skip
+
+
+def own_lock(logs: Logs) -> Iterator[Found]:
+    """Queues whose lock a member was granted by a rebalance, and whose pulls it puts off as not locked from then on.
+
+    A queue whose lock another client has is not assigned ("add a new mq failed"), and has no pull to put off. One that a member
+    had for longer, and whose lock it lost, was not assigned just before.
+    """
+    assigned: dict[tuple[str, ...], list[Event]] = {}
+    for one in logs.of(Logged.QUEUE_ASSIGNED):
+        assigned.setdefault((one.file, one.get("broker"), *_queue(one)), []).append(one)
+    pairs: list[tuple[Event, Event]] = []
+    for wait in logs.of(Logged.PULL_PUT_OFF):
+        before = [
+            one
+            for one in assigned.get((wait.file, wait.get("broker"), *_queue(wait)), ())
+            if one.from_s is not None and wait.from_s is not None and -1 <= wait.from_s - one.from_s <= JOIN_S
+        ]
+        if before and _length_s(wait) >= PUT_OFF_S_MIN:
+            pairs.append((before[-1], wait))
+    for waits in together((wait for _, wait in pairs), APART_S):
+        ids = set(map(id, waits))
+        told = [one for pair in pairs if id(pair[1]) in ids for one in pair]
+        longest_s = max(map(_length_s, waits))
+        against = (
+            f"the lock timer asks every {LOCK_INTERVAL_MS / 1e3:.0f} s unless lockInterval is set: the broker did not answer, or "
+            "another client has the locks",
+        )
+        from_s, to_s = span(told)
+        yield Found(
+            incident="orderly-start-waits", from_s=from_s, to_s=to_s, lines=lines_of(told),
+            sure=Sure.POSSIBLE if longest_s > TIMER_S else Sure.SURE, against=against if longest_s > TIMER_S else (),
+            why=(f"{len(waits)} queues were assigned with their locks, and their pulls were put off as not locked for up to "
+                 f"{longest_s:.0f} s",),
+            brokers=distinct(map(logs.broker, waits)), groups=distinct(one.get("group") for one in waits),
+            topics=distinct(one.get("topic") for one in waits),
+            queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in waits),
         )  # fmt: skip
 
 
