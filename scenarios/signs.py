@@ -167,6 +167,16 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-same-client-id-in-containers-03",),
     ),
     Sign(
+        incident="restarted-broker-forgets-consumers",
+        events=(Logged.BOOTED, Logged.GROUP_UNKNOWN),
+        because="a broker that has started knows a group when a client tells it of itself, every 30 s, and refuses its pulls until "
+        "then. A client of 4.x whose pull waited at the broker as it died comes late as well, and leaves no line",
+        advice="Upgrade the clients to 5.x, which tell a broker of themselves when they connect; a shorter "
+        "heartbeatBrokerInterval has nobody back sooner.",
+        alone=False,
+        fixes=("X-restarted-broker-forgets-consumers-04", "X-restarted-broker-forgets-consumers-03"),
+    ),
+    Sign(
         incident="subscriptions-that-differ",
         events=(Logged.SUBSCRIPTION_CHANGED, Logged.SUBSCRIPTION_REMOVED),
         because="the subscription of a group changed to and fro: its members subscribe to different tags or topics, of which the "
@@ -183,6 +193,15 @@ SIGNS: tuple[Sign, ...] = (
         advice="Compare the largest offsets of master and slave before the master is given up; inSyncReplicas=2 has 5.x wait.",
         alone=False,
         fixes=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
+    ),
+    Sign(
+        incident="slave-serves-no-reads",
+        events=(Logged.PULL_FAILED,),
+        because="a client that knows no live master asked a slave of 5.x, which refuses each pull while slaveReadEnable is false, "
+        "the default, and writes nothing of it itself",
+        advice="Set slaveReadEnable=true on slaves: their backlog is read while the master is dead, though by no ordered consumer.",
+        alone=False,
+        fixes=("X-slave-serves-no-reads-02", "X-slave-serves-no-reads-03"),
     ),
     Sign(
         incident="disk-ratio-counts-differently",
@@ -229,10 +248,6 @@ SILENT: Mapping[str, str] = {
     "consumerProgress) as it starts.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "
     "them with the broker's own.",
-    "slave-serves-no-reads": "A slave writes nothing of pulls that it refuses: ask it for slaveReadEnable, and see "
-    "its clients' logs.",
-    "restarted-broker-forgets-consumers": "A pull that does not come leaves no line: after a broker's restart see when its groups' "
-    "offsets move again (mqadmin consumerProgress).",
     "ordered-lock-ratio": "An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log "
     "has the pause.",
     "ordered-lock-tuning": "Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.found import Found
+from mqlab.main import main
 from tests.lib.operators_logs import found_in
 
-JOIN = "orderly-start-waits"
+JOIN, FORGETS, SLAVE = "orderly-start-waits", "restarted-broker-forgets-consumers", "slave-serves-no-reads"
 CLIENT = "org.apache.rocketmq.client.impl.consumer"
 LAYOUTS = {
     "4.x": "2026-11-21 16:{at},054 {level} RocketmqClient - {words}\n",
@@ -76,3 +77,128 @@ def test_longer_than_the_lock_timer_it_may_be_another_client(tmp_path: Path) -> 
     (one,) = _in_client_log(tmp_path, _assigned("4.x", "46:01"), *waits)
     assert (one.incident, one.sure) == (JOIN, "possible")
     assert "another client has the locks" in one.against[0]
+
+
+# --- a broker that has restarted ------------------------------------------------------------------------------------------
+
+
+def _broker(at: str, level: str, words: str) -> str:
+    return f"2026-11-21 16:{at} {level} x_1 - {words}\n"
+
+
+def _started(at: str) -> str:
+    return _broker(at, "INFO", "The broker[broker-a, 10.0.0.9:10911] boot success. serializeType=JSON")
+
+
+def _came(at: str, group: str = "billing") -> str:
+    channel = (
+        "ClientChannelInfo [channel=[id: 0xa1, L:/10.0.0.1:1 - R:/10.0.0.9:2], clientId=10.0.0.9@1, language=JAVA]"
+    )
+    return _broker(
+        at, "INFO", f"new consumer connected, group: {group} CONSUME_PASSIVELY CLUSTERING channel: {channel}"
+    )
+
+
+def _unknown(from_: int, to: int, group: str = "billing", minute: int = 50) -> list[str]:
+    words = f"the consumer's group info not exist, group: {group}"
+    return [_broker(f"{minute}:{second:02}", "WARN", words) for second in range(from_, to)]
+
+
+def _in_broker_log(folder: Path, *lines: str) -> list[tuple[str, str, tuple[str, ...]]]:
+    (folder / "broker.log").write_text("".join(lines))
+    return [(one.incident, one.sure, one.groups) for one in found_in(folder)]
+
+
+def test_a_group_that_the_broker_knew_is_unknown_after_its_restart(tmp_path: Path) -> None:
+    lines = [_came("40:00"), _started("50:04"), *_unknown(6, 31), _came("50:31")]
+    assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "sure", ("billing",))]
+    (one,) = found_in(tmp_path)
+    assert one.brokers == ("broker-a",)
+    assert one.why == ("the broker started, and refused pulls of 1 groups as unknown for up to 24 s",)
+    assert one.related == ("2026-11-21 08:50:31Z a member of billing told the broker of itself",)
+
+
+def test_without_the_lines_of_before_it_is_less_sure(tmp_path: Path) -> None:
+    lines = [_started("50:04"), *_unknown(6, 31)]
+    assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "possible", ("billing",))]
+    assert found_in(tmp_path)[0].against == ("no line here says that this broker had run before",)
+    (tmp_path / "store.log").write_text(_broker("50:02", "INFO", "last shutdown abnormally"))
+    assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "likely", ("billing",))]
+
+
+def test_groups_that_begin_or_end_without_a_restart_are_none(tmp_path: Path) -> None:
+    assert _in_broker_log(tmp_path, _started("40:00"), *_unknown(6, 31), _came("50:31")) == []
+    assert _in_broker_log(tmp_path, *_unknown(6, 31)) == []
+
+
+def test_one_refused_pull_after_a_start_is_a_member_that_begins(tmp_path: Path) -> None:
+    assert _in_broker_log(tmp_path, _came("40:00"), _started("50:04"), *_unknown(6, 7), *_unknown(6, 7, "b")) == []
+
+
+def test_a_group_of_which_no_client_ever_tells_is_none_that_comes_late(tmp_path: Path) -> None:
+    lines = [line for minute in (50, 51, 52) for line in _unknown(6 if minute == 50 else 0, 60, minute=minute)]
+    assert _in_broker_log(tmp_path, _started("40:00"), _started("50:04"), *lines) == []
+
+
+def test_a_start_of_another_broker_or_of_a_name_server_says_nothing(tmp_path: Path) -> None:
+    for node in ("a", "b"):
+        (tmp_path / node).mkdir()
+    (tmp_path / "a" / "broker.log").write_text("".join([_came("40:00"), *_unknown(6, 31)]))
+    (tmp_path / "b" / "broker.log").write_text(_started("50:04"))
+    (tmp_path / "a" / "namesrv.log").write_text(
+        _broker("50:04", "INFO", "The Name Server boot success. serializeType=JSON")
+    )
+    assert found_in(tmp_path) == []
+
+
+# --- a slave that serves no reads -----------------------------------------------------------------------------------------
+
+PULL_FAILED = {
+    "4.x": "execute the pull request exception",
+    "5.x": f"execute the pull request exception, group=billing, messageQueue={QUEUE.format(queue=0)}",
+}
+BUSY = "[REJECTREQUEST]system busy, start flow control for a while"
+
+
+def _answered(family: str, at: str, answer: str, broker: str = " BROKER: 10.0.0.8:10911") -> str:
+    head = _client(family, at, "WARN", "DefaultMQPushConsumerImpl", PULL_FAILED[family])
+    url = "For more information, please visit the url, http://rocketmq.apache.org/docs/faq/"
+    error = f"org.apache.rocketmq.client.exception.MQBrokerException: CODE: 2  DESC: {answer}{broker}"
+    return f"{head}{error}\n{url}\n\tat x.y(Z.java:1)\n"
+
+
+def test_pulls_that_a_slave_refused_are_no_sends_of_a_busy_broker(tmp_path: Path) -> None:
+    (one,) = _in_client_log(tmp_path, *(_answered("5.x", f"46:{second:02}", BUSY) for second in range(1, 40)))
+    assert (one.incident, one.sure, one.groups) == (SLAVE, "sure", ("billing",))
+    assert (one.brokers, one.topics, one.queues) == (("broker-a",), ("orders",), ("orders@broker-a:0",))
+    assert one.why == ("39 pulls were refused by [REJECTREQUEST], as by slaves alone",)
+    assert "MQBrokerException: CODE: 2" in one.lines[0].text
+
+
+def test_an_older_client_of_a_slave_of_5x_says_where_it_asked_at_most(tmp_path: Path) -> None:
+    (one,) = _in_client_log(tmp_path, *(_answered("4.x", f"46:{second:02}", BUSY) for second in range(1, 40)))
+    assert (one.incident, one.groups, one.brokers) == (SLAVE, (), ("10.0.0.8:10911",))
+    (one,) = _in_client_log(tmp_path, *(_answered("4.x", f"46:{second:02}", BUSY, "") for second in range(1, 40)))
+    assert (one.incident, one.groups, one.brokers) == (SLAVE, (), ())
+
+
+def test_pulls_that_fail_for_other_reasons_are_none(tmp_path: Path) -> None:
+    aged = "[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 5006ms, size of queue: 8"
+    unknown = "the consumer's group info not exist"
+    for answer in (aged, unknown):
+        lines = [_answered("5.x", f"46:{second:02}", answer) for second in range(1, 40)]
+        assert _in_client_log(tmp_path, *lines) == []
+
+
+def test_sends_that_are_refused_beside_them_are_still_a_busy_broker(tmp_path: Path) -> None:
+    send = _client("5.x", "46:30", "WARN", "x", "send failed") + (
+        f"org.apache.rocketmq.client.exception.MQBrokerException: CODE: 2  DESC: {BUSY} BROKER: 10.0.0.9:10911\n"
+    )
+    pulls = [_answered("5.x", f"46:{second:02}", BUSY) for second in range(1, 30)]
+    assert {one.incident for one in _in_client_log(tmp_path, *pulls, send)} == {SLAVE, "append-lock-over-1s"}
+
+
+def test_a_patrol_calls_no_refused_pull_a_refused_send(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "rocketmq_client.log").write_text(_answered("5.x", "46:01", BUSY))
+    assert main(["patrol", str(tmp_path), "--strict"]) == 0
+    assert "REJECTREQUEST" not in capsys.readouterr().out

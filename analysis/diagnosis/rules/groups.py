@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from analysis.diagnosis.events import Event
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
+from analysis.diagnosis.moments import words_of
 from harness.model.log_events import Logged
 
 TURNS_MIN = 2
 """A group that is deployed anew changes its subscription once; one that has two goes to and fro."""
 RESET_GAP_S = 10.0
+HEARTBEATS_S = 65.0
+"""Clients tell a broker of their groups every 30 s (heartbeatBrokerInterval): two of these, and some time. A group that is unknown
+for longer has no client that does."""
+STARTING_S = 5.0
+"""A broker takes requests before its line that it has started."""
+REFUSED_S_MIN = 2.0
+"""A group that begins or ends may have one pull refused."""
 
 
 def equal_ids(logs: Logs) -> Iterator[Found]:
@@ -85,3 +93,50 @@ def offsets_reset(logs: Logs) -> Iterator[Found]:
             why=(f"{len(clients)} clients of {len(groups)} groups were told to reset their offsets: each stops for 10 s then",),
             against=("an ordered consumer of 5.5.0 stops for as long as it works on a message",),
         )  # fmt: skip
+
+
+def forgotten(logs: Logs) -> Iterator[Found]:
+    """Groups that a broker does not know after a restart, and whose pulls it refuses until a client tells it of them."""
+    for start in logs.of(Logged.BOOTED):
+        if start.from_s is None or not start.get("broker"):
+            continue  # a name server's, or of an unknown time
+        refused: dict[str, list[Event]] = {}
+        for one in logs.of(Logged.GROUP_UNKNOWN):
+            if one.node == start.node and overlap(one, start.from_s - STARTING_S, start.from_s + HEARTBEATS_S):
+                refused.setdefault(one.get("group"), []).append(one)
+        waited_s = {group: _length_s(events) for group, events in refused.items()}
+        late = sorted(group for group, length_s in waited_s.items() if REFUSED_S_MIN <= length_s <= HEARTBEATS_S)
+        if not late:
+            continue
+        came = [one for one in logs.of(Logged.CONSUMER_CAME) if one.node == start.node and one.get("group") in late]
+        known = [one for one in came if _is_earlier(one, start)]
+        again = [
+            one
+            for one in came
+            if not _is_earlier(one, start) and overlap(one, start.from_s, start.from_s + HEARTBEATS_S)
+        ]
+        ran = [
+            one
+            for one in logs.of(Logged.BOOTED, Logged.SHUT_DOWN, Logged.KILLED)
+            if one.node == start.node and one is not start and overlap(one, 0.0, start.from_s)
+        ]
+        told = [start, *(one for group in late for one in refused[group])]
+        from_s, to_s = span(told)
+        yield Found(
+            incident="restarted-broker-forgets-consumers", from_s=from_s, to_s=to_s, brokers=(start.get("broker"),),
+            sure=Sure.SURE if known else Sure.LIKELY if ran else Sure.POSSIBLE, groups=tuple(late),
+            lines=lines_of([*ran[-1:], *known[-1:], *told]),
+            why=(f"the broker started, and refused pulls of {len(late)} groups as unknown for up to "
+                 f"{max(waited_s[group] for group in late):.0f} s",),
+            related=tuple(f"{words_of(one.from_s)} a member of {one.get('group')} told the broker of itself" for one in again[:3]),
+            against=() if known or ran else ("no line here says that this broker had run before",),
+        )  # fmt: skip
+
+
+def _length_s(events: Iterable[Event]) -> float:
+    from_s, to_s = span(events)
+    return 0.0 if from_s is None or to_s is None else to_s - from_s
+
+
+def _is_earlier(one: Event, start: Event) -> bool:
+    return one.from_s is not None and start.from_s is not None and one.from_s < start.from_s - STARTING_S

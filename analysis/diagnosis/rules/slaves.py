@@ -1,11 +1,12 @@
-"""Masters and their slaves: what a master went on to acknowledge while its slave said nothing."""
+"""Masters and their slaves: what a master went on to acknowledge while its slave said nothing, and what a slave refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.diagnosis.found import Found, Logs, Sure, lines_of, span, together
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
 from harness.model.log_events import Logged
+from harness.model.rocketmq import REJECTREQUEST
 
 GAP_S = 300.0
 
@@ -37,3 +38,19 @@ def _copies(logs: Logs, node: str) -> int:
     """How many a send waits for, the master's own among them: inSyncReplicas, which 4.x does not have and waits for one slave."""
     said = logs.setting(node, "inSyncReplicas")
     return int(said) if said.isdecimal() else 1 + bool(logs.setting(node, "brokerRole"))
+
+
+def reads_refused(logs: Logs) -> Iterator[Found]:
+    """Pulls that were answered by [REJECTREQUEST]: only a slave of 5.x that serves no reads does so (PullMessageProcessor)."""
+    rejected = (one for one in logs.of(Logged.PULL_FAILED) if one.get("keyword") == REJECTREQUEST)
+    for group in together(rejected, GAP_S):
+        from_s, to_s = span(group)
+        yield Found(
+            incident="slave-serves-no-reads", sure=Sure.SURE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+            why=(f"{sum(one.count for one in group)} pulls were refused by [{REJECTREQUEST}], as by slaves alone",),
+            brokers=distinct(one.get("broker") or one.get("address") for one in group),
+            groups=distinct(one.get("group") for one in group), topics=distinct(one.get("topic") for one in group),
+            queues=distinct(
+                f"{one.get('topic')}@{one.get('broker')}:{one.get('queue')}" for one in group if one.get("topic")
+            ),
+        )  # fmt: skip
