@@ -10,6 +10,7 @@ from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import acknowledges_alone, lock_settings, pool_loses_data
 from harness.audit.flushes import one_send_thread
 from harness.audit.reading import BrokerReading
+from harness.audit.slaves import serves_no_reads
 from harness.model import rocketmq
 from harness.releases.jars import is_5x
 from harness.releases.user_settings import ignored_keys
@@ -58,6 +59,7 @@ def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJud
         *lock_settings(broker),
         *reset_stops(broker),
         *one_send_thread(broker),
+        *serves_no_reads(broker),
     ]
     return ConfJudged(
         release=release,

@@ -19,6 +19,7 @@ from harness.audit.reading import (
     expected_topics,
     topic_type,
 )
+from harness.audit.slaves import slaves_unread
 from harness.audit.transactions import commits_lost, deletion_asks_again
 from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
@@ -70,6 +71,7 @@ def judge(
         *equal_ids(reading),
         *subscriptions_differ(reading),
         *forgotten(reading),
+        *slaves_unread(reading),
         *remote_configuration(reading),
         *(one for broker in reading.masters() for judged in OF_MASTERS for one in judged(broker)),
     ]

@@ -406,6 +406,32 @@ def test_a_disk_is_as_full_as_the_broker_counts(serving: ExitStack) -> None:
     assert judge(read_cluster(addresses)) == []
 
 
+@pytest.mark.parametrize(
+    ("version", "conf", "severity"),
+    [
+        ("V5_3_3", {"slaveReadEnable": "false"}, Severity.WARNING),
+        ("V5_5_0", {"slaveReadEnable": "false"}, Severity.WARNING),
+        ("V5_5_0", {"slaveReadEnable": "true"}, None),
+        ("V5_5_0", {"slaveReadEnable": "false", "enableControllerMode": "true"}, None),
+        ("V4_9_7", {"slaveReadEnable": "false"}, None),
+    ],
+)
+def test_a_slave_of_5x_that_serves_no_reads_is_named(
+    serving: ExitStack, version: str, conf: dict[str, str], severity: Severity | None
+) -> None:
+    _, servers, addresses = _cluster(serving, {})
+    slave = Fake(version=version, conf={**CONF, "brokerRole": "SLAVE", **conf})
+    for one in servers:
+        one.brokers["broker-a"][1] = serving.enter_context(_serve(slave))
+    found = [one for one in judge(read_cluster(addresses)) if one.kind == "slave-serves-no-reads"]
+    assert [(one.severity, one.where) for one in found] == ([(severity, "broker-a (slave 1)")] if severity else [])
+    for one in servers:
+        one.brokers["broker-a"][0] = "127.0.0.1:1"
+    dead = [one for one in judge(read_cluster(addresses)) if one.kind == "slave-serves-no-reads"]
+    assert [one.severity for one in dead] == ([Severity.CRITICAL] if severity else [])
+    assert all("its master does not answer" in one.says for one in dead)
+
+
 def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:
     _, servers, addresses = _cluster(serving, {"orders": (4, 4)})
     servers[1].brokers.clear()

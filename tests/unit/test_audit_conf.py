@@ -23,6 +23,7 @@ KEYS = {
     "waitTimeMillsInSendQueue": "(J)V",
     "brokerFastFailureEnable": "(Z)V",
     "inSyncReplicas": "(I)V",
+    "slaveReadEnable": "(Z)V",
 }
 
 
@@ -63,6 +64,12 @@ def test_a_synchronous_master_of_5x_that_waits_for_nobody_is_said() -> None:
     assert kinds({"brokerRole": "SYNC_MASTER"}, "5.5.0") == {"sync-master-alone"}
     assert kinds({"brokerRole": "SYNC_MASTER", "inSyncReplicas": "2"}, "5.5.0") == set()
     assert kinds({"brokerRole": "SYNC_MASTER"}, "4.9.7") == set()
+
+
+def test_a_slave_of_5x_that_serves_no_reads_is_said() -> None:
+    assert kinds({"brokerRole": "SLAVE"}, "5.5.0") == {"slave-serves-no-reads"}
+    assert kinds({"brokerRole": "SLAVE", "slaveReadEnable": "true"}, "5.5.0") == set()
+    assert kinds({"brokerRole": "SLAVE"}, "4.9.7") == set()
 
 
 @pytest.mark.parametrize("size", ["1", "2"])
