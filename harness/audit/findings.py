@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from harness.audit.busy import busy_flag_stuck
 from harness.audit.deliveries import delivers_again, dispatch_stopped, levels_stopped, reset_stops
 from harness.audit.disk import disk_fills
 from harness.audit.exposed import remote_configuration
@@ -291,5 +292,6 @@ OF_MASTERS = (
     deletion_asks_again,
     one_send_thread,
     disk_fills,
+    busy_flag_stuck,
 )
 """What is asked of each master."""

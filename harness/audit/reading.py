@@ -74,6 +74,8 @@ class BrokerReading:
     """Transactions that it ever stored a half message of, those that it asked about more often counted again."""
     disk_share: str = ""
     """What of the commit log's disk is used, as the broker counts and writes it."""
+    lock_held_ms: int = 0
+    """For how long its put lock counts as held; 0 if it does not."""
     problem: str = ""
 
     @property
@@ -228,6 +230,7 @@ def _broker(name: str, number: int, address: str, access: Access) -> BrokerReadi
         undispatched_bytes=undispatched,
         half_messages=halves,
         disk_share=disk_share,
+        lock_held_ms=int(info.get("pageCacheLockTimeMills") or 0),
     )
 
 

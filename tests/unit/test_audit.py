@@ -67,6 +67,7 @@ class Fake:
     dispatched: list[int] = field(default_factory=list)
     """How many of 100 bytes are in a queue, at one look after the other."""
     disk: str = ""
+    lock_held_ms: int = 0
     number: int = 0
     """The release in the header of its answers."""
     asked: list[int] = field(default_factory=list)
@@ -82,7 +83,7 @@ class Fake:
                 return 0, {}, "".join(f"{k}={v}\n" for k, v in self.conf.items()).encode()
             case 28:
                 info = {"scheduleMessageOffset_1": f"0,{self.delayed}", "commitLogDiskRatio": self.disk}
-                info["brokerVersionDesc"] = self.version
+                info |= {"brokerVersionDesc": self.version, "pageCacheLockTimeMills": str(self.lock_held_ms)}
                 if self.dispatched:
                     info |= {"commitLogMaxOffset": "100", "dispatchBehindBytes": str(100 - self.dispatched.pop(0))}
                 return 0, {}, json.dumps({"table": info}).encode()
@@ -430,6 +431,29 @@ def test_a_slave_of_5x_that_serves_no_reads_is_named(
     dead = [one for one in judge(read_cluster(addresses)) if one.kind == "slave-serves-no-reads"]
     assert [one.severity for one in dead] == ([Severity.CRITICAL] if severity else [])
     assert all("its master does not answer" in one.says for one in dead)
+
+
+@pytest.mark.parametrize(
+    ("held_ms", "conf", "is_found"),
+    [
+        (1_500, {}, False),
+        (60_999, {}, False),
+        (61_000, {}, True),
+        (9_999_999, {}, True),
+        (10_000_000, {}, False),
+        (120_000, {"osPageCacheBusyTimeOutMills": "100000"}, False),
+        (160_000, {"osPageCacheBusyTimeOutMills": "100000"}, True),
+    ],
+)
+def test_a_lock_that_counts_as_held_for_minutes_is_a_broker_that_refuses_sends(
+    serving: ExitStack, held_ms: int, conf: dict[str, str], is_found: bool
+) -> None:
+    broker, _, addresses = _cluster(serving, {})
+    broker.lock_held_ms = held_ms
+    broker.conf |= conf
+    found = judge(read_cluster(addresses))
+    assert [(one.kind, one.severity) for one in found] == ([("busy-flag-stuck", Severity.CRITICAL)] if is_found else [])
+    assert all(f"{held_ms / 1000:,.0f} s" in one.says for one in found)
 
 
 def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:

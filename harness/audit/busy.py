@@ -1,0 +1,29 @@
+"""A put lock that counts as held, for which a broker answers that it is busy."""
+
+from collections.abc import Iterator
+
+from harness.audit.finding import AuditFinding, Severity
+from harness.audit.reading import BrokerReading
+from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
+
+STUCK_MS = 60_000
+"""An append that waits for a disk takes seconds."""
+FORGIVEN_MS = 10_000_000
+"""From this age on the lock counts as busy no more (DefaultMessageStore.isOSPageCacheBusy of 4.x and 5.x)."""
+
+
+def busy_flag_stuck(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """The begin of the lock that a failed append left behind: each append that comes through sets it anew, and clears it."""
+    limit = broker.conf.get(PAGE_CACHE_BUSY, "")
+    limit_ms = int(limit) if limit.isascii() and limit.isdigit() else PAGE_CACHE_BUSY_MS
+    if limit_ms + STUCK_MS <= broker.lock_held_ms < FORGIVEN_MS:
+        yield AuditFinding(
+            kind="busy-flag-stuck",
+            severity=Severity.CRITICAL,
+            where=broker.words,
+            says=f"its put lock counts as held for {broker.lock_held_ms / 1000:,.0f} s, with {PAGE_CACHE_BUSY}={limit_ms:.0f}: it "
+            f"refuses every send as busy, until {FORGIVEN_MS / 1000:,.0f} s are over",
+            advice="An append that threw an exception leaves that behind on 4.6.0 and 5.3.3, or one stands still: see the broker's "
+            f"logs and its disk. After an exception raise {PAGE_CACHE_BUSY} above this age until a message is stored, and set it "
+            "back, or restart the broker: no send was refused after either.",
+        )
