@@ -13,6 +13,7 @@ from harness.audit.exposed import remote_configuration
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.flushes import one_send_thread
 from harness.audit.groups import equal_ids, forgotten, subscriptions_differ
+from harness.audit.offsets import past_the_end
 from harness.audit.reading import (
     BrokerReading,
     Reading,
@@ -293,5 +294,6 @@ OF_MASTERS = (
     one_send_thread,
     disk_fills,
     busy_flag_stuck,
+    past_the_end,
 )
 """What is asked of each master."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypedDict
 
-from harness.errors import ClientError
+from harness.errors import AccessDeniedError, ClientError
 from harness.model.rocketmq import (
     DEAD_LETTER_PREFIX,
     DELAY_LEVELS,
@@ -42,6 +42,10 @@ OVERDUE_S = 60.0
 """By so much the clocks of a broker and of who reads it may differ."""
 
 
+QUEUES_MAX = 2_000
+"""So many queues of one broker are asked for their ends, the first ones by name."""
+
+
 class TopicType(StrEnum):
     """The purpose of a topic."""
 
@@ -49,6 +53,17 @@ class TopicType(StrEnum):
     RETRY = "retry"
     DEAD_LETTER = "dead letter"
     SYSTEM = "system"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastEnd:
+    """An offset that a group has committed, beyond the end of its queue."""
+
+    group: str
+    topic: str
+    queue: int
+    offset: int
+    end: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +91,8 @@ class BrokerReading:
     """What of the commit log's disk is used, as the broker counts and writes it."""
     lock_held_ms: int = 0
     """For how long its put lock counts as held; 0 if it does not."""
+    past_end: tuple[PastEnd, ...] = ()
+    """Of the queues of normal topics, ``QUEUES_MAX`` at most."""
     problem: str = ""
 
     @property
@@ -214,6 +231,7 @@ def _broker(name: str, number: int, address: str, access: Access) -> BrokerReadi
             undispatched = _undispatched(connection)
             halves = connection.max_offset(HALF_TOPIC, 0) if any(one.name == HALF_TOPIC for one in table.topics) else 0
             disk_share = info.get("commitLogDiskRatio", "")
+            past_end = _past_end(connection, conf, table.topics) if number == 0 else ()
     except ClientError as error:
         return BrokerReading(name=name, broker_id=number, address=address, problem=str(error))
     return BrokerReading(
@@ -231,6 +249,7 @@ def _broker(name: str, number: int, address: str, access: Access) -> BrokerReadi
         half_messages=halves,
         disk_share=disk_share,
         lock_held_ms=int(info.get("pageCacheLockTimeMills") or 0),
+        past_end=past_end,
     )
 
 
@@ -243,6 +262,26 @@ def _overdue(connection: Broker, conf: Mapping[str, str], levels: Mapping[int, t
             due_ms = int((time.time() - delays[level - 1] - OVERDUE_S) * 1000)
             overdue[level] = connection.offset_at(SCHEDULE_TOPIC, level - 1, due_ms) - done
     return {level: count for level, count in overdue.items() if count > 0}
+
+
+def _past_end(connection: Broker, conf: Mapping[str, str], topics: Iterable[TopicConfig]) -> tuple[PastEnd, ...]:
+    """Committed offsets beyond the ends of their queues. The ends are asked for last, as they only grow."""
+    queues = {one.name: one.read_queues for one in topics if topic_type(one.name, conf) is TopicType.NORMAL}
+    try:
+        committed = [
+            PastEnd(group=group, topic=topic, queue=queue, offset=offset, end=0)
+            for (topic, group), by_queue in connection.consumer_offsets().items()
+            for queue, offset in by_queue.items()
+            if offset > 0 and queue < queues.get(topic, 0)
+        ]
+        asked = sorted({(one.topic, one.queue) for one in committed})[:QUEUES_MAX]
+        ends = dict(zip(asked, connection.max_offsets(asked), strict=True))
+    except (ClientError, AccessDeniedError):
+        return ()  # who may read the rest may not be let read these
+    known = (dataclasses.replace(one, end=ends.get((one.topic, one.queue), one.offset)) for one in committed)
+    return tuple(
+        sorted((one for one in known if one.offset > one.end), key=lambda one: (one.topic, one.group, one.queue))
+    )
 
 
 def _undispatched(connection: Broker) -> int:

@@ -285,6 +285,12 @@ class Broker(Connection):
         """The offset that the queue's next message will get."""
         return int(self.call(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
 
+    def max_offsets(self, queues: Sequence[tuple[str, int]]) -> Iterator[int]:
+        """The same of many queues, each a topic and a number."""
+        asked: Iterator[Fields] = ({"topic": topic, "queueId": queue} for topic, queue in queues)
+        for answer in self.ask_many(rocketmq.GET_MAX_OFFSET, asked):
+            yield int(self.succeeded(rocketmq.GET_MAX_OFFSET, answer).fields["offset"])
+
     def offset_at(self, topic: str, queue: int, at_ms: int) -> int:
         """The offset of a message stored about then, milliseconds since 1970: all before it were stored before."""
         fields: Fields = {"topic": topic, "queueId": queue, "timestamp": at_ms}
@@ -299,6 +305,15 @@ class Broker(Connection):
         if answer.code != rocketmq.SUCCESS:
             raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
         return int(answer.fields["offset"])
+
+    def consumer_offsets(self) -> dict[tuple[str, str], dict[int, int]]:
+        """All committed offsets, by topic and group and then by queue. A slave asks its master for them every 10 s."""
+        table = self.call(rocketmq.GET_ALL_CONSUMER_OFFSET).json().get("offsetTable") or {}
+        found = {}
+        for names, queues in table.items():
+            topic, _, group = names.partition("@")
+            found[topic, group] = {int(queue): int(offset) for queue, offset in queues.items()}
+        return found
 
     def reset_offsets(self, group: str, topic: str, at_ms: int) -> None:
         """Have the group go on from what was stored then (milliseconds since 1970), as ``mqadmin resetOffsetByTime`` does."""

@@ -68,6 +68,10 @@ class Fake:
     """How many of 100 bytes are in a queue, at one look after the other."""
     disk: str = ""
     lock_held_ms: int = 0
+    committed: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Offsets by queue, of each topic@group."""
+    refused: set[int] = field(default_factory=set)
+    """Requests that it does not know."""
     number: int = 0
     """The release in the header of its answers."""
     asked: list[int] = field(default_factory=list)
@@ -76,6 +80,8 @@ class Fake:
     def answer(self, code: int, fields: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
         self.asked.append(code)
         topic = fields.get("topic", "")
+        if code in self.refused:
+            return 3, {}, b""
         match code:
             case 21:
                 return 0, {}, _table(self.topics)
@@ -94,6 +100,9 @@ class Fake:
                 return 0, {"offset": str(self.ends.get(topic, 0))}, b""
             case 31:
                 return 0, {"offset": "0"}, b""
+            case 43:
+                text = json.dumps({"offsetTable": self.committed}, separators=(",", ":"))
+                return 0, {}, re.sub(r'"(\d+)":', r"\1:", text).encode()
             case 14:
                 done = self.consumed.get(topic)
                 return (22, {}, b"") if done is None else (0, {"offset": str(done)}, b"")
@@ -454,6 +463,42 @@ def test_a_lock_that_counts_as_held_for_minutes_is_a_broker_that_refuses_sends(
     found = judge(read_cluster(addresses))
     assert [(one.kind, one.severity) for one in found] == ([("busy-flag-stuck", Severity.CRITICAL)] if is_found else [])
     assert all(f"{held_ms / 1000:,.0f} s" in one.says for one in found)
+
+
+@pytest.mark.parametrize(("version", "does"), [("V4_6_0", "begins at 0"), ("V4_9_7", "goes on from the end")])
+def test_offsets_beyond_the_ends_of_their_queues_are_found(serving: ExitStack, version: str, does: str) -> None:
+    broker, _, addresses = _cluster(serving, {"orders": (2, 2), "bills": (1, 1), "%RETRY%g": (1, 1)})
+    broker.version, broker.ends = version, {"orders": 215, "bills": 40}
+    broker.committed = {
+        "orders@billing": {0: 230, 1: 215},
+        "orders@stock": {0: 215, 1: 216},
+        "bills@billing": {0: 40},
+        "%RETRY%g@g": {0: 7},
+        "gone@billing": {0: 99},
+        "orders@wide": {2: 999},
+    }
+    broker.online = {"g"}
+    (found,) = [one for one in judge(read_cluster(addresses)) if one.kind == "offset-past-the-end"]
+    assert (found.severity, found.where) == (Severity.CRITICAL, "orders on broker-a")
+    assert "of 2 queues: billing, stock; billing has 230 of queue 0, which ends at 215" in found.says
+    assert does in found.advice
+
+
+def test_ends_are_asked_of_so_many_queues_at_most(serving: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, _, addresses = _cluster(serving, {"orders": (8, 8)})
+    broker.committed = {f"orders@g{number}": dict.fromkeys(range(8), 5) for number in range(3)}
+    monkeypatch.setattr("harness.audit.reading.QUEUES_MAX", 4)
+    (one,) = [one for one in read_cluster(addresses).brokers if one.past_end]
+    assert broker.asked.count(43) == 1
+    assert broker.asked.count(30) == 4
+    assert {(past.topic, past.queue) for past in one.past_end} == {("orders", queue) for queue in range(4)}
+
+
+def test_a_broker_that_does_not_tell_its_offsets_is_read_for_the_rest(serving: ExitStack) -> None:
+    broker, _, addresses = _cluster(serving, {"orders": (1, 1)})
+    broker.committed = {"orders@billing": {0: 5}}
+    broker.refused = {43}
+    assert judge(read_cluster(addresses)) == []
 
 
 def test_a_name_server_that_lacks_the_broker_is_named(serving: ExitStack) -> None:
