@@ -56,6 +56,7 @@ def add_commands(adder: Adder) -> None:
 
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show the ledger, or write what the options ask for."""
+    from analysis.ledger.absent import not_applicable
     from analysis.ledger.lines import document_text, load_lines
     from analysis.ledger.markdown import ledger_table
     from analysis.ledger.write import LEDGER
@@ -67,7 +68,10 @@ def ledger(options: argparse.Namespace, console: Console) -> int:
             raise LedgerError(f"there is no {FOLDER_OF_RECORD}", advice="The record is in a checkout, not in a wheel.")
         return _write(options)
     lines = load_lines(FOLDER_OF_RECORD.parent / LEDGER)
-    print(document_text(lines) if options.json else ledger_table(lines))
+    if options.json:
+        print(document_text(lines))
+    else:
+        print(ledger_table(lines, not_applicable(lines, scenarios.ALL, sorted({line.release for line in lines}))))
     return EXIT_OK
 
 

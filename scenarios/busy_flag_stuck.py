@@ -102,6 +102,7 @@ OF_CURES = {
 X_03 = claim(
     "X-busy-flag-stuck-03", "", "A restart of the broker ends it, and so does a larger osPageCacheBusyTimeOutMills that is set "
     "back once a message is stored.",
+    cure_of=X_01.id,
     reading="After either no send is refused as busy. The restart has its price: one send or more meanwhile, of one in 2 s, is not "
     "accepted; while the setting is raised each is.",
     expected=confirmed("the begin of the lock is 0 in a new process; under a limit above its age the next append clears it",
@@ -115,6 +116,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-busy-flag-stuck-04", "", "It does not come to that where osPageCacheBusyTimeOutMills is longer than the time between sends.",
+    cure_of=X_01.id,
     reading=f"With a limit of {LONG_LIMIT_MS} ms and a send every 2 s no send after the one that failed is refused.",
     expected=confirmed("the next append comes while the lock is younger than the limit, and clears its begin",
                        f"{LOG}.putMessage, {IS_BUSY}", ("4.6.0",))

@@ -82,7 +82,7 @@ X_03 = claim(
     reading="transactionCheckInterval=1000: no more are asked about than end in a second. The price: a transaction that is "
     "undecided is asked about 15 times in as many seconds, and given up.",
     expected=confirmed("a check goes on from where the one before it came to, and asks 15 times at most",
-                       f"{SERVICE}.run, {QUEUE}.check, {QUEUE}.needDiscard", HAVE_IT),
+                       f"{SERVICE}.run, {QUEUE}.check, {QUEUE}.needDiscard", HAVE_IT), cure_of=X_01.id,
     parts={
         "asked": _asked(OFTEN, A_SECOND),
         "price": fact(of("given_up_s", UNDECIDED), SOON),
@@ -94,6 +94,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-delete-topic-rechecks-transactions-04", "", "Once RMQ_SYS_TRANS_OP_HALF_TOPIC is made as other topics are, it stays.",
+    cure_of=X_01.id,
     reading="Before the deletion the topic is made, as mqadmin updateTopic does. No transaction that had ended is asked about, and "
     "none comes twice. The price: brokers and name servers list one topic more.",
     expected=confirmed("a topic that is made is in the table of topics, and those in it keep their queues",

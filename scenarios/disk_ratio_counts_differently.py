@@ -85,6 +85,7 @@ X_02 = claim(
 
 X_03 = claim(
     "X-disk-ratio-counts-differently-03", "", "tune2fs -m 0 takes the reserve away, and the disk is not full any more.",
+    cure_of=X_01.id,
     reading=f"With {TO_REFUSE:g} of the blocks of an ext4 without a reserve used, no send is refused. What it does not keep: files "
     "are deleted all the same.",
     expected=confirmed("without a reserve the share is 0.89, between both", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
@@ -98,6 +99,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-disk-ratio-counts-differently-04", "", "A diskSpaceWarningLevelRatio above the disk's share has sends accepted again.",
+    cure_of=X_01.id,
     reading="With -Drocketmq.broker.diskSpaceWarningLevelRatio=0.95 no send is refused at 0.94 as the broker counts. What it does "
     "not keep: files are deleted all the same.",
     expected=confirmed("the property is the limit", f"{CLEAN}.isSpaceToDelete, {CLEAN}.isSpaceFull", ("4.9.7",))

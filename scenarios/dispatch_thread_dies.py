@@ -61,7 +61,7 @@ X_03 = claim(
     "X-dispatch-thread-dies-03", "", "A restart of the broker builds the consume queues again, and everything comes.",
     reading="After the error the broker is stopped and started again. Every message of after the error comes, and none twice.",
     expected=confirmed("a broker that starts dispatches what lies behind the end of its consume queues before it takes requests",
-                       f"{STORE}.start, {STORE}.shutdown", RELEASES_4X),
+                       f"{STORE}.start, {STORE}.shutdown", RELEASES_4X), cure_of=X_01.id,
     parts={
         "delivered": _missing(RESTART, NONE, by="end"),
         "twice": _again(RESTART),

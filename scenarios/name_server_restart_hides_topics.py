@@ -90,6 +90,7 @@ OF_CURES = {
 X_03 = claim(
     "X-name-server-restart-hides-topics-03", "", "A restart of the broker brings the topics back, and so does a change of its "
     "configuration that makes it register in full.",
+    cure_of=X_01.id,
     reading="The old topic has a route again after the broker was restarted, and after its own brokerPermission was written to it "
     "once more. The restart has sends fail, the setting has none.",
     expected=confirmed("brokerPermission gives the table a new version and registers it; a broker that went is unknown again",
@@ -103,6 +104,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-name-server-restart-hides-topics-04", "", "The broker completes its registration once the version of its topics changes.",
+    cure_of=X_01.id,
     reading="The old topic has a route again within 35 s after one more topic was made, which changes the version.",
     expected=refuted("the new topic's own registration brings the new version along, so that the full ones are old again",
                      f"{BROKER}.BrokerController.registerIncrementBrokerData, {REGISTER}", ("4.6.0",))

@@ -57,6 +57,7 @@ X_01 = claim(
 
 X_02 = claim(
     "X-orderly-start-waits-02", "", "After the fix there should be almost no consumer delay once the lock is granted.",
+    cure_of=X_01.id,
     reading=f"With clients of {NEWER} on brokers of 4.6.0 no pull of a granted queue is put off, with clients of 4.6.0 there is. "
     "The price is an upgrade of every member.",
     expected=confirmed("the client marks the new process queue as locked, whatever release the broker has", TABLE, OLDEST),

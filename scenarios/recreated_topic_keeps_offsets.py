@@ -65,6 +65,7 @@ X_02 = claim(
 X_03 = claim(
     "X-recreated-topic-keeps-offsets-03", "", "Set the group's offsets in the new topic to 0 before it comes back, and it gets "
     "everything.",
+    cure_of=X_01.id,
     reading="After the topic is made the offsets of the group, which is away, are set to 0: it consumes all 400 messages when it "
     "is back. The price is that it has to be away: members would commit theirs.",
     expected=confirmed("an offset of a group that is away may be set to any value, from which it goes on",

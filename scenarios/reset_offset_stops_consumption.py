@@ -18,6 +18,7 @@ from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, 
 
 ORDERED, TOLD, ORDERED_TOLD, AWAY = "incident-ordered", "incident-told", "incident-ordered-told", "fix-away"
 BY_MEMBERS = {"useServerSideResetOffset": "false"}
+NO_SWITCH = dict.fromkeys(RELEASES_4X, "BrokerConfig has no useServerSideResetOffset")
 
 CLIENT = "org.apache.rocketmq.client.impl"
 SLEEPS = f"{CLIENT}.factory.MQClientInstance.resetOffset"
@@ -63,6 +64,7 @@ X_01 = claim(
 X_02 = claim(
     "X-reset-offset-stops-consumption-02", "", "A broker of 5.x that does not reset offsets by itself has members wait 10 s, as "
     "4.x does.",
+    lacks=NO_SWITCH,
     reading="The same with useServerSideResetOffset=false.",
     expected=_sleeps(RELEASES_5X),
     parts={"late": _late(TOLD, STOPS), "set back": _set_back(TOLD), "by default": control(_late("incident", GOES_ON))},
@@ -79,6 +81,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-reset-offset-stops-consumption-04", "", "For orderly consumption a reset no longer enforces a mandatory 10-second wait.",
+    lacks=NO_SWITCH,
     reading="The same with an ordered consumer and useServerSideResetOffset=false: no message is 5 s late.",
     expected=refuted("a client that is told sleeps for 10 s before it has its queues again", SLEEPS, ("5.3.3",))
     | confirmed("an ordered consumer waits until nobody works on its queue", SLEEPS, ("5.5.0",)),
@@ -89,6 +92,7 @@ X_04 = claim(
 
 X_05 = claim(
     "X-reset-offset-stops-consumption-05", "", "Stop the consumers, reset, and start them: they are back sooner.",
+    cure_of=X_01.id,
     reading="The group leaves, its offsets are set back by 5 s, and it comes back: no message is 5 s late. The price is that all "
     "members have to be stopped.",
     expected=confirmed("a member that starts asks the broker for its offsets as it gets its queues",

@@ -94,6 +94,7 @@ X_03 = claim(
 X_04 = claim(
     "X-restarted-broker-forgets-consumers-04", "", "A client of 5.2.0 or newer sends a heartbeat as soon as it is connected, which "
     "is effective when the channel reconnects (7324).",
+    cure_of=X_01.id,
     reading=f"With clients of {NEWER} on the older brokers half of the groups wait for less than 10 s, with no more heartbeats.",
     expected=confirmed("a pull ends with its channel in the newer client; a broker knows a group from its heartbeat on",
                        f"{BROKER}.client.ConsumerManager.registerConsumer", RELEASES_4X),

@@ -156,6 +156,8 @@ def claim(
     parts: Mapping[str, Part],
     expected: Mapping[str, Expectation] | None = None,
     summary: str = "",
+    cure_of: str = "",
+    lacks: Mapping[str, str] | None = None,
 ) -> Claim:
     """A claim whose parts have their names; ``summary`` by default names each part with its number.
 
@@ -163,14 +165,11 @@ def claim(
         UsageError: nothing decides it.
     """
     if not parts:
-        raise UsageError(
-            f"{name} has no rule: it has no parts", advice="Give at least one, such as happens(of(...), ...)."
-        )
+        raise UsageError(f"{name} has no rule: it has no parts", advice="Give one, such as happens(of(...), ...).")
     named = tuple(dataclasses.replace(part, name=part_name) for part_name, part in parts.items())
     said = summary or "; ".join(f"{part_name}: {{{part_name}}}" for part_name in parts) + "."
-    return Claim(
-        id=name, article=article, says=says, reading=reading, parts=named, expected=expected or {}, summary=said
-    )
+    return Claim(id=name, article=article, says=says, reading=reading, parts=named, expected=expected or {}, summary=said,
+                 cure_of=cure_of, lacks=lacks or {})  # fmt: skip
 
 
 def confirmed(because: str, source: str, releases: tuple[str, ...] = RELEASES) -> dict[str, Expectation]:

@@ -61,6 +61,7 @@ X_01 = claim(
 
 X_02 = claim(
     "X-slave-serves-no-reads-02", "", "With slaveReadEnable=true consumers read from the slave when the master is down.",
+    cure_of=X_01.id,
     reading="The same group consumes all 200 messages while the master is dead.",
     expected=confirmed("a client that knows no master asks the slave, which refuses nothing then", REFUSED, RELEASES_5X),
     parts={"read": _share(READS, EVERYTHING), "by default": control(_share("incident", NOTHING))},

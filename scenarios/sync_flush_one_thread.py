@@ -81,7 +81,7 @@ X_03 = claim(
     reading=f"With {SEND_THREADS} send threads at least twice as much is accepted as with one, and less than a tenth is "
     "refused. The price: so many threads of the broker that wait, and each send waits for a flush still.",
     expected=confirmed("each thread waits for its own message, and one flush answers all that were appended before it",
-                       f"{STORE}.handleDiskFlush, {GROUP_COMMIT}", ("4.6.0",)),
+                       f"{STORE}.handleDiskFlush, {GROUP_COMMIT}", ("4.6.0",)), cure_of=X_01.id,
     parts={
         "accepted": ratio(of("accepted_per_s", THREADS), of("accepted_per_s", "incident"), MORE),
         "refused": _refused(THREADS, NONE),

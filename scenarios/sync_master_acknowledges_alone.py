@@ -12,7 +12,7 @@ from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import FLUSH_SLAVE, NO_SLAVE
 from harness.model.rules import Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.releases import RELEASES_5X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
 
 HELD_S = 26.0
@@ -23,6 +23,10 @@ LOAD = OpenLoopSends(queues=2, body_bytes=4096)
 SYNC = {"brokerRole": "SYNC_MASTER"}
 BOTH, ACTING = {"inSyncReplicas": "2"}, {"enableSlaveActingMaster": "true", "enableAutoInSyncReplicas": "true"}
 TWO_COPIES, DEGRADES = "fix-two-copies", "better-degrades"
+NO_COPIES = dict.fromkeys(RELEASES_4X, "MessageStoreConfig has no inSyncReplicas")
+NO_DEGRADING = dict.fromkeys(
+    RELEASES_4X, "MessageStoreConfig has no enableAutoInSyncReplicas, BrokerConfig no enableSlaveActingMaster"
+)
 
 LOG = "org.apache.rocketmq.store.CommitLog"
 HANDLE_4X, SUBMIT = f"{LOG}.handleHA", f"{LOG}.submitReplicaRequest"
@@ -92,6 +96,7 @@ X_02 = claim(
 
 X_03 = claim(
     "X-sync-master-acknowledges-alone-03", "", "With inSyncReplicas=2 a message is acknowledged only when the slave has it, too.",
+    lacks=NO_COPIES,
     reading="No message that was acknowledged is absent from the slave. The price: while it stands still, no send is acknowledged.",
     expected=confirmed("two copies are waited for, up to slaveTimeout; a slave's by what it acknowledged", TRANSFER, RELEASES_5X),
     parts={"absent": fact(_absent(TWO_COPIES), COMPLETE), "price": fact(_unaccepted(TWO_COPIES), UNSURE), **ALONE},
@@ -100,7 +105,7 @@ X_03 = claim(
 
 X_04 = claim(
     "X-sync-master-acknowledges-alone-04", "", "enableAutoInSyncReplicas lets a master whose slave is gone degrade by itself, and "
-    "go on.",
+    "go on.", lacks=NO_DEGRADING,
     reading="With enableSlaveActingMaster, too, sends are acknowledged again within the 26 s; what is acknowledged then is absent "
     "from the slave.",
     expected=confirmed("the name server forgets a slave without a heartbeat in 10 s; fewer copies are needed then, 1 at least",

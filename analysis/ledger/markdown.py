@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from analysis.ledger.absent import NOT_RUN, Reasons, absence
 from analysis.ledger.lines import FROM_SUMMARY, LedgerLine
 from analysis.ledger.must_know import sentences
 from analysis.ledger.record import Record
@@ -37,12 +38,12 @@ END = "<!-- ledger:end -->"
 LEDGER_MD = "LEDGER.md"
 
 
-def ledger_table(lines: Sequence[LedgerLine], *, every: bool = False) -> str:
+def ledger_table(lines: Sequence[LedgerLine], reasons: Reasons | None = None, *, every: bool = False) -> str:
     """One row a claim: what its source says (shortened), the verdict of each release, and the summarising sentence.
 
     A row is about the defaults: local processes, appends stalled in the JVM, the newest release's sentence. What other backends
     and injections gave stands in a column of its own; with ``every`` each of them has its own row with all sentences. A
-    verdict that differs from the committed expectation says so.
+    verdict that differs from the committed expectation says so, and a cell without one says why by the ``reasons``.
     """
     releases = sorted({line.release for line in lines}, key=natural_key)
     if not releases:
@@ -56,8 +57,12 @@ def ledger_table(lines: Sequence[LedgerLine], *, every: bool = False) -> str:
     rows = [_row(head), _row("---" for _ in head)]
     for name, found in by_claim.items():
         (_, main), *others = sorted(found, key=lambda one: _defaults_first(one[1]))
-        says = shortened(next(iter(main.values())).says)
-        verdicts = [_verdict(main[release]) if release in main else "not run" for release in releases]
+        first = next(iter(main.values()))
+        says = shortened(first.says)
+        verdicts = [
+            _verdict(main[release]) if release in main else _text(absence(first.claim, release, reasons or {}))
+            for release in releases
+        ]
         elsewhere = ["<br>".join(_text(_compared(main, *other)) for other in others)] if has_others else []
         newest = main[max(main, key=natural_key)]
         told = [entry for entry in main.values() if every or entry.summary == newest.summary]
@@ -94,7 +99,7 @@ def ledger_document(lines: Sequence[LedgerLine]) -> str:
     return _document(parts)
 
 
-def ledger_index(lines: Sequence[LedgerLine], record: Record) -> str:
+def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons | None = None) -> str:
     """The record's ``LEDGER.md``: a table for each family, what refutes, earlier verdicts that differ, and the runs."""
     parts = [
         "# Ledger",
@@ -103,7 +108,8 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record) -> str:
         "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures and the evidence; do not edit it by hand.",
         "",
         "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
-        "*Undecided* is never a pass.",
+        "*Undecided* is never a pass. *Not applicable* is a claim where its release lacks what it sets, or has nothing for it to "
+        "cure; what else has no verdict was *not run*.",
         "",
     ]
     if summarised := [line for line in lines if line.basis == FROM_SUMMARY]:
@@ -113,7 +119,7 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record) -> str:
             "",
         ]
     for family, of in _families(lines).items():
-        parts += [f"## {family}", "", _title(family), "", ledger_table(of, every=True), ""]
+        parts += [f"## {family}", "", _title(family), "", ledger_table(of, reasons, every=True), ""]
     return _document([*parts, *_events(record), *_earlier(lines), *_runs(lines, record)])
 
 
@@ -131,7 +137,7 @@ def families_table(lines: Sequence[LedgerLine]) -> str:
         by_release = []
         for release in releases:
             counts = Counter(main[claim][release] for claim in claims if release in main[claim])
-            by_release.append(" / ".join(str(counts[kind]) for kind in VerdictKind) if counts else "not run")
+            by_release.append(" / ".join(str(counts[kind]) for kind in VerdictKind) if counts else NOT_RUN)
         rows.append(_row([f"{family} ({len(claims)})", _title(family), *by_release]))
     return "\n".join([*rows, "", *sentences(main, families, releases)])
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.ledger import markdown
+from analysis.ledger.absent import not_applicable
 from analysis.ledger.lines import lines_text, load_lines
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record
@@ -21,7 +22,9 @@ def made_files(
 ) -> dict[Path, str]:
     """The text of each file that the record and the rules make, for a folder of scenarios. Raises LedgerError."""
     lines = recompute(record, scenarios, experiment_of)
-    made = {folder / LEDGER: lines_text(lines), folder / markdown.LEDGER_MD: markdown.ledger_index(lines, record)}
+    reasons = not_applicable(lines, scenarios, sorted({line.release for line in lines}))
+    index = markdown.ledger_index(lines, record, reasons)
+    made = {folder / LEDGER: lines_text(lines), folder / markdown.LEDGER_MD: index}
     readme = folder.parent / "README.md"
     if readme.exists():
         made[readme] = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))

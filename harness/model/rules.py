@@ -156,7 +156,9 @@ class Expectation:
 class Claim:
     """One statement of an article with its reading, its parts and its expectation by release.
 
-    ``summary`` is the sentence of a finding; ``{part name}`` stands for the part's number in words.
+    ``summary`` is the sentence of a finding; ``{part name}`` stands for the part's number in words. Two fields say why a claim
+    is not one of a release on which its arms are not run: ``cure_of`` is the claim of the failure that it cures, which leaves
+    nothing to cure where it is refuted; ``lacks`` says by release what it has no setting for, with the class that would have it.
     """
 
     id: str
@@ -166,6 +168,8 @@ class Claim:
     parts: tuple[Part, ...]
     expected: Mapping[str, Expectation]
     summary: str = ""
+    cure_of: str = ""
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
     def quantities(self) -> tuple[Selection, ...]:
         """Those of all of its parts."""

@@ -1,0 +1,104 @@
+"""Cells without a verdict: each says what its release lacks, or that nothing is to be cured there, or that it was not run."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+import scenarios
+from analysis.ledger.absent import absence, not_applicable
+from analysis.ledger.lines import LedgerLine
+from analysis.ledger.markdown import ledger_table
+from harness.model.rules import Claim
+from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
+from harness.releases.jars import known_releases
+from harness.releases.settings import settings_of
+from mqlab.recorded import committed_ledger
+from scenarios.reported import FAMILY
+
+SINCE_4_9_7 = ("4.9.7", "5.3.3", "5.5.0")
+IS_5X = ("5.3.3", "5.5.0")
+LEFT: dict[str, tuple[str, ...]] = {
+    "X-async-timeout-stored-twice-04": SINCE_4_9_7,
+    "X-delayed-message-fails-once-04": IS_5X,
+    "X-delayed-message-fails-once-05": IS_5X,
+    "X-restarted-broker-forgets-consumers-03": IS_5X,
+}
+"""What was left out, though another face of the incident is there: a cure may help, and nobody knows."""
+CLASS = re.compile(r"\b(?:[A-Z][a-z]+){2,}\b|\bCommitLog\b")
+STUCK, CURE = "X-busy-flag-stuck-01", "X-busy-flag-stuck-03"
+
+
+def _claims() -> list[tuple[Scenario, Claim]]:
+    return [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[LedgerLine]:
+    return committed_ledger()
+
+
+def test_each_reported_claim_without_a_line_is_not_applicable_by_a_class_or_said_to_be_left(
+    lines: list[LedgerLine],
+) -> None:
+    reasons = not_applicable(lines, scenarios.ALL, known_releases())
+    there = {(line.claim, line.release) for line in lines if line.backend == "local"}
+    absent = [
+        (claim.id, release)
+        for scenario, claim in _claims()
+        for release in known_releases()
+        if claim.id.startswith(f"{FAMILY}-") and (claim.id, release) not in there and not scenario.asks(claim, release)
+    ]
+    left = {cell for cell in absent if cell not in reasons}
+    assert left == {(claim, release) for claim, on in LEFT.items() for release in on}
+    assert [cell for cell in absent if cell in reasons and not CLASS.search(reasons[cell])] == []
+    assert not there & reasons.keys()
+
+
+def test_what_a_release_lacks_is_none_of_its_settings_and_one_of_the_newest(lines: list[LedgerLine]) -> None:
+    newest = settings_of(known_releases()[-1]).broker
+    said = 0
+    for scenario, claim in _claims():
+        for release, reason in claim.lacks.items():
+            named = [word for word in re.findall(r"\w+", reason) if word in newest]
+            assert named, claim.id
+            assert not [word for word in named if word in settings_of(release).broker], claim.id
+            assert not scenario.asks(claim, release)
+            assert reason in absence(claim.id, release, not_applicable(lines, scenarios.ALL, (release,)))
+            said += 1
+    assert said == 8
+
+
+def test_a_cure_names_a_failure_of_its_own_incident() -> None:
+    for scenario, claim in _claims():
+        assert not claim.cure_of or claim.cure_of in {one.id for one in scenario.claims} - {claim.id}
+
+
+@pytest.mark.parametrize("verdict", [VerdictKind.CONFIRMED, VerdictKind.UNDECIDED, None])
+def test_a_failure_that_is_not_refuted_leaves_its_cure_not_run(
+    lines: list[LedgerLine], verdict: VerdictKind | None
+) -> None:
+    before = absence(CURE, "4.9.7", not_applicable(lines, scenarios.ALL, ("4.9.7",)))
+    assert before == f"not applicable (nothing to cure, {STUCK} is refuted: CommitLog.asyncPutMessage)"
+    others = [one for one in lines if (one.claim, one.release) != (STUCK, "4.9.7")]
+    (stuck,) = [one for one in lines if (one.claim, one.release, one.backend) == (STUCK, "4.9.7", "local")]
+    other = [dataclasses.replace(stuck, verdict=verdict)] if verdict else []
+    assert absence(CURE, "4.9.7", not_applicable([*others, *other], scenarios.ALL, ("4.9.7",))) == "not run"
+
+
+def test_a_cure_that_could_be_run_is_not_run_whatever_is_refuted(lines: list[LedgerLine]) -> None:
+    assert absence(CURE, "4.6.0", not_applicable(lines, scenarios.ALL, ("4.6.0",))) == "not run"
+
+
+def test_the_ledger_shows_the_reason(lines: list[LedgerLine]) -> None:
+    of = [line for line in lines if line.claim in (STUCK, CURE)]
+    cure = ledger_table(of, not_applicable(lines, scenarios.ALL, known_releases()), every=True).splitlines()[-1]
+    assert cure.count(f"not applicable (nothing to cure, {STUCK} is refuted: CommitLog.asyncPutMessage)") == 2
+
+
+def test_no_reason_is_part_of_a_rule() -> None:
+    claim = next(claim for _, claim in _claims() if claim.lacks)
+    assert dataclasses.replace(claim, lacks={}, cure_of="X-1").rule_hash() == claim.rule_hash()
