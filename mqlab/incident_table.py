@@ -3,25 +3,44 @@
 ``python -m mqlab.incident_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 
+import scenarios
+from analysis.ledger.absent import NOT_APPLICABLE, NOT_RUN, Reasons, not_applicable
 from analysis.ledger.lines import LedgerLine
+from harness.audit.exposed import CURED, is_open
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
+from harness.protocol.frames import Version
 from harness.releases.jars import known_releases
 from mqlab.recorded import committed_ledger
+from scenarios.audited import AUDITED, Audited
 from scenarios.reported import REPORTED, REPOSITORY, Reported
 
 DOCUMENT = PACKAGES / "docs" / "incidents.md"
 HEAD = """# Incidents that users reported
 
-Each stands in a thread of RocketMQ's repository, and is replayed here on every release with what users were advised to do.
+Each stands in a thread of RocketMQ's repository, and is replayed here with what users were advised to do.
 Written by `mqlab ledger` from [the ledger](../scenarios/LEDGER.md); do not edit it by hand. `mqlab verify INCIDENT` replays one.
 
-| incident | what users see | threads | releases that have it | changed by | what avoids or ends it |
-|---|---|---|---|---|---|
+An incident may have several faces, and a release may have one of them without another: each face has the releases on which it
+was confirmed, of {releases}. *Gone in* names the first of these without it, not the release that fixed it;
+*new in* and *back in* name the first that has it. *Not applicable* is what a release has no setting for, or the cure of a failure
+that it refutes; *not run* is what nobody has measured.
+
+| incident | what users see | threads | releases that have it | what avoids or ends it |
+|---|---|---|---|---|
+"""
+AUDITED_HEAD = """
+## Told by the audit, not replayed
+
+| incident | what users see | releases that have it | how `mqlab audit` tells | what avoids it |
+|---|---|---|---|---|
 """
 NOT_MEASURED = "not measured yet"
+NVD = "https://nvd.nist.gov/vuln/detail"
 
 Verdicts = Mapping[str, Mapping[str, VerdictKind]]
 """By claim and release, of local processes."""
@@ -33,38 +52,102 @@ def document(lines: Sequence[LedgerLine], reported: Mapping[str, Reported] = REP
     for line in lines:
         if line.backend == "local":
             verdicts.setdefault(line.claim, {})[line.release] = line.verdict
-    return HEAD + "".join(f"| {' | '.join(_row(name, one, verdicts))} |\n" for name, one in reported.items())
+    reasons = not_applicable(lines, scenarios.ALL, known_releases())
+    return "".join(
+        [
+            HEAD.format(releases=", ".join(known_releases())),
+            *(f"| {' | '.join(_row(name, one, verdicts, reasons))} |\n" for name, one in reported.items()),
+            AUDITED_HEAD,
+            *(f"| {' | '.join(_audited(name, one))} |\n" for name, one in AUDITED.items()),
+        ]
+    )
 
 
-def _row(name: str, one: Reported, verdicts: Verdicts) -> Iterator[str]:
-    found = verdicts.get(one.happens, {})
-    has = [release for release in known_releases() if found.get(release) is VerdictKind.CONFIRMED]
+def _row(name: str, one: Reported, verdicts: Verdicts, reasons: Reasons) -> Iterator[str]:
     yield f"[{name}](../scenarios/{name.replace('-', '_')}.py)"
     yield one.symptom
     yield ", ".join(f"[{thread.rpartition('/')[2]}]({REPOSITORY}/{thread})" for thread in one.threads)
-    decided = [kind for kind in found.values() if kind is not VerdictKind.UNDECIDED]
-    yield ", ".join(has) or ("none" if decided else NOT_MEASURED)
-    yield _changes(found)
-    yield f"{one.avoided_by} ({'; '.join(_tried(claim, verdicts.get(claim, {})) for claim in one.cures)})"
+    yield "<br>".join(
+        (f"{face}: " if face else "") + _has(claim, verdicts.get(claim, {}), reasons)
+        for face, claim in one.happens.items()
+    )
+    yield "<br>".join(
+        [one.avoided_by, *(f"{claim}: {_tried(claim, verdicts.get(claim, {}), reasons)}" for claim in one.cures)]
+    )
+
+
+def _has(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> str:
+    """The releases on which a face was confirmed, how that changed from one to the next, and those of which it is not known."""
+    if not found:
+        return NOT_MEASURED
+    words = [_named(has)] if (has := _of(found, VerdictKind.CONFIRMED)) else []
+    words += ["none"] if not has and VerdictKind.REFUTED in found.values() else []
+    words += [changed] if (changed := _changes(found)) else []
+    words += [f"undecided on {_named(open_)}"] if (open_ := _of(found, VerdictKind.UNDECIDED)) else []
+    return "; ".join([*words, *_absent(claim, found, reasons)])
 
 
 def _changes(found: Mapping[str, VerdictKind]) -> str:
-    """The releases in which it went, and came back, in their order."""
-    words, before = [], None
+    """The releases with which it came, went and came back, in their order.
+
+    Each is told from the release before it: where that one is not decided, nobody knows with which of the two it changed.
+    """
+    words: list[str] = []
+    before, had = None, False
     for release in known_releases():
         now = found.get(release)
-        if {before, now} == {VerdictKind.CONFIRMED, VerdictKind.REFUTED}:
-            words.append(f"gone in {release}" if now is VerdictKind.REFUTED else f"back in {release}")
-        before = now
+        if (before, now) == (VerdictKind.CONFIRMED, VerdictKind.REFUTED):
+            words.append(f"gone in {release}")
+        elif (before, now) == (VerdictKind.REFUTED, VerdictKind.CONFIRMED):
+            words.append(f"{'back' if had else 'new'} in {release}")
+        before, had = now, had or now is VerdictKind.CONFIRMED
     return ", ".join(words)
 
 
-def _tried(claim: str, found: Mapping[str, VerdictKind]) -> str:
+def _tried(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> str:
     """What the ledger says of a cure."""
-    said = [
-        f"{kind} on {', '.join(on)}" for kind in VerdictKind if (on := [one for one in found if found[one] is kind])
-    ]
-    return f"{claim}: {', '.join(said) or NOT_MEASURED}"
+    if not found:
+        return NOT_MEASURED
+    said = [f"{kind} on {_named(on)}" for kind in VerdictKind if (on := _of(found, kind))]
+    return "; ".join([", ".join(said), *_absent(claim, found, reasons)])
+
+
+def _absent(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> Iterator[str]:
+    """The releases without a verdict of a claim, those together that share their reason."""
+    by_reason: dict[str, list[str]] = {}
+    for release in known_releases():
+        if release not in found:
+            by_reason.setdefault(reasons.get((claim, release), ""), []).append(release)
+    for reason, on in by_reason.items():
+        yield f"{NOT_APPLICABLE} on {', '.join(on)} ({reason})" if reason else f"{NOT_RUN} on {', '.join(on)}"
+
+
+def _of(found: Mapping[str, VerdictKind], kind: VerdictKind) -> list[str]:
+    return [release for release in known_releases() if found.get(release) is kind]
+
+
+def _named(releases: Sequence[str]) -> str:
+    return "all" if len(releases) == len(known_releases()) else ", ".join(releases)
+
+
+def _audited(name: str, one: Audited) -> Iterator[str]:
+    yield f"[{name}](audit.md#who-may-change-the-configuration)"
+    yield one.symptom
+    yield "<br>".join(f"{face}: {_exposed(cve)}" for face, cve in one.happens.items())
+    yield one.told_by
+    yield one.avoided_by
+
+
+def _exposed(cve: str) -> str:
+    """The releases with a defect: by those that cured it, and which of the measured ones they are."""
+    of_4x, of_5x = CURED[cve]
+    has = [release for release in known_releases() if is_open(_version(release), cve)]
+    before = f"before {'.'.join(map(str, of_4x))}, and of 5.x before {'.'.join(map(str, of_5x))}"
+    return f"{before}; {', '.join(has) or 'none'} of the measured ones ([{cve}]({NVD}/{cve}))"
+
+
+def _version(release: str) -> Version:
+    return tuple(map(int, release.split(".")))
 
 
 def write() -> None:
