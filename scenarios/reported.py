@@ -136,8 +136,8 @@ REPORTED: Mapping[str, Reported] = {
             "not tried again where the broker is dead": "X-async-timeout-stored-twice-03",
         },
         avoided_by="a sendMsgTimeout longer than the standstill, for which the sender then waits; or "
-        "retryTimesWhenSendAsyncFailed=0, and the application's own retries",
-        cures=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
+        "retryTimesWhenSendAsyncFailed=0, with which what fails may be stored all the same",
+        cures=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05", "X-async-timeout-stored-twice-07"),
     ),
     "disk-ratio-counts-differently": Reported(
         threads=("issues/3245", "issues/4707", "issues/2138", "issues/4549"),

@@ -6,17 +6,19 @@ import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.async_timeout_stored_twice import ALONE, DEAD, LONG, SCENARIO, STILL, WELL
+from scenarios.releases import RELEASES
 from tests.lib.histories import History, claims_of, part, said, verdict
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-async-timeout-stored-twice-{number:02}" for number in range(1, 7))
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN = (f"X-async-timeout-stored-twice-{number:02}" for number in range(1, 8))
+TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
 
 
 def _is(measure: str, arm: str, value: float) -> History:
     retries = "none" if arm == ALONE else "two"
     where = f"send=normal-async retries={retries} avoidance=off topic=both"
-    return {f"{measure} {arm} {where}": [[value]] * SCENARIO.budget.deployments}
+    return {f"{measure} {arm} {where}": [[value]] * TRIALS[arm]}
 
 
 def _arm(arm: str, *, failing: float = 0.0, copies: float = 0.0, stored: float = 0.0) -> History:
@@ -47,12 +49,14 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (THREE, "both well"): ({}, _is("failed_for_good_share", WELL, 0.5)),
     (FOUR, "twice"): ({}, _is("copies_count", ALONE, 20)),
     (FOUR, "price"): ({}, _is("failed_for_good_share", ALONE, 0)),
-    (FOUR, "by default"): ({}, _is("copies_count", STILL, 0)),
+    (FOUR, "to that broker"): ({}, _is("aimed_count", ALONE, 0)),
     (FIVE, "fail"): ({}, _is("failed_for_good_share", LONG, 0.5)),
     (FIVE, "twice"): ({}, _is("copies_count", LONG, 20)),
     (FIVE, "price"): ({}, _is("aimed_took_s", LONG, 4.5)),
     (SIX, "fail"): ({}, _is("failed_for_good_share", WELL, 0.5)),
     (SIX, "twice"): ({}, _is("copies_count", WELL, 20)),
+    (SEVEN, "stored"): ({}, _is("failed_stored_count", ALONE, 0)),
+    (SEVEN, "fail"): ({}, _is("failed_for_good_share", ALONE, 0)),
 }
 """By part what is changed to confirm it and to refute it."""
 
@@ -76,10 +80,18 @@ def test_a_client_that_does_as_its_code_says_gives_what_is_expected(release: str
             assert verdict(claim, history) == (claim.expected[release].verdict, ""), claim.id
 
 
-def test_retries_are_taken_away_only_where_they_store_twice() -> None:
-    assert [release for release in ("4.6.0", "4.9.7", "5.5.0") if SCENARIO.asks(CLAIMS[FOUR], release)] == ["4.6.0"]
-    nothing_to_cure = {**OF_4_6_0, **_is("copies_count", STILL, 0)}
-    assert verdict(CLAIMS[FOUR], nothing_to_cure) == (UNDECIDED, Reason.CONTROL_FAILED)
+def test_retries_are_taken_away_on_every_release() -> None:
+    assert all(SCENARIO.asks(CLAIMS[one], release) for one in (FOUR, SEVEN) for release in RELEASES)
+    nobody_sent: History = {**OF_4_9_7, **_is("aimed_count", ALONE, 0)}
+    assert verdict(CLAIMS[FOUR], nobody_sent) == (UNDECIDED, Reason.CONTROL_FAILED)
+
+
+def test_one_deployment_whose_stores_were_not_read_takes_four_more() -> None:
+    """Its copies have no value, which is on neither side."""
+    key = next(iter(_is("copies_count", STILL, 20)))
+    seen = {count: {**OF_4_6_0, key: [[None], *[[20.0]] * count]} for count in (4, 8)}
+    assert verdict(CLAIMS[ONE], seen[4]) == (UNDECIDED, Reason.CLOSE)
+    assert verdict(CLAIMS[ONE], seen[8]) == (CONFIRMED, "")
 
 
 def test_sends_that_never_go_to_the_broker_at_fault_show_nothing() -> None:
@@ -88,6 +100,13 @@ def test_sends_that_never_go_to_the_broker_at_fault_show_nothing() -> None:
 
 def test_the_sentence_says_what_failed_and_was_stored() -> None:
     assert said(CLAIMS[TWO], OF_4_9_7) == (
-        "Asynchronous sends failed while the broker stood still in 3 of 3 deployments, and were stored all the same in 3 of 3 "
+        "Asynchronous sends failed while the broker stood still in 5 of 5 deployments, and were stored all the same in 5 of 5 "
         "deployments."
+    )
+
+
+def test_the_sentence_says_what_is_left_without_retries() -> None:
+    assert said(CLAIMS[FOUR], OF_4_9_7) == (
+        "Copies that were stored again without retries: 0 in each of 5 deployments; sends to the broker that stood still failed in "
+        "5 of 5 deployments."
     )
