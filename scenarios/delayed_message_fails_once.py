@@ -15,9 +15,11 @@ from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
 
-ERROR, RESTART = "incident-error", "fix-restart"
+ERROR, RESTART, AFTER_DROP = "incident-error", "fix-restart", "fix-restart-after-exception"
 STOP = ("4.6.0", "4.9.7")
 """Releases by whose code an error ends what delivers; only there is something to restart."""
+DROP = ("4.6.0", *RELEASES_5X)
+"""Releases that lose the message whose delivery throws an exception."""
 HIT, OTHERS, ALL_LEVELS, NORMAL = DELAY_LEVEL_HIT, (1, 3), (1, 2, 3), 0
 
 OLD, NEW = (f"org.apache.rocketmq.{module}.schedule.ScheduleMessageService" for module in ("store", "broker"))
@@ -71,6 +73,13 @@ NOT_AGAIN = refuted(
     ("4.6.0",),
 ) | confirmed(
     "each delivery moves its level's offset, and a shutdown writes them", f"{OLD}.{TASK}.syncDeliver, {OLD}.shutdown", ("4.9.7",)
+)  # fmt: skip
+NOT_BACK = refuted(
+    "the level's offset has gone past the message, and was written since: every 10 s (flushDelayOffsetInterval)",
+    f"{OLD}.{TASK}.executeOnTimeup, {OLD}.start", ("4.6.0",),
+) | refuted(
+    "the next delivery has set the level's offset past the message, and a stop writes it",
+    f"{NEW}.{TASK}.executeOnTimeUp, {NEW}.{TASK}.syncDeliver, {NEW}.stop", RELEASES_5X,
 )  # fmt: skip
 
 X_01 = claim(
@@ -134,6 +143,18 @@ X_05 = claim(
     summary="After a restart no message came again that had come before {again}.",
 )  # fmt: skip
 
+X_06 = claim(
+    "X-delayed-message-fails-once-06", "", "A restart of the broker brings back the message whose delivery threw an exception.",
+    reading="After the exception the broker is stopped and started again. Then the message comes that was lost.",
+    expected=NOT_BACK,
+    parts={
+        "back": _dropped(AFTER_DROP, KEPT),
+        "restarted": control(fact(of("unaccepted_in_cure_count", AFTER_DROP), PRICE)),
+        "without a restart": control(_dropped("incident", LOST)),
+    },
+    summary="After a restart the message had come whose delivery threw an exception {back}.",
+)  # fmt: skip
+
 
 def _arm(name: str, what: str, fault: Fault, trials: int, releases: tuple[str, ...] = ()) -> Arm:
     return Arm(name=name, what=what, fault=fault, load=DelayedMessages(), trials=trials, releases=releases)
@@ -150,9 +171,10 @@ SCENARIO = Scenario(
         _arm("incident", "One delivery of level 2 throws an exception.", DeliveryThrows(), 5),
         _arm(ERROR, "One delivery of level 2 throws an OutOfMemoryError.", DeliveryThrows(throws="error"), 5),
         _arm(RESTART, "The same; then the broker is stopped and started.", DeliveryThrows(throws="error", cure="restart"), 3, STOP),
+        _arm(AFTER_DROP, "An exception; then the broker is stopped and started.", DeliveryThrows(cure="restart"), 3, DROP),
     ),
     phases=Phases(steady_s=13.0, hold_s_min=16.0, hold_s_max=16.0, recover_s=1.0),
-    claims=(X_01, X_02, X_03, X_04, X_05),
+    claims=(X_01, X_02, X_03, X_04, X_05, X_06),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     cluster_per_trial=True,

@@ -104,9 +104,13 @@ REPORTED: Mapping[str, Reported] = {
             "an error ends its level": "X-delayed-message-fails-once-02",
             "an error ends all levels": "X-delayed-message-fails-once-03",
         },
-        avoided_by="nothing brings the lost message back; a level that has stopped goes on after a restart, which on 4.6.0 "
-        "delivers some of what had come before again",
-        cures=("X-delayed-message-fails-once-04", "X-delayed-message-fails-once-05"),
+        avoided_by="for a level that has stopped a restart, which on 4.6.0 delivers some of what had come before again; whether "
+        "one brings a lost message back, claim 06 says",
+        cures=(
+            "X-delayed-message-fails-once-04",
+            "X-delayed-message-fails-once-05",
+            "X-delayed-message-fails-once-06",
+        ),
     ),
     "dispatch-thread-dies": Reported(
         threads=("issues/7902", "pull/7903", "issues/1613"),

@@ -10,9 +10,9 @@ from tests.lib.histories import History, claims_of, part, said, verdict
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR, FIVE = (f"X-delayed-message-fails-once-{number:02}" for number in range(1, 6))
+ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-delayed-message-fails-once-{number:02}" for number in range(1, 7))
 TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
-ERROR, RESTART = "incident-error", "fix-restart"
+ERROR, RESTART, AFTER_DROP = "incident-error", "fix-restart", "fix-restart-after-exception"
 
 
 def _all(arm: str, value: float) -> list[list[float]]:
@@ -38,6 +38,7 @@ OF_460: History = {
     **_levels(ERROR, 1), **_levels(ERROR, 0, (0,)),
     **_levels(RESTART, 1), **_levels(RESTART, 0, by="end"), **_count("dropped_count", RESTART, 0),
     **_count("delivered_again_count", RESTART, 40), **_count("unaccepted_in_cure_count", RESTART, 30),
+    **_count("dropped_count", AFTER_DROP, 1), **_count("unaccepted_in_cure_count", AFTER_DROP, 30),
 }  # fmt: skip
 OF_497: History = {
     **OF_460, **_count("dropped_count", "incident", 0), **_levels(ERROR, 0, (1, 3)), **_levels(RESTART, 0, (1, 3)),
@@ -61,6 +62,9 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (FOUR, "it had stopped"): ({}, _levels(RESTART, 0, (2,))),
     (FIVE, "again"): (_count("delivered_again_count", RESTART, 0), {}),
     (FIVE, "without a failure"): ({}, _count("delivered_again_count", "baseline", 3)),
+    (SIX, "back"): (_count("dropped_count", AFTER_DROP, 0), {}),
+    (SIX, "restarted"): ({}, _count("unaccepted_in_cure_count", AFTER_DROP, 0)),
+    (SIX, "without a restart"): ({}, _count("dropped_count", "incident", 0)),
 }
 """By part what is changed to confirm it and to refute it."""
 
@@ -88,7 +92,13 @@ def test_only_where_an_error_stops_a_level_there_is_something_to_restart() -> No
     asked = {
         release: [one.id for one in CLAIMS.values() if SCENARIO.asks(one, release)] for release in ("4.9.7", "5.3.3")
     }
-    assert asked == {"4.9.7": [ONE, TWO, THREE, FOUR, FIVE], "5.3.3": [ONE, TWO, THREE]}
+    assert asked == {"4.9.7": [ONE, TWO, THREE, FOUR, FIVE], "5.3.3": [ONE, TWO, THREE, SIX]}
+
+
+def test_a_message_that_no_release_lost_cannot_be_brought_back() -> None:
+    assert not SCENARIO.asks(CLAIMS[SIX], "4.9.7")
+    kept: History = {**OF_460, **_count("dropped_count", "incident", 0), **_count("dropped_count", AFTER_DROP, 0)}
+    assert verdict(CLAIMS[SIX], kept) == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
 def test_a_restart_of_levels_that_had_not_stopped_shows_nothing() -> None:
