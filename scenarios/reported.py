@@ -224,7 +224,11 @@ REPORTED: Mapping[str, Reported] = {
         },
         avoided_by="clients of 5.x, also of older brokers, not a shorter heartbeatBrokerInterval; a client that asks for its route "
         "while the broker is away waits all the same",
-        cures=("X-restarted-broker-forgets-consumers-03", "X-restarted-broker-forgets-consumers-04"),
+        cures=(
+            "X-restarted-broker-forgets-consumers-03",
+            "X-restarted-broker-forgets-consumers-04",
+            "X-restarted-broker-forgets-consumers-07",
+        ),
     ),
     "offset-past-the-end": Reported(
         threads=("issues/2181", "issues/4215", "pull/4219"),
