@@ -13,7 +13,7 @@ from harness.model.rocketmq import FLUSH_SLAVE, NO_SLAVE
 from harness.model.rules import Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
-from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
+from scenarios.rules import claim, confirmed, control, fact, mean, measured_share, of, refuted, side
 
 HELD_S = 26.0
 """A master gives a slave up that has said nothing for 20 s (haHousekeepingInterval), and 5.x one that a name server has lost."""
@@ -90,8 +90,8 @@ X_02 = claim(
     | confirmed("3 s for a slave that is connected (slaveTimeout), and at once where isSlaveOK says that none is", SUBMIT,
                 ("4.9.7",))
     | refuted("neither is asked by default; SLAVE_NOT_AVAILABLE is never answered", HANDLE_5X, RELEASES_5X),
-    parts={"timeout": fact(_told("incident", FLUSH_SLAVE), TOLD), "none": fact(_told("incident", NO_SLAVE), TOLD)},
-    summary="Sends ended with FLUSH_SLAVE_TIMEOUT {timeout}, and with SLAVE_NOT_AVAILABLE {none}.",
+    parts={"timeout": mean(_told("incident", FLUSH_SLAVE), TOLD), "none": fact(_told("incident", NO_SLAVE), TOLD)},
+    summary="Sends that ended with FLUSH_SLAVE_TIMEOUT: {timeout}; some ended with SLAVE_NOT_AVAILABLE {none}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -125,18 +125,19 @@ X_05 = claim(
     | confirmed("the slave's acknowledgement comes within milliseconds of the append", SUBMIT, ("4.9.7",))
     | confirmed("no slave is waited for", HANDLE_5X, RELEASES_5X),
     parts={
-        "accepted": fact(_unaccepted("baseline"), BY_SLAVE),
-        "timeout": fact(_told("baseline", FLUSH_SLAVE), NOT_TOLD),
-        "none": fact(_told("baseline", NO_SLAVE), NOT_TOLD),
+        "accepted": measured_share(_unaccepted("baseline"), BY_SLAVE),
+        "timeout": mean(_told("baseline", FLUSH_SLAVE), NOT_TOLD),
+        "none": mean(_told("baseline", NO_SLAVE), NOT_TOLD),
     },
-    summary="Sends were acknowledged {accepted}; FLUSH_SLAVE_TIMEOUT was not answered {timeout}, SLAVE_NOT_AVAILABLE not {none}.",
+    summary="Share of sends that were not acknowledged: {accepted}; sends that ended with FLUSH_SLAVE_TIMEOUT: {timeout}; with "
+    "SLAVE_NOT_AVAILABLE: {none}.",
 )  # fmt: skip
 
 
 def _arm(name: str, what: str, fault: StoppedSlave | NoFault, releases: tuple[str, ...] = (), **conf: str) -> Arm:
     return Arm(
         name=name, what=what, fault=fault, load=LOAD, broker=BrokerSettings(conf={**SYNC, **conf}), cells=(CELL,),
-        releases=releases,
+        releases=releases, trials=3 if conf else 5,
     )  # fmt: skip
 
 
@@ -157,11 +158,12 @@ SCENARIO = Scenario(
     ),
     phases=Phases(steady_s=2.0, hold_s_min=HELD_S, hold_s_max=HELD_S, recover_s=0.5),
     claims=(X_01, X_02, X_03, X_04, X_05),
-    budget=TrialBudget(trials=3, deployments=3),
+    budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,
     hiccup_ms_max=2000.0,
     schedule="side by side",
     cluster_per_trial=True,
 )  # fmt: skip
-"""Who is waited for is decided by code, the same in each deployment: three of them, not five."""
+"""Who is waited for is decided by code: three deployments. With default settings 4.6.0 may lose sight of a slave that keeps up, so
+that its deployments differ: five. What bounds they are judged by is what the readings say: some is one, none is none."""

@@ -14,8 +14,8 @@ ONE, TWO, THREE, FOUR, FIVE = (f"X-sync-master-acknowledges-alone-{number:02}" f
 COPIES, DEGRADES = "fix-two-copies", "better-degrades"
 
 
-def _all(value: float) -> list[list[float]]:
-    return [[value]] * SCENARIO.budget.deployments
+def _all(value: float, deployments: int = SCENARIO.budget.deployments) -> list[list[float]]:
+    return [[value]] * deployments
 
 
 def _unaccepted(arm: str) -> str:
@@ -43,6 +43,9 @@ OF_5X: History = {
     _absent(DEGRADES): _all(200),
 }  # fmt: skip
 
+BY_ANY_OF_THREE = 7
+"""Deployments that refute a claim of which three parts are decided by sides."""
+
 PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (ONE, "accepted"): ({}, {_unaccepted("incident"): _all(1)}),
     (ONE, "absent"): ({}, {_absent("incident"): _all(0)}),
@@ -56,9 +59,9 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (FOUR, "again"): ({}, {_unaccepted(DEGRADES): _all(1)}),
     (FOUR, "first"): ({}, {_unaccepted(DEGRADES): _all(0)}),
     (FOUR, "absent"): ({}, {_absent(DEGRADES): _all(0)}),
-    (FIVE, "accepted"): ({}, {_unaccepted("baseline"): _all(0.2)}),
-    (FIVE, "timeout"): ({}, {_told("baseline", "FLUSH_SLAVE_TIMEOUT"): _all(1)}),
-    (FIVE, "none"): ({}, {_told("baseline", "SLAVE_NOT_AVAILABLE"): _all(1)}),
+    (FIVE, "accepted"): ({}, {_unaccepted("baseline"): _all(0.2, BY_ANY_OF_THREE)}),
+    (FIVE, "timeout"): ({}, {_told("baseline", "FLUSH_SLAVE_TIMEOUT"): _all(1, BY_ANY_OF_THREE)}),
+    (FIVE, "none"): ({}, {_told("baseline", "SLAVE_NOT_AVAILABLE"): _all(1, BY_ANY_OF_THREE)}),
 }
 """By part what is changed to confirm it and to refute it."""
 
@@ -87,7 +90,16 @@ def test_a_cure_of_what_was_not_lost_shows_nothing() -> None:
     assert verdict(CLAIMS[THREE], history) == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
+@pytest.mark.parametrize(
+    ("claim", "seen", "lost"), [(TWO, TIMEOUT, 0), (FIVE, _told("baseline", "SLAVE_NOT_AVAILABLE"), 80)]
+)
+def test_one_deployment_whose_slave_was_lost_from_sight_takes_four_more(claim: str, seen: str, lost: float) -> None:
+    for deployments, found in ((5, (UNDECIDED, Reason.CLOSE)), (9, (CONFIRMED, ""))):
+        usual = {name: [*by_deployment[:1]] * deployments for name, by_deployment in OF_4X.items()}
+        assert verdict(CLAIMS[claim], {**usual, seen: [[lost], *usual[seen][1:]]}) == found
+
+
 def test_the_sentence_says_what_the_slave_lacks() -> None:
     assert said(CLAIMS[THREE], OF_5X).startswith(
-        "No acknowledged message was absent from the slave in 3 of 3 deployments;"
+        "No acknowledged message was absent from the slave in 5 of 5 deployments;"
     )
