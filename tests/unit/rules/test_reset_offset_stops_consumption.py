@@ -13,12 +13,15 @@ CLAIMS = claims_of(SCENARIO)
 ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-reset-offset-stops-consumption-{number:02}" for number in range(1, 7))
 
 
+TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
+
+
 def _late(arm: str, seconds: float) -> History:
-    return {f"delivery_late_s {arm} level=0": [[seconds]] * 2}
+    return {f"delivery_late_s {arm} level=0": [[seconds]] * TRIALS[arm]}
 
 
 def _twice(arm: str, count: float) -> History:
-    return {f"duplicate_count {arm}": [[count]] * 2}
+    return {f"duplicate_count {arm}": [[count]] * TRIALS[arm]}
 
 
 def _set_back(arm: str, seconds: float) -> History:
