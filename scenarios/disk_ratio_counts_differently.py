@@ -28,12 +28,15 @@ CONF = {"diskMaxUsedSpaceRatio": "75", "mappedFileSizeCommitLog": str(2**20)}
 """The default ratio, which the lab raises, and files so small that several are full."""
 HIGHER = {"rocketmq.broker.diskSpaceWarningLevelRatio": "0.95"}
 
-XFS, REFUSES, DELETES, NO_RESERVE, RATIO = (
+DELETES_LATER = {"rocketmq.broker.diskSpaceCleanForciblyRatio": "0.95"}
+
+XFS, REFUSES, DELETES, NO_RESERVE, RATIO, KEEPS = (
     "baseline",
     "incident",
     "incident-deletes",
     "fix-no-reserve",
     "fix-higher-ratio",
+    "fix-higher-clean-ratio",
 )
 
 USED = "org.apache.rocketmq.common.UtilAll.getDiskPartitionSpaceUsedPercent"
@@ -120,6 +123,18 @@ X_05 = claim(
     summary=f"At {TO_DELETE:g} of an xfs no send was refused {{refused}}, and no file deleted {{deleted}}.",
 )  # fmt: skip
 
+X_06 = claim(
+    "X-disk-ratio-counts-differently-06", "", "A diskSpaceCleanForciblyRatio above the disk's share keeps files that nobody has "
+    "consumed.",
+    reading=f"With -Drocketmq.broker.diskSpaceCleanForciblyRatio=0.95 and {TO_DELETE:g} of those blocks used, 0.88 as the broker "
+    "counts, no file is deleted.",
+    expected=confirmed("the property is the limit; below it files go that are older than fileReservedTime",
+                       f"{CLEAN}.isSpaceToDelete, {CLEAN}.deleteExpiredFiles", ("4.9.7",))
+    | refuted("whatever is set above 0.85 counts as 0.85", f"{CLEAN}.getDiskSpaceCleanForciblyRatio", RELEASES_5X),
+    parts={"deleted": _deleted(KEEPS, NO_FILE), "by default": control(_deleted(DELETES, FILES))},
+    summary="With a diskSpaceCleanForciblyRatio of 0.95 no file was deleted at 0.88 {deleted}.",
+)  # fmt: skip
+
 
 def _arm(
     name: str,
@@ -158,9 +173,16 @@ SCENARIO = Scenario(
             properties=HIGHER,
             releases=SINCE_4_9_7,
         ),
+        _arm(
+            KEEPS,
+            "An ext4 with its default reserve, filled to 0.82, and a diskSpaceCleanForciblyRatio of 0.95.",
+            TO_DELETE,
+            properties=DELETES_LATER,
+            releases=SINCE_4_9_7,
+        ),
     ),
     phases=Phases(steady_s=2.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=0.5),
-    claims=(X_01, X_02, X_03, X_04, X_05),
+    claims=(X_01, X_02, X_03, X_04, X_05, X_06),
     budget=TrialBudget(trials=2, deployments=2),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,

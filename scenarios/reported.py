@@ -151,9 +151,13 @@ REPORTED: Mapping[str, Reported] = {
             "sends are refused": "X-disk-ratio-counts-differently-01",
             "files are deleted": "X-disk-ratio-counts-differently-02",
         },
-        avoided_by="tune2fs -m 0 on the store's file system, or one that reserves nothing; a higher diskSpaceWarningLevelRatio, "
-        "which 5.x ignores above 90",
-        cures=("X-disk-ratio-counts-differently-03", "X-disk-ratio-counts-differently-04"),
+        avoided_by="tune2fs -m 0 on the store's file system, or one that reserves nothing; a higher "
+        "diskSpaceWarningLevelRatio against refusals, and diskSpaceCleanForciblyRatio against deletions; 5.x takes up to 90 and 85",
+        cures=(
+            "X-disk-ratio-counts-differently-03",
+            "X-disk-ratio-counts-differently-04",
+            "X-disk-ratio-counts-differently-06",
+        ),
     ),
     "delayed-again-after-restart": Reported(
         threads=("issues/3473", "pull/3478"),

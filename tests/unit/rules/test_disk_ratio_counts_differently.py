@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
-from scenarios.disk_ratio_counts_differently import DELETES, NO_RESERVE, RATIO, REFUSES, SCENARIO, XFS
+from scenarios.disk_ratio_counts_differently import DELETES, KEEPS, NO_RESERVE, RATIO, REFUSES, SCENARIO, XFS
 from tests.lib.histories import History, claims_of, part, said, verdict
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR, FIVE = (f"X-disk-ratio-counts-differently-{number:02}" for number in range(1, 6))
+ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-disk-ratio-counts-differently-{number:02}" for number in range(1, 7))
 
 
 def _refused(arm: str, share: float) -> History:
@@ -25,10 +25,10 @@ WELL: History = {**_refused(XFS, 0), **_deleted(XFS, 0)}
 OF_4_6_0: History = {**WELL, **_refused(REFUSES, 0), **_deleted(DELETES, 0)}
 OF_4_9_7: History = {
     **WELL, **_refused(REFUSES, 1), **_deleted(DELETES, 4), **_refused(NO_RESERVE, 0), **_deleted(NO_RESERVE, 4),
-    **_refused(RATIO, 0), **_deleted(RATIO, 4),
+    **_refused(RATIO, 0), **_deleted(RATIO, 4), **_deleted(KEEPS, 0),
 }  # fmt: skip
-OF_5X: History = {**OF_4_9_7, **_refused(RATIO, 1)}
-"""It takes no limit above 0.90."""
+OF_5X: History = {**OF_4_9_7, **_refused(RATIO, 1), **_deleted(KEEPS, 4)}
+"""It takes no limit above 0.90, and none above 0.85 for deletions."""
 
 PARTS: dict[tuple[str, str], History] = {
     (ONE, "refused"): _refused(REFUSES, 0),
@@ -43,6 +43,8 @@ PARTS: dict[tuple[str, str], History] = {
     (FOUR, "by default"): _refused(REFUSES, 0),
     (FIVE, "refused"): _refused(XFS, 1),
     (FIVE, "deleted"): _deleted(XFS, 4),
+    (SIX, "deleted"): _deleted(KEEPS, 4),
+    (SIX, "by default"): _deleted(DELETES, 0),
 }
 """By part what is changed to refute it."""
 
@@ -67,9 +69,10 @@ def test_a_broker_that_counts_as_its_code_says_gives_what_is_expected(release: s
 
 
 def test_a_cure_is_of_releases_that_have_something_to_cure() -> None:
+    assert not any(SCENARIO.asks(CLAIMS[claim], "4.6.0") for claim in (THREE, FOUR, SIX))
     for claim in (THREE, FOUR):
-        assert not SCENARIO.asks(CLAIMS[claim], "4.6.0")
         assert verdict(CLAIMS[claim], {**OF_4_9_7, **_refused(REFUSES, 0)}) == (UNDECIDED, Reason.CONTROL_FAILED)
+    assert verdict(CLAIMS[SIX], {**OF_4_9_7, **_deleted(DELETES, 0)}) == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
 def test_the_sentence_says_what_was_refused() -> None:
