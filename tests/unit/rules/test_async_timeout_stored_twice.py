@@ -89,9 +89,10 @@ def test_retries_are_taken_away_on_every_release() -> None:
 def test_one_deployment_whose_stores_were_not_read_takes_four_more() -> None:
     """Its copies have no value, which is on neither side."""
     key = next(iter(_is("copies_count", STILL, 20)))
-    seen = {count: {**OF_4_6_0, key: [[None], *[[20.0]] * count]} for count in (4, 8)}
-    assert verdict(CLAIMS[ONE], seen[4]) == (UNDECIDED, Reason.CLOSE)
-    assert verdict(CLAIMS[ONE], seen[8]) == (CONFIRMED, "")
+    for read, found in ((4, (UNDECIDED, Reason.CLOSE)), (8, (CONFIRMED, ""))):
+        not_read: list[list[float | None]] = [[None]]
+        history: History = {**OF_4_6_0, key: [*not_read, *[[20.0]] * read]}
+        assert verdict(CLAIMS[ONE], history) == found
 
 
 def test_sends_that_never_go_to_the_broker_at_fault_show_nothing() -> None:
