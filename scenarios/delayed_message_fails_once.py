@@ -145,6 +145,7 @@ X_05 = claim(
 
 X_06 = claim(
     "X-delayed-message-fails-once-06", "", "A restart of the broker brings back the message whose delivery threw an exception.",
+    cure_of=X_01.id,
     reading="After the exception the broker is stopped and started again. Then the message comes that was lost.",
     expected=NOT_BACK,
     parts={

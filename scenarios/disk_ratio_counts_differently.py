@@ -126,6 +126,7 @@ X_05 = claim(
 X_06 = claim(
     "X-disk-ratio-counts-differently-06", "", "A diskSpaceCleanForciblyRatio above the disk's share keeps files that nobody has "
     "consumed.",
+    cure_of=X_02.id,
     reading=f"With -Drocketmq.broker.diskSpaceCleanForciblyRatio=0.95 and {TO_DELETE:g} of those blocks used, 0.88 as the broker "
     "counts, no file is deleted.",
     expected=confirmed("the property is the limit; below it files go that are older than fileReservedTime",

@@ -88,9 +88,9 @@ def test_a_claim_is_read_in_fourteen_lines() -> None:
 
 def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
     lines = {path.stem: len(path.read_text("utf-8").splitlines()) for path in (PACKAGES / "scenarios").glob("*.py")}
-    assert max(lines.values()) <= 260, lines
     reported = {name.replace("-", "_") for name in REPORTED}
     tables = {"audited", "reported", "send_advice", "signs", "releases"}
+    assert max(count for name, count in lines.items() if name not in tables) <= 260, lines
     of_articles = {name: count for name, count in lines.items() if name not in {*reported, *tables}}
     avoidance_and_sends = {
         "all_brokers_avoided",
