@@ -107,7 +107,7 @@ TOPICS_02 = claim(
     expected=LOGGED, parts={
         "refusals": fact(of("refusals_logged", "incident"), AT_LEAST_ONE),
         "length": fact(of("frame_bytes_over", "incident"), side(79, 0, "a part of one topic's entry", bound=1)),
-        "words": fact(of("registration_failures", "incident", exception="registerBroker Exception", **MASTER), AT_LEAST_ONE),
+        "words": fact(of("registration_failures", "incident", words="registerBroker Exception", **MASTER), AT_LEAST_ONE),
         "class": fact(of("registration_failures", "incident-full-size", exception="RemotingSendRequestException", **MASTER),
                       AT_LEAST_ONE, **FULL_SIZE),
     },

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.logs.lines import contains_any, number
 
 ARTICLES_WORDS = "registerBroker Exception"
-"""How a broker of 4.x begins the line that the exception follows; 5.x has "Failed to register current broker to name server"."""
+"""How a broker of 4.x begins the line that the exception follows; 5.x has "Failed to register current broker to name server".
+The line of a broker that is stopped, "unregisterBroker Exception", has these words without a space before them."""
 
 FAILURES = ("RemotingSendRequestException", "RemotingTimeoutException", "RemotingConnectException", ARTICLES_WORDS)
 _PACKAGE = "org.apache.rocketmq.remoting.exception."
@@ -53,4 +54,4 @@ def of_brokers(lines: DataFrame) -> DataFrame:
 def _failure() -> Column:
     """The class of a broker's failure, on the line that names it, or the article's words for one."""
     classes = [F.when(F.col("text").startswith(_PACKAGE + name), name) for name in FAILURES[:-1]]
-    return F.coalesce(*classes, F.when(contains_any(ARTICLES_WORDS), ARTICLES_WORDS))
+    return F.coalesce(*classes, F.when(contains_any(f" {ARTICLES_WORDS}"), ARTICLES_WORDS))

@@ -172,6 +172,7 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         f"{log_time(2_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9",
         "org.apache.rocketmq.remoting.exception.RemotingSendRequestException: send request to <127.0.0.1:9> failed",
         f"{log_time(60_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
+        f"{log_time(90_000)} WARN [Thread-0] RocketmqBroker - unregisterBroker Exception, NamesrvAddr: 127.0.0.1:9",
     )
     return analysed(
         run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO, measures=MEASURES
@@ -271,6 +272,8 @@ def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(ana
 def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(analysis: Analysis) -> None:
     assert analysis.one("registration_failures", "d-flooded", exception="RemotingSendRequestException") == 1
     assert analysis.one("registration_failures", "d-flooded", exception="RemotingTimeoutException") == 0
+    # One of its two lines with these words tells that the broker was stopped.
+    assert analysis.one("registration_failures", "d-flooded", words="registerBroker Exception") == 1
     assert analysis.one("size_lines", "d-flooded", role="master") == 0
 
 
