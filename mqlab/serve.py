@@ -68,7 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
         where = urlsplit(self.path)
         asked = {name: values[-1] for name, values in parse_qs(where.query).items()}
         if where.path == "/":
-            self._page(lambda: list_page(self._runs))
+            self._page(lambda: list_page(self._runs, still="still" in asked))
         elif where.path == "/compare" and self._has(asked.get("left", "")) and self._has(asked.get("right", "")):
             self._page(lambda: compare_page(self._runs, asked["left"], asked["right"]))
         elif where.path == "/compare":

@@ -109,11 +109,15 @@ def pairs(left: Path, right: Path) -> list[Pair]:
     )
 
 
-def list_page(folder: Path) -> str:
-    """All runs, each with its progress, its verdicts and its page. Asks again by itself while one is running."""
+def list_page(folder: Path, *, still: bool = False) -> str:
+    """All runs, each with its progress, its verdicts and its page.
+
+    Asks again by itself while one is running, which undoes what was chosen in it; ``still`` does not.
+    """
     runs = runs_of(folder)
-    refresh = REFRESH_S if any(run.is_running for run in runs) else 0
-    return _template("runs.html.j2", folder=str(folder), runs=runs, refresh_s=refresh)
+    running = any(run.is_running for run in runs)
+    refresh = REFRESH_S if running and not still else 0
+    return _template("runs.html.j2", folder=str(folder), runs=runs, running=running, refresh_s=refresh)
 
 
 def compare_page(folder: Path, left: str, right: str) -> str:

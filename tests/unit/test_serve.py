@@ -61,6 +61,13 @@ def test_progress_is_that_of_the_moment(port: int, runs: Path) -> None:
     assert "running: 2 of 2" in ask(port, "/")[1]
 
 
+def test_a_page_that_is_to_stand_still_keeps_what_was_chosen_in_it(port: int) -> None:
+    assert 'href="/?still=1"' in ask(port, "/")[1]
+    page = ask(port, "/?still=1")[1]
+    assert 'http-equiv="refresh"' not in page
+    assert '<a href="/">Follow it</a>' in page
+
+
 def test_a_page_without_a_running_run_stays_as_it_is(port: int, runs: Path) -> None:
     manifest: dict[str, Any] = json.loads((runs / "running" / "manifest.json").read_text())
     (runs / "running" / "manifest.json").write_text(json.dumps({**manifest, "status": "interrupted"}))
