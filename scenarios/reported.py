@@ -104,8 +104,8 @@ REPORTED: Mapping[str, Reported] = {
             "an error ends its level": "X-delayed-message-fails-once-02",
             "an error ends all levels": "X-delayed-message-fails-once-03",
         },
-        avoided_by="for a level that has stopped a restart, which on 4.6.0 delivers some of what had come before again; whether "
-        "one brings a lost message back, claim 06 says",
+        avoided_by="for a level that has stopped a restart, which on 4.6.0 delivers some of what had come before again; no "
+        "restart brings the lost message back",
         cures=(
             "X-delayed-message-fails-once-04",
             "X-delayed-message-fails-once-05",
