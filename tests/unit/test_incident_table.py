@@ -106,7 +106,7 @@ def test_a_cure_says_on_which_releases_nothing_is_to_be_cured_or_a_setting_is_mi
         "X-sync-master-acknowledges-alone-03: confirmed on 5.3.3, 5.5.0; not applicable on 4.6.0, 4.9.7 (MessageStoreConfig has no "
         "inSyncReplicas)"
     ) in text
-    assert "X-async-timeout-stored-twice-04: undecided on 4.6.0; not run on 4.9.7, 5.3.3, 5.5.0" in text
+    assert "X-delayed-message-fails-once-04: confirmed on 4.6.0, 4.9.7; not run on 5.3.3, 5.5.0" in text
 
 
 def test_what_the_audit_tells_has_its_releases_from_the_audit() -> None:
