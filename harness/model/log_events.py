@@ -86,6 +86,8 @@ class Logged(StrEnum):
     TOPIC_MADE = "topic made"
     TOPIC_CHANGED = "topic changed"
     OFFSETS_RESET = "client told to reset offsets"
+    RESET_ASKED = "reset of a group's offsets asked for"
+    PULL_RESET = "pull answered with the offset of a reset"
     TOPIC_DELETED = "topic deleted"
     OFFSET_PAST_END = "pull beyond the end of a queue"
     SLAVE_SILENT = "silent slave given up"
@@ -275,7 +277,24 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.OFFSETS_RESET, "[reset-offset] reset offset success. topic=", f"{_ROCKETMQ}.broker.client.net.Broker2Client",
         r"topic=(?P<topic>[^,]+), group=(?P<group>[^,]+), clientId=(?P<client>[^,\s]+)",
     ),
-    _all(Logged.TOPIC_DELETED, "delete topic config OK, topic: ", _TOPICS, r"topicName=(?P<topic>[^,\]]+)"),
+    _all(
+        Logged.RESET_ASKED, "[reset-offset] reset offset started by ", f"{_ROCKETMQ}.broker.processor.AdminBrokerProcessor",
+        r"topic=(?P<topic>[^,]+), group=(?P<group>[^,\s]+)",
+    ),
+    _5x(
+        Logged.RESET_ASKED, "Reset offset, topic=", f"{_ROCKETMQ}.broker.processor.AdminBrokerProcessor",
+        r"topic=(?P<topic>[^,]+), group=(?P<group>[^,\s]+)",
+    ),
+    # Stands before the line of a pull that was answered with another offset (PULL_OFFSET_MOVED), which is no end of a queue then.
+    _5x(
+        Logged.PULL_RESET, "The queue under pulling was previously reset to start from ",
+        f"{_ROCKETMQ}.broker.processor.PullMessageProcessor", r"start from (?P<new>\d{1,19})",
+    ),
+    # A slave of 5.x deletes what its master does not have (SlaveSynchronize), in a timer's thread.
+    _all(
+        Logged.TOPIC_DELETED, "delete topic config OK, topic: ", _TOPICS,
+        r"(?:[ \[](?P<synced>BrokerControllerScheduledThread)\d.*?)?topicName=(?P<topic>[^,\]]+)",
+    ),
     # 4.9.7 has the words, and deletes every other queue so.
     Wording(
         event=Logged.OP_QUEUE_DELETED, words=f"cleanUnusedTopic: {OP_TOPIC},topic destroyed", releases="4.x",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from analysis.diagnosis.found import Found
 from tests.lib.operators_logs import found_in
 
@@ -40,3 +42,30 @@ def test_a_topic_that_was_deleted_is_another_matter(tmp_path: Path) -> None:
 
 def test_an_offset_before_the_begin_of_a_queue_is_another_matter(tmp_path: Path) -> None:
     assert _found(tmp_path, _moved(1, 156798, 172289)) == []
+
+
+RESET = (
+    "2026-11-21 16:46:01 INFO AdminBrokerThread_5 - [reset-offset] reset offset started by 10.0.0.7:58520. topic=orders, "
+    "group=billing, timestamp=1795566324067, isForce=true\n"
+)
+PULLED = (
+    "2026-11-21 16:46:02 INFO PullMessageThread_11 - The queue under pulling was previously reset to start from 342\n"
+)
+ANSWERED = "2026-11-21 16:46:03 INFO AdminBrokerThread_5 - Reset offset, topic=orders, group=billing, queues={}\n"
+
+
+@pytest.mark.parametrize("told", [(RESET, PULLED, ANSWERED), (RESET,), (PULLED,), (ANSWERED,)])
+def test_an_offset_that_was_set_back_is_another_matter(told: tuple[str, ...], tmp_path: Path) -> None:
+    assert _found(tmp_path, *told, _moved(2, 382, 342)) == []
+
+
+@pytest.mark.parametrize(
+    ("told", "moved"),
+    [
+        (PULLED, _moved(2, 382, 341)),
+        (RESET, _moved(2, 382, 342, "stock")),
+        (RESET.replace("16:46", "16:40"), _moved(2, 382, 342)),
+    ],
+)
+def test_a_reset_of_another_queue_group_or_time_excuses_nothing(told: str, moved: str, tmp_path: Path) -> None:
+    assert len(_found(tmp_path, told, moved)) == 1

@@ -40,6 +40,14 @@ def test_a_group_that_asks_beyond_the_new_end_has_kept_them(tmp_path: Path) -> N
     assert one.against == ()
 
 
+def test_what_a_slave_does_because_its_master_has_no_such_topic_is_none(tmp_path: Path) -> None:
+    _log(tmp_path, MADE, DELETED.replace("AdminBrokerThread_2", "BrokerControllerScheduledThread1"), MADE)
+    assert found_in(tmp_path) == []
+    written = DELETED.replace("AdminBrokerThread_2 -", "[BrokerControllerScheduledThread1] RocketmqBroker -")
+    _log(tmp_path, MADE, written, MADE)
+    assert found_in(tmp_path) == []
+
+
 @pytest.mark.parametrize("lines", [(MADE,), (DELETED,), (MADE, DELETED), (MOVED,)])
 def test_a_topic_that_is_made_or_deleted_once_is_none(lines: tuple[str, ...], tmp_path: Path) -> None:
     _log(tmp_path, *lines)

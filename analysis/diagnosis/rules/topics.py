@@ -54,11 +54,15 @@ def queue_numbers(logs: Logs) -> Iterator[Found]:
 
 
 def made_anew(logs: Logs) -> Iterator[Found]:
-    """Topics that were deleted and made again on one broker. Retry topics and dead letters come back by themselves."""
-    for topic in distinct(one.get("topic") for one in logs.of(Logged.TOPIC_DELETED)):
+    """Topics that were deleted and made again on one broker, though not by a slave, which has what its master has.
+
+    Retry topics and dead letters come back by themselves.
+    """
+    by_users = [one for one in logs.of(Logged.TOPIC_DELETED) if not one.get("synced")]
+    for topic in distinct(one.get("topic") for one in by_users):
         if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)):
             continue
-        deleted = [one for one in logs.of(Logged.TOPIC_DELETED) if one.get("topic") == topic]
+        deleted = [one for one in by_users if one.get("topic") == topic]
         made = [
             one
             for one in logs.of(Logged.TOPIC_MADE)
