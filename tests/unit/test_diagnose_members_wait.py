@@ -126,6 +126,13 @@ def test_without_the_lines_of_before_it_is_less_sure(tmp_path: Path) -> None:
     assert _in_broker_log(tmp_path, *lines) == [(FORGETS, "likely", ("billing",))]
 
 
+def test_a_group_that_begins_at_a_broker_that_may_be_new_waits_longer_on_a_busy_host(tmp_path: Path) -> None:
+    assert _in_broker_log(tmp_path, _started("50:04"), *_unknown(26, 31), _came("50:31")) == []
+    assert _in_broker_log(tmp_path, _came("40:00"), _started("50:04"), *_unknown(26, 31)) == [
+        (FORGETS, "sure", ("billing",))
+    ]
+
+
 def test_groups_that_begin_or_end_without_a_restart_are_none(tmp_path: Path) -> None:
     assert _in_broker_log(tmp_path, _started("40:00"), *_unknown(6, 31), _came("50:31")) == []
     assert _in_broker_log(tmp_path, *_unknown(6, 31)) == []

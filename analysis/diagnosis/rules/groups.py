@@ -19,6 +19,8 @@ STARTING_S = 5.0
 """A broker takes requests before its line that it has started."""
 REFUSED_S_MIN = 2.0
 """A group that begins or ends may have one pull refused."""
+REFUSED_AT_FIRST_S_MIN = 10.0
+"""Of a broker that may never have run before: on a busy host a group that begins had pulls refused for 4 s."""
 
 
 def equal_ids(logs: Logs) -> Iterator[Found]:
@@ -120,6 +122,8 @@ def forgotten(logs: Logs) -> Iterator[Found]:
             for one in logs.of(Logged.BOOTED, Logged.SHUT_DOWN, Logged.KILLED)
             if one.node == start.node and one is not start and overlap(one, 0.0, start.from_s)
         ]
+        if not known and not ran and max(waited_s[group] for group in late) < REFUSED_AT_FIRST_S_MIN:
+            continue
         told = [start, *(one for group in late for one in refused[group])]
         from_s, to_s = span(told)
         yield Found(
