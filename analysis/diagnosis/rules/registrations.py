@@ -107,27 +107,45 @@ def _dropped(logs: Logs, failed: Sequence[Event], from_s: float | None, to_s: fl
     ]
 
 
+def _dropped_otherwise(
+    logs: Logs, failed: Sequence[Event], from_s: float | None, to_s: float | None, flooded: Sequence[Event]
+) -> list[Event]:
+    """Those of them that no registration was too long for."""
+    return [
+        one
+        for one in _dropped(logs, failed, from_s, to_s)
+        if not any(overlap(one, *span([other]), NEAR_S) for other in flooded)
+    ]
+
+
 def divergence(logs: Logs) -> Iterator[Found]:
     """A broker that registers with one name server while another one does not hear of it."""
     flooded = [one for one in logs.of(Logged.FRAME_TOO_LONG) if _at_name_server(logs, one)]
     failures = [one for one in _failures(logs) if not any(overlap(one, *span([other]), NEAR_S) for other in flooded)]
     apart: list[tuple[Event, Event]] = []
     for failed in failures:
+        # What no name server takes, as registrations that are too long, sets none of them apart.
+        refusing = {
+            one.get("address")
+            for one in _failures(logs)
+            if one.node == failed.node and overlap(one, failed.from_s, failed.to_s, 35)
+        }
         others = [
             one
             for one in logs.of(Logged.REGISTERED)
             if one.node == failed.node
-            and one.get("address") != failed.get("address")
+            and one.get("address") not in {failed.get("address"), *refusing}
             and overlap(one, failed.from_s, failed.to_s, 35)
         ]
+        dropped = _dropped_otherwise(logs, [failed], failed.from_s, failed.to_s, flooded)
         # One failure that the next registration mends is no difference that anybody notices.
-        long_enough = failed.count > 1 or _dropped(logs, [failed], failed.from_s, failed.to_s)
+        long_enough = failed.count > 1 or dropped
         if others and long_enough and failed.from_s is not None:
             apart.append((failed, others[0]))
     for group in together((one for one, _ in apart), GAP_S):
         from_s, to_s = span(group)
         heard = [other for failed, other in apart if failed in group]
-        dropped = _dropped(logs, group, from_s, to_s)
+        dropped = _dropped_otherwise(logs, group, from_s, to_s, flooded)
         servers = distinct(one.get("address") for one in group)
         yield Found(
             incident="name-server-divergence", sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
