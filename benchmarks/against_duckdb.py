@@ -112,7 +112,7 @@ def show(name: str, amount: float, unit: str, cost: Cost, ours: Cost | None = No
 def make_logs(folder: Path, size: int) -> int:
     """The kept logs on one day after the other, until they have so many bytes; how many they have."""
     contents = {
-        path.relative_to(KEPT).with_suffix(""): gzip.decompress(path.read_bytes()) for path in KEPT.rglob("*.gz")
+        path.relative_to(KEPT).with_suffix(""): gzip.decompress(path.read_bytes()) for path in KEPT.glob("*/*.gz")
     }
     days = range(max(1, round(size / sum(map(len, contents.values())))))
     for name, content in contents.items():

@@ -38,14 +38,15 @@ _SETTINGS = (
     "osPageCacheBusyTimeOutMills", "inSyncReplicas",
 )  # fmt: skip
 _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
-_ASKED = (
+ASKED = (
     *(one.words.encode() for one in WORDINGS),
     *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
     b"lastUpdateTimestamp=",
     b"storeTimestamp=",
 )
-_STAMPED_FROM = len(_ASKED) - 2
-_WORDS = Words(_ASKED)
+"""What a line has that is looked at; the others are counted, and give their times."""
+_STAMPED_FROM = len(ASKED) - 2
+_WORDS = Words(ASKED)
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
 _BEFORE_MESSAGE = re.compile(rb"\S+ \S+ +[A-Z]+ +\S+ - ")
 """In stock layouts: date, time, level and thread."""

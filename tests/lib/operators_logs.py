@@ -6,10 +6,10 @@ from pathlib import Path
 
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.found import Found
-from mqlab.kept_logs import KEPT
+from mqlab.kept_logs import stock_folders
 from scenarios.signs import SIGNS, SILENT
 
-FOLDERS = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
+FOLDERS = stock_folders()
 LOCKS = [name for name in FOLDERS if name.startswith("ordered-lock")]
 
 NAMESRV = (

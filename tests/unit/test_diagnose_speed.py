@@ -112,7 +112,7 @@ def test_midnights_of_times_without_a_date_are_seen_in_lines_that_say_nothing(tm
 
 
 def test_files_that_other_processes_read_are_as_read_here() -> None:
-    files = log_files([KEPT])
+    files = log_files([KEPT / folder for folder in FOLDERS])
     assert each_of(read_file, files, size_of=lambda one: 1, processes=2) == [read_file(*one) for one in files]
 
 
