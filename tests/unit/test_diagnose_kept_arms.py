@@ -20,6 +20,7 @@ FOLDERS = arm_folders()
 INCIDENTS = sorted({*(sign.incident for sign in SIGNS), *SILENT}, key=len, reverse=True)
 SURENESS = ["possible", "likely", "sure"]
 WITHOUT_A_LINE: Mapping[str, str] = {
+    "disk-ratio-counts-differently-deletes-4.6.0": "4.6.0 counts what is reserved as free, and deletes nothing",
     "async-timeout-stored-twice-4.9.7": "a client newer than 4.6.0 has no time left for another try",
     "async-timeout-stored-twice-5.3.3": "a client newer than 4.6.0 has no time left for another try",
     "async-timeout-stored-twice-5.5.0": "a client newer than 4.6.0 has no time left for another try",
@@ -29,8 +30,13 @@ WITHOUT_A_LINE: Mapping[str, str] = {
 """Where the incident does not come about, and so leaves nothing."""
 OF_THE_HOST = {"append-stall", "append-lock-over-1s"}
 """The runs were made on a busy host, whose stalls brokers and clients log."""
-BESIDES = {"retry-topic-flood-full-size-5.5.0": {"slave-serves-no-reads"}}
-"""What comes of it: the master is out of the routes, and clients ask its slave."""
+BESIDES = {
+    "retry-topic-flood-full-size-5.5.0": {"slave-serves-no-reads"},
+    "sync-master-acknowledges-alone-5.3.3": {"broker-leaves-keys-move"},
+    "sync-master-acknowledges-alone-5.5.0": {"broker-leaves-keys-move"},
+}
+"""What comes of it: a master is out of the routes, and clients ask its slave; and what else was done: the master is killed at its
+end, to see what its slave has."""
 BROKERS = {"retry-topic-flood", "delayed-message-fails-once", "reset-offset-stops-consumption"}
 GROUPS = {"reset-offset-stops-consumption": "incident-r1-g0"}
 TOPICS = {"async-timeout-stored-twice", "reset-offset-stops-consumption"}
