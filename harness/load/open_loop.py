@@ -27,8 +27,10 @@ WARM_UP_S = 3.0
 WARM_UP_RATE_HZ = 800.0
 LATER_WARM_UP_S = 0.5
 """For a further producer: the broker is warm already."""
-WARM_UPS_MAX = 6
+WARM_UPS_MAX = 12
 """Where other clusters boot beside it, a broker may leave all sends of a warm-up unanswered, and then others."""
+WARM_UP_RATE_HZ_MIN = 50.0
+"""A warm-up that was not answered is repeated at half its rate, down to this one."""
 LEAD_NS = 50_000_000
 """Between asking for a schedule and its first send, so that the first is not late."""
 ONE_SEND_S_MAX = 20.0
@@ -80,22 +82,26 @@ class WarmProducers(SharedClient):
             instance=instance,
             rate_hz=WARM_UP_RATE_HZ,
             start_ns=0,
-            operations=int((LATER_WARM_UP_S if self._instances else WARM_UP_S) * WARM_UP_RATE_HZ),
+            operations=0,
             sends=SendSettings(topic=topic, body_bytes=(load.body_bytes,)),
         )
-        if not any(self._warm_up(spec, number) for number in range(WARM_UPS_MAX)):
+        lasts_s = LATER_WARM_UP_S if self._instances else WARM_UP_S
+        if not any(self._warm_up(spec, number, lasts_s) for number in range(WARM_UPS_MAX)):
             raise ClientError(f"{instance} had no answer to most sends of {WARM_UPS_MAX} warm-ups")
         return instance
 
-    def _warm_up(self, spec: ScheduleSpec, number: int) -> bool:
+    def _warm_up(self, spec: ScheduleSpec, number: int, lasts_s: float) -> bool:
         """Send once more, and tell whether at least half of the later half was answered, be it by a refusal."""
+        rate_hz = max(spec.rate_hz / 2**number, WARM_UP_RATE_HZ_MIN)
+        operations = int(lasts_s * rate_hz)
         path = self._folder / f"{spec.name}-{spec.instance}-{number}.jsonl"
         self.client.open_history(path)
-        self.client.start_schedule(dataclasses.replace(spec, start_ns=mono_ns() + LEAD_NS))
+        start_ns = mono_ns() + LEAD_NS
+        self.client.start_schedule(dataclasses.replace(spec, rate_hz=rate_hz, operations=operations, start_ns=start_ns))
         wait_until("the warm-up", lambda: self.client.schedule_state(spec.name).is_through, timeout_s=60.0)
         self.client.close_history()
         sends = [record for record in read_records(path).records if record["type"] == "send"]
-        later = [send for send in sends if int(str(send["seq"])) >= spec.operations // 2]
+        later = [send for send in sends if int(str(send["seq"])) >= operations // 2]
         return sum(send["outcome"] != "unknown" for send in later) >= len(later) / 2
 
 

@@ -121,7 +121,7 @@ def test_a_java_client_sends_and_consumes_with_the_keys(
         client.wait_started()
         client.open_history(history)
         consumer = ConsumerSpec(instance="consumer", group="billing", topic="orders", ordered=False)
-        client.start_consumer(consumer, target.namesrv_list)
+        client.wait_consumer_started(consumer, target.namesrv_list)
         client.start_producer("producer", "senders", target.namesrv_list)
         client.wait_for_route("producer", "orders", 2)
         sends = SendSettings(topic="orders", run="access")

@@ -100,7 +100,7 @@ def test_members_of_a_group_that_subscribe_to_different_tags_are_told_by_themsel
         client.open_history(tmp_path / "history.jsonl")
         for tags in ("a", "b || c"):
             spec = ConsumerSpec(instance=f"of-{tags[0]}", group="billing", topic="orders", ordered=False, tags=tags)
-            client.start_consumer(spec, namesrv_addresses(flooded))
+            client.wait_consumer_started(spec, namesrv_addresses(flooded))
 
         def found() -> str:
             kinds = {one.kind: one.says for one in _judge(read_cluster(_servers(flooded), ask_clients=True))}

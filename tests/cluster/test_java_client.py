@@ -89,7 +89,7 @@ def test_consumptions_carry_the_sends_sequence_and_intended_time(
     topic, group = f"consume-{ordered}", f"group-{ordered}"
     create_topic(cluster, topic, read_queues=4, write_queues=4)
     spec = ConsumerSpec(instance="c", group=group, topic=topic, ordered=ordered)
-    client_id = client.start_consumer(spec, namesrv_addresses(cluster))
+    client_id = client.wait_consumer_started(spec, namesrv_addresses(cluster))
     assert client_id.startswith("127.0.0.1@c")
     _send(client, topic, "sync", "selector", cluster)
     wait_until("the group to commit everything", lambda: unconsumed(cluster, topic, 4, [group]) == 0, timeout_s=60)
@@ -117,7 +117,7 @@ def test_a_member_gets_its_tags_and_its_client_has_the_name_that_is_asked_for(
     topic, groups = "tagged", ["of-k0", "of-k1-and-k2"]
     create_topic(cluster, topic, read_queues=4, write_queues=4)
     ids = [
-        client.start_consumer(
+        client.wait_consumer_started(
             ConsumerSpec(instance=group, group=group, topic=topic, ordered=False, tags=tags, client_name=name),
             namesrv_addresses(cluster),
         )
@@ -148,7 +148,7 @@ def test_consumers_are_given_what_transactions_committed_and_nothing_else(
         ScheduleSpec(name="t", instance="p", rate_hz=100, start_ns=mono_ns(), operations=60, sends=sends)
     )
     wait_until("the schedule", lambda: client.schedule_state("t").is_through, timeout_s=60)
-    client.start_consumer(
+    client.wait_consumer_started(
         ConsumerSpec(instance="c", group=group, topic=topic, ordered=False), namesrv_addresses(cluster)
     )
     history = tmp_path / "history.jsonl"
@@ -198,7 +198,7 @@ def test_a_history_may_be_closed_while_its_consumers_go_on(
 ) -> None:
     topic = "closed"
     create_topic(cluster, topic, read_queues=4, write_queues=4)
-    client.start_consumer(
+    client.wait_consumer_started(
         ConsumerSpec(instance="c", group="closed", topic=topic, ordered=True), namesrv_addresses(cluster)
     )
     client.start_producer("p", "g", namesrv_addresses(cluster))

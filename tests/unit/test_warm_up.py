@@ -24,6 +24,7 @@ class _Client:
     def __init__(self, warm_ups: list[tuple[str, str]]) -> None:
         self.warm_ups = warm_ups
         self.begun = 0
+        self.rates_hz: list[float] = []
         self._path = Path()
 
     def open_history(self, path: Path) -> None:
@@ -32,6 +33,7 @@ class _Client:
     def start_schedule(self, spec: Any) -> None:
         earlier, later = self.warm_ups[self.begun]
         self.begun += 1
+        self.rates_hz.append(spec.rate_hz)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         lines = (
             {"type": "send", "n": seq + 1, "seq": seq, "outcome": earlier if seq < spec.operations // 2 else later}
@@ -73,6 +75,14 @@ def test_a_warm_up_is_repeated_until_its_later_sends_are_answered(
     load = OpenLoopSends()
     assert producers.instance_for(load) == producers.instance_for(load)
     assert client.begun == 3
+
+
+def test_each_warm_up_that_was_not_answered_asks_half_as_much_of_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = _Client([(UNANSWERED, UNANSWERED)] * 6 + [(ANSWERED, ANSWERED)])
+    _producers(tmp_path, client, monkeypatch).instance_for(OpenLoopSends())
+    assert client.rates_hz == [800.0, 400.0, 200.0, 100.0, 50.0, 50.0, 50.0]
 
 
 def test_a_broker_that_never_answers_ends_the_trial_with_a_sentence(
