@@ -29,6 +29,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.scratch import scratch_folder
 from harness.errors import AnalysisError
 
+Session = SparkSession
+"""For annotations of modules that are not to know Spark."""
+
 HEAP_MB = 1000
 """Java's heap for a run of minutes. With its own overhead and the Python process the whole stays below 2 GiB."""
 
@@ -284,6 +287,12 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ.pop(key, None)
             else:
                 os.environ[key] = value
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Have Java load and compile what every analysis needs."""
+    with tempfile.TemporaryDirectory(prefix="mqlab-warm-") as scratch:
+        _use_much_of_it(spark, Path(scratch))
 
 
 def _use_much_of_it(spark: SparkSession, scratch: Path) -> None:

@@ -1,40 +1,56 @@
-"""The first answer of a quick run: whether the trials of its first cluster agree with the record, while the rest boots.
+"""What a quick run asks of a Spark that stands ready beside it: the first answer, and at its end the findings.
 
-It comes from a process of its own, so that the run's own process carries neither Spark nor the work of judging; nothing of
-the run waits for it but the next trials. All trials are judged at the end, these again with them.
+The first answer is whether the trials of the first cluster agree with the record, while the others boot. Spark starts while
+the releases are downloaded, so that neither it nor the report waits for a Java that has everything to load; while trials run
+it has nothing to do.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING
 
 import scenarios
+from analysis.analyst import Analyst, Progress
 from analysis.ledger import agreement
-from analysis.scratch import scratch_folder
-from harness.errors import AnalysisError, LabError
-from harness.leases.leases import Leases
-from harness.leases.process import LeasedProcess
-from harness.paths import cache_home
-from harness.releases.java import Java
+from harness.model.findings import Finding
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
+from harness.rundir.reading import read_run_directory
 from mqlab.recorded import committed_ledger
+
+if TYPE_CHECKING:
+    from analysis.spark import Session
 
 ANSWER_S_MAX = 90.0
 """From the end of the first cluster's trials. Trials wait for the answer, and longer than this is not worth it."""
 
-POLL_S = 0.2
+
+def answer(spark: Session, _: Progress, run: Path, deployment: str) -> str:
+    """In words how the trials of an ended deployment stand to the record. Raises RunDirectoryError, AnalysisError."""
+    from analysis.pipeline import analyze_in
+
+    with tempfile.TemporaryDirectory(prefix="mqlab-part-") as folder:
+        part = Path(folder)
+        part_of_run(run, deployment, part)
+        manifest = read_manifest(part)
+        found = analyze_in(spark, read_run_directory(part), [scenarios.find(name) for name in manifest.incidents])
+    told = agreement.agreements(agreement.tried(found), committed_ledger())
+    return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
+
+
+def findings_of(spark: Session, progress: Progress, run: Path, incidents: Sequence[str], commit: str) -> list[Finding]:
+    """The analysis of a whole run of the lab's own incidents. Raises RunDirectoryError."""
+    from analysis.pipeline import analyze_in
+
+    chosen = [scenarios.find(name) for name in incidents]
+    return analyze_in(spark, read_run_directory(run), chosen, progress, commit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,75 +58,20 @@ class FirstAnswer:
     """Asks for it, and says what it is."""
 
     run: Path
-    leases: Leases
-    java: Java
-    spark_master: str
+    analyst: Analyst
     started: float
     """Seconds of the monotonic clock when the command began."""
     cancel: threading.Event
     say: Callable[[str], None]
 
     def __call__(self, deployment: str, is_over: threading.Event) -> None:
-        """Of a deployment that has ended; given up when the run is cancelled, or when ``is_over``."""
-        argv = [sys.executable, "-m", "mqlab.first_answer", str(self.run), deployment, str(self.java.home)]
-        # Files, since nobody reads a pipe meanwhile.
-        with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as errors:
-            process = self.leases.spawn(
-                [*argv, self.spark_master], name="first-answer", until_s=ANSWER_S_MAX, stdout=words, stderr=errors
-            )
-            try:
-                self._wait(process, lambda: self.cancel.is_set() or is_over.is_set())
-                if process.poll() is None:
-                    return
-                if process.returncode:
-                    raise AnalysisError(_last_line(errors) or f"the analysis ended with {process.returncode}")
-                self.say(f"first answer, after {duration(time.monotonic() - self.started)}: {_last_line(words)}")
-            finally:
-                process.kill()
-
-    def _wait(self, process: LeasedProcess, is_given_up: Callable[[], bool]) -> None:
-        """Raises AnalysisError."""
-        deadline = time.monotonic() + ANSWER_S_MAX
-        while process.poll() is None and not is_given_up():
-            if time.monotonic() > deadline:
-                raise AnalysisError(f"the analysis was not done after {duration(ANSWER_S_MAX)}")
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(POLL_S)
-
-
-def _last_line(file: IO[bytes]) -> str:
-    file.seek(0)
-    return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
-
-
-def answer(run: Path, deployment: str, java_home: Path, spark_master: str) -> str:
-    """In words how the trials of an ended deployment stand to the record. Raises RunDirectoryError, AnalysisError."""
-    part = scratch_folder()
-    part_of_run(run, deployment, part)
-    manifest = read_manifest(part)
-    # The run's own process imports this module, and is not to load Spark.
-    from analysis.pipeline import analyze
-    from analysis.spark import SparkPlace
-
-    place = SparkPlace(master=spark_master or None, java_home=java_home, class_archives=cache_home() / "spark")
-    found = analyze(part, [scenarios.find(name) for name in manifest.incidents], place)
-    told = agreement.agreements(agreement.tried(found), committed_ledger())
-    return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
-
-
-def main() -> int:
-    """A process by itself: prints the words, or the error on standard error."""
-    parser = argparse.ArgumentParser(prog="mqlab.first_answer")
-    for name, kind in (("run", Path), ("deployment", str), ("java_home", Path), ("spark_master", str)):
-        parser.add_argument(name, type=kind)
-    options = parser.parse_args()
-    try:
-        print(answer(options.run, options.deployment, options.java_home, options.spark_master))
-    except LabError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        """Of a deployment that has ended; given up when the run is cancelled, or when ``is_over``. Raises AnalysisError."""
+        words = self.analyst.ask(
+            answer,
+            self.run,
+            deployment,
+            is_given_up=lambda: self.cancel.is_set() or is_over.is_set(),
+            within_s=ANSWER_S_MAX,
+        )
+        if words is not None:
+            self.say(f"first answer, after {duration(time.monotonic() - self.started)}: {words}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from rich.console import Console
 import scenarios
 from harness.errors import (
     EXIT_OK,
+    AnalysisError,
     UsageError,
 )
 from harness.host.facts import own_commit
@@ -29,6 +30,7 @@ from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
+    from analysis.analyst import Analyst
     from analysis.spark import SparkPlace
 
 
@@ -101,9 +103,14 @@ def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
 
 
 def analyse(
-    path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console
+    path: Path,
+    chosen: Sequence[Scenario],
+    options: argparse.Namespace,
+    java: Java,
+    console: Console,
+    analyst: Analyst | None = None,
 ) -> list[Finding]:
-    """Analyse a run and write its reports."""
+    """Analyse a run, in the analyst's process where there is one that can, and write its reports."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
     from analysis.pipeline import analyze
     from analysis.report.write import write_reports
@@ -111,19 +118,49 @@ def analyse(
     def progress(text: str) -> None:
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
-    code = own_commit()
-    findings = analyze(path, chosen, spark_place(options, java), progress, "" if code.dirty else code.id)
+    code, place = own_commit(), spark_place(options, java)
+    commit = "" if code.dirty else code.id
+    findings = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
+    if findings is None:
+        findings = analyze(path, chosen, place, progress, commit)
     write_reports(path, committed_ledger())
     return findings
 
 
-def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
+def _asked(
+    analyst: Analyst,
+    path: Path,
+    chosen: Sequence[Scenario],
+    place: SparkPlace,
+    progress: Callable[[str], None],
+    commit: str,
+) -> list[Finding] | None:
+    """The analyst's findings; None where it cannot, or could not."""
+    from mqlab.first_answer import findings_of
+
+    if not analyst.can(place.for_evidence(path)):
+        return None
+    try:
+        found: list[Finding] = analyst.ask(findings_of, path, [one.name for one in chosen], commit, progress=progress)
+    except AnalysisError:
+        return None
+    return found
+
+
+def judge(
+    path: Path,
+    chosen: Sequence[Scenario],
+    options: argparse.Namespace,
+    java: Java,
+    console: Console,
+    analyst: Analyst | None = None,
+) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
     from analysis.report.terminal import summary_lines, summary_table
     from analysis.report.write import exit_code
 
-    findings = analyse(path, chosen, options, java, console)
+    findings = analyse(path, chosen, options, java, console, analyst)
     is_quick = read_manifest(path).budget == "quick"
     shown = agreement.tried(findings) if is_quick else findings
     if options.json:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from analysis.analyst import Analyst
 from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
 from harness.errors import EXIT_OK, Interrupted
@@ -55,8 +56,8 @@ class Job:
     started: float
     """Seconds of the monotonic clock when the command began."""
     notes: tuple[str, ...] = ()
-    spark_master: str = ""
-    """Where the first answer is computed; empty: on this machine."""
+    analyst: Analyst | None = None
+    """Of a quick run: gives the first answer, and judges the whole."""
     resumed: str = ""
     """By what the code is another than that of the run's start."""
     client_release: str = ""
@@ -95,7 +96,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     path = options.resume or options.out or DEFAULT_RUNS / run_id
     require_space(path, plan.disk_bytes)
     backend = choose_backend(options.backend, options.image or "", request.releases, job.java, console.print)
-    if job.at_moment is None and plan.first is None:  # a quick run ends sooner without
+    if job.at_moment is None and job.analyst is None:  # it has started already
         archive_spark(options, job.java, console)
     manifest = _manifest(run_id, job, plan, backend, options)
     if options.register:
@@ -107,6 +108,8 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
             run.add_note(job.resumed)
         if backend.docker is None:
             _archive_nodes(plan, backend, console)
+        if job.analyst is not None and not job.analyst.is_ready():
+            console.print("no first answer: Spark did not start beside the run", highlight=False)
         _run(run, plan, backend, job, console)
         _run_further(run, backend, job, console)
         code = judge(run.path)
@@ -217,11 +220,8 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
             until_s=job.until_s,
             cancel=cancel,
         )
-        if plan.first is not None:
-            ask = FirstAnswer(
-                run=run.path, leases=leases, java=job.java, spark_master=job.spark_master,
-                started=job.started, cancel=cancel, say=display.say,
-            )  # fmt: skip
+        if plan.first is not None and job.analyst is not None:
+            ask = FirstAnswer(run=run.path, analyst=job.analyst, started=job.started, cancel=cancel, say=display.say)
             context = dataclasses.replace(context, judge_first=ask)
         if job.at_moment is not None:
             context = dataclasses.replace(context, at_moment=job.at_moment)

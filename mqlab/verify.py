@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from collections.abc import Sequence
 
 from rich.console import Console
 
 import scenarios
+from analysis.analyst import analyst_at
 from harness.errors import ConfigurationError, UsageError
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.abilities import Abilities
 from harness.model.scenario import Scenario
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
-from mqlab.judging import judge
+from mqlab.judging import judge, spark_place
 from mqlab.looking import prepare
 from mqlab.options import read_settings
 from mqlab.own_incident import SUFFIX, incidents_of
@@ -44,22 +46,21 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     releases = options.release or default
     arms = _arms(options.arm, chosen)
     injections, injection_notes = injections_asked(options, chosen, budget)
-    prepare(java, releases, console)
-    user = read_settings(options, releases, console)
-    request = Request(
-        scenarios=chosen, releases=releases, budget=budget, trials=options.trials, seed=options.seed, arms=arms,
-        user=user, injections=injections, abilities=Abilities.of_this_host(),
-        backend=options.backend, answer_first=budget == "quick" and not any(word.endswith(SUFFIX) for word in options.incidents),
-    )  # fmt: skip
-    job = Job(
-        request=request,
-        java=java,
-        started=started,
-        notes=injection_notes,
-        resumed=resumed,
-        spark_master=options.spark_master or "",
-    )
-    return carry_out(job, options, console, lambda path: judge(path, chosen, options, java, console))
+    answer_first = budget == "quick" and not any(word.endswith(SUFFIX) for word in options.incidents)
+    with contextlib.ExitStack() as beside:
+        analyst = None
+        if answer_first and not options.plan:
+            # Before the downloads, which leave it the cores.
+            analyst = beside.enter_context(analyst_at(spark_place(options, java)))
+        prepare(java, releases, console)
+        user = read_settings(options, releases, console)
+        request = Request(
+            scenarios=chosen, releases=releases, budget=budget, trials=options.trials, seed=options.seed, arms=arms,
+            user=user, injections=injections, abilities=Abilities.of_this_host(),
+            backend=options.backend, answer_first=answer_first,
+        )  # fmt: skip
+        job = Job(request=request, java=java, started=started, notes=injection_notes, resumed=resumed, analyst=analyst)
+        return carry_out(job, options, console, lambda path: judge(path, chosen, options, java, console, analyst))
 
 
 def _arms(names: tuple[str, ...], chosen: Sequence[Scenario]) -> tuple[str, ...]:

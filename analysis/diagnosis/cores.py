@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import wait
 from typing import TypeVar, TypeVarTuple
+
+from analysis.workers import end_with_the_parent
 
 ALONE_BYTES = 48_000_000
 """What is less is read before another process has started."""
@@ -38,7 +37,7 @@ def each_of(
     # The largest first, so that none is left to one process at the end.
     order = sorted(range(len(tasks)), key=lambda at: -sizes[at])
     spawning = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, mp_context=spawning, initializer=_end_with_the_parent) as pool:
+    with ProcessPoolExecutor(count, mp_context=spawning, initializer=end_with_the_parent) as pool:
         try:
             running = {at: pool.submit(function, *tasks[at]) for at in order}
             return [running[at].result() for at in range(len(tasks))]
@@ -48,16 +47,3 @@ def each_of(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _end_with_the_parent() -> None:
-    """In each process: an interrupt ends it without a traceback, and so does the end of the one that started it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_leave_after, args=(parent.sentinel,), daemon=True).start()
-
-
-def _leave_after(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)

@@ -110,9 +110,9 @@ def _detach() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.closerange(3, 65536)
     os.chdir("/")
-    # It sleeps nearly always. Where it may, it does not queue behind what it has to end.
+    # It sleeps nearly always. Where it may, it does not queue behind what it has to end; what it starts is as others are.
     with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def main(argv: list[str]) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import analysis.pipeline
 from analysis.pipeline import analyze_in
-from analysis.spark import SparkPlace
 from harness.model.findings import Finding
-from harness.model.scenario import Scenario
-from harness.rundir.reading import read_run_directory
 from mqlab.first_answer import answer
 from tests.lib.runs import Run
 
@@ -33,12 +30,12 @@ def test_it_is_of_the_cluster_that_has_ended_alone(
     (begun / "trial.json").write_text(json.dumps({**of_other, "trial": "o1", "deployment": "d2", "status": "running"}))
     found: list[Finding] = []
 
-    def here(part: Path, scenarios: Sequence[Scenario], place: SparkPlace) -> list[Finding]:
-        found.extend(analyze_in(spark, read_run_directory(part), scenarios))
+    def here(*asked: Any) -> list[Finding]:
+        found.extend(analyze_in(*asked))
         return found
 
-    monkeypatch.setattr(analysis.pipeline, "analyze", here)
-    words = answer(path, "d1", Path("/java"), "")
+    monkeypatch.setattr(analysis.pipeline, "analyze_in", here)
+    words = answer(spark, print, path, "d1")
     assert {(one.incident, one.release) for one in found} == {("append-stall", "4.6.0")}
     assert max(one.trials for one in found) == 3
     # By hand no send was refused, which every recorded stall had.

@@ -7,9 +7,10 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import pytest
 
@@ -22,7 +23,7 @@ from harness.plan.request import Request
 from harness.plan.schedule import FIRST_ANSWER_S, Plan, make_plan
 from harness.rundir.part import part_of_run
 from harness.rundir.reading import read_run_directory
-from mqlab.first_answer import FirstAnswer
+from mqlab.first_answer import ANSWER_S_MAX, FirstAnswer, answer
 from mqlab.main import main
 from mqlab.own_incident import TEMPLATE
 from mqlab.running import Job
@@ -115,84 +116,56 @@ def test_a_part_is_of_what_is_there_and_has_ended(run: Path, tmp_path: Path) -> 
         part_of_run(run, "d2", tmp_path)
 
 
-# --- the process and its words ----------------------------------------------------------------------------------------
+# --- the question and its words ---------------------------------------------------------------------------------------
 
 
-class Process:
-    """Ends at once with a code, or never; what it says is there already."""
+class Analyst:
+    """Answers with words, or not: it is given up at once, or fails."""
 
-    def __init__(self, code: int | None) -> None:
-        self.returncode = code
-        self.killed = False
+    def __init__(self, words: str | None = None, error: str = "") -> None:
+        self._words, self._error = words, error
+        self.asked: list[object] = []
+        self.is_given_up: Callable[[], bool] = bool
 
-    def poll(self) -> int | None:
-        return self.returncode
-
-    def wait(self, timeout: float) -> int:
-        threading.Event().wait(0.001)
-        return 0
-
-    def kill(self) -> int:
-        self.killed = True
-        return 0
+    def ask(self, *asked: object, is_given_up: Callable[[], bool], within_s: float) -> str | None:
+        self.asked = [*asked, within_s]
+        self.is_given_up = is_given_up
+        if self._error:
+            raise AnalysisError(self._error)
+        return self._words
 
 
-def _asked(
-    process: Process, out: str = "", err: str = "", *, given_up: bool = False
-) -> tuple[Callable[[], None], list[str]]:
-    """The question, and what is said of it."""
+def _asked(analyst: Analyst, cancel: threading.Event, is_over: threading.Event) -> list[str]:
+    """What is said of the answer."""
     said: list[str] = []
-
-    def spawn(argv: list[str], *, stdout: IO[bytes], stderr: IO[bytes], **_: Any) -> Process:
-        assert argv[-4:] == ["/run", "d1", "/java", ""]
-        stdout.write(out.encode())
-        stderr.write(err.encode())
-        return process
-
-    cancel = threading.Event()
-    if given_up:
-        cancel.set()
     ask = FirstAnswer(
-        run=Path("/run"), leases=cast(Any, SimpleNamespace(spawn=spawn)), java=cast(Any, SimpleNamespace(home=Path("/java"))),
-        spark_master="", started=time.monotonic() - 70, cancel=cancel, say=said.append,
-    )  # fmt: skip
-    return lambda: ask("d1", threading.Event()), said
+        run=Path("/run"), analyst=cast(Any, analyst), started=time.monotonic() - 70, cancel=cancel, say=said.append
+    )
+    ask("d1", is_over)
+    return said
 
 
 def test_the_answer_is_said_with_the_time_since_the_command() -> None:
-    process = Process(0)
-    ask, said = _asked(process, out="Java says something\nit agrees\n")
-    ask()
-    (line,) = said
+    analyst = Analyst("it agrees")
+    (line,) = _asked(analyst, threading.Event(), threading.Event())
     assert line.startswith("first answer, after 1 min 1")
     assert line.endswith(" s: it agrees")
-    assert process.killed
+    assert analyst.asked == [answer, Path("/run"), "d1", ANSWER_S_MAX]
 
 
 def test_an_analysis_that_fails_says_why() -> None:
-    process = Process(4)
-    ask, said = _asked(process, err="a warning\nd1 has not ended\n")
     with pytest.raises(AnalysisError, match=r"^d1 has not ended$"):
-        ask()
-    assert said == []
-    with pytest.raises(AnalysisError, match="ended with 4"):
-        _asked(Process(4))[0]()
+        _asked(Analyst(error="d1 has not ended"), threading.Event(), threading.Event())
 
 
-def test_a_cancelled_run_waits_for_no_answer() -> None:
-    process = Process(None)
-    ask, said = _asked(process, given_up=True)
-    ask()
-    assert process.killed
-    assert said == []
-
-
-def test_an_analysis_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mqlab.first_answer.ANSWER_S_MAX", 0.01)
-    process = Process(None)
-    with pytest.raises(AnalysisError, match="not done"):
-        _asked(process)[0]()
-    assert process.killed
+@pytest.mark.parametrize("by", ["cancel", "is_over"])
+def test_it_is_given_up_when_the_run_is_cancelled_or_over(by: str) -> None:
+    events = {"cancel": threading.Event(), "is_over": threading.Event()}
+    analyst = Analyst(words=None)
+    assert _asked(analyst, **events) == []
+    assert not analyst.is_given_up()
+    events[by].set()
+    assert analyst.is_given_up()
 
 
 def _standings(*kinds: Standing) -> list[Agreement]:
@@ -219,17 +192,19 @@ def test_what_is_answered_is_that_it_agrees_or_where_it_differs() -> None:
 
 
 def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[bool] = []
+    asked: list[tuple[bool, object]] = []
+    java = SimpleNamespace(home=tmp_path)
 
     def carry_out(job: Job, *_: object) -> int:
-        asked.append(job.request.answer_first)
+        asked.append((job.request.answer_first, job.analyst))
         return 0
 
-    monkeypatch.setattr(mqlab.verify, "make_ready", lambda console: None)
+    monkeypatch.setattr(mqlab.verify, "make_ready", lambda console: java)
+    monkeypatch.setattr(mqlab.verify, "analyst_at", lambda place: nullcontext(place.java_home))
     monkeypatch.setattr(mqlab.verify, "prepare", lambda *_: None)
     monkeypatch.setattr(mqlab.verify, "carry_out", carry_out)
     own = tmp_path / "my_incident.py"
     shutil.copy(TEMPLATE, own)
     for words in ([], ["--all", "--quick"], ["append-stall"], [str(own), "--quick"]):
         assert main(["verify", *words]) == 0
-    assert asked == [True, True, False, False]
+    assert asked == [(True, tmp_path), (True, tmp_path), (False, None), (False, None)]

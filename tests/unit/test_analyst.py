@@ -1,0 +1,105 @@
+"""The end of a run's own process: what it makes of what the process that analyses says, and when it gives up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any, cast
+
+import pytest
+
+from analysis import analyst
+from analysis.analyst import Analyst
+from analysis.spark import SparkPlace
+from harness.errors import AnalysisError
+
+HEAP_MB = 1000
+
+
+class Process:
+    """Runs until it is killed."""
+
+    def __init__(self) -> None:
+        self.alive = True
+
+    def is_alive(self) -> bool:
+        return self.alive
+
+    def join(self, timeout: float | None = None) -> None:
+        assert timeout is not None or not self.alive
+
+    def kill(self) -> None:
+        self.alive = False
+
+
+@pytest.fixture(autouse=True)
+def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyst, "POLL_S", 0.01)
+
+
+@pytest.fixture
+def process() -> Process:
+    return Process()
+
+
+@pytest.fixture
+def theirs(process: Process) -> Iterator[tuple[Analyst, Connection]]:
+    ours, theirs = Pipe()
+    yield Analyst(cast(Any, process), ours, HEAP_MB), theirs
+    theirs.close()
+
+
+def test_what_is_told_on_the_way_comes_before_the_result(theirs: tuple[Analyst, Connection]) -> None:
+    mine, other = theirs
+    for said in (("progress", "reading"), ("progress", "checking"), ("result", [1, 2])):
+        other.send(said)
+    told: list[str] = []
+    assert mine.ask(max, 3, 4, progress=told.append) == [1, 2]
+    assert told == ["reading", "checking"]
+    assert other.recv() == (max, (3, 4))
+
+
+def test_an_error_is_raised_and_the_process_stays(theirs: tuple[Analyst, Connection], process: Process) -> None:
+    mine, other = theirs
+    other.send(("error", "d1 has not ended"))
+    with pytest.raises(AnalysisError, match=r"^d1 has not ended$"):
+        mine.ask(max)
+    assert process.is_alive()
+
+
+def test_a_process_that_has_ended_is_an_error_and_of_no_use(theirs: tuple[Analyst, Connection]) -> None:
+    mine, other = theirs
+    other.close()
+    assert not mine.is_ready()
+    with pytest.raises(AnalysisError):
+        mine.ask(max)
+
+
+def test_what_is_given_up_ends_the_process(theirs: tuple[Analyst, Connection], process: Process) -> None:
+    mine, _ = theirs
+    assert mine.ask(max, is_given_up=lambda: True) is None
+    assert not process.is_alive()
+    with pytest.raises(AnalysisError, match="before it was asked"):
+        mine.ask(max)
+
+
+def test_what_takes_too_long_ends_the_process(theirs: tuple[Analyst, Connection], process: Process) -> None:
+    with pytest.raises(AnalysisError, match="the analysis was not done after 0 s"):
+        theirs[0].ask(max, within_s=0.05)
+    assert not process.is_alive()
+
+
+def test_a_start_that_takes_too_long_is_not_waited_for(theirs: tuple[Analyst, Connection], process: Process) -> None:
+    assert not theirs[0].is_ready(within_s=0.05)
+    assert not process.is_alive()
+
+
+@pytest.mark.parametrize(("heap_mb", "can"), [(HEAP_MB, True), (HEAP_MB + 1, False)])
+def test_it_can_judge_what_needs_no_more_heap_than_it_has(
+    theirs: tuple[Analyst, Connection], process: Process, heap_mb: int, can: bool
+) -> None:
+    mine, _ = theirs
+    assert mine.can(SparkPlace(heap_mb=heap_mb)) is can
+    process.kill()
+    assert not mine.can(SparkPlace(heap_mb=heap_mb))
