@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.verdicts.numbers import quantity
 from harness.errors import EXIT_OK
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
@@ -35,6 +37,10 @@ class Said:
     says: str
     measured: str
     speaks_for: bool | None
+    values: tuple[float, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.says} ({self.claim}: {self.measured})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +51,17 @@ class Advice:
     what: str
     release: str
     setting: str
+    sends: str
     answer: str
     because: tuple[Said, ...]
     costs: tuple[Said, ...]
 
 
-HELPS, DOES_NOT, OPEN, NO_USE = "helps", "does not help", "not decided yet", "of no use"
+BEST, HELPS, OPEN, DOES_NOT, NO_USE = ANSWERS = "best", "helps, too", "not decided yet", "does not help", "of no use"
+"""In the order in which they are told."""
+NOT_MEASURED = "not measured"
+PRICE = {True: "cost", False: "no cost", None: "open"}
+"""Of something that a setting may cost, by what the record says of it."""
 
 
 def add_command(add: Adder) -> None:
@@ -75,15 +86,35 @@ def advise(options: argparse.Namespace, console: Console) -> int:
 
 
 def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) -> list[Advice]:
-    """What was measured on that release with local processes, failure by failure and setting by setting."""
-    parts = {
-        (line.claim, part.name): part
+    """What was measured on that release with local processes, failure by failure, and of each the best setting first."""
+    told = [
+        ((line.claim, part.name), part)
         for line in ledger
         if (line.release, line.backend) == (release, "local") and line.injection != FREEZE
         for part in line.parts
-        if part.verdict is not VerdictKind.UNDECIDED
-    }
-    return [_advice(name, release, tried, parts) for name in failures for tried in FAILURES[name].tried]
+    ]
+    # What is decided by one way of injecting a fault holds, where another is not.
+    parts = dict(sorted(told, key=lambda one: one[1].verdict is not VerdictKind.UNDECIDED))
+    found: list[Advice] = []
+    for name in failures:
+        of_it = [_advice(name, release, tried, parts) for tried in FAILURES[name].tried]
+        best = [min(of, key=_worst) for of in _alike(one for one in of_it if one.answer == HELPS)]
+        answered = [replace(one, answer=BEST) if one in best else one for one in of_it]
+        found += sorted(answered, key=lambda one: ANSWERS.index(one.answer))
+    return found
+
+
+def _alike(found: Iterable[Advice]) -> Iterable[list[Advice]]:
+    """Those of the same sends together, which one may choose among."""
+    by_sends: dict[str, list[Advice]] = {}
+    for one in found:
+        by_sends.setdefault(one.sends, []).append(one)
+    return by_sends.values()
+
+
+def _worst(one: Advice) -> float:
+    """The largest share of sends that failed for good in a deployment; what has none comes last."""
+    return max((value for said in one.because for value in said.values), default=math.inf)
 
 
 def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
@@ -100,6 +131,7 @@ def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
         what=FAILURES[failure].what,
         release=release,
         setting=tried.setting,
+        sends=tried.sends,
         answer=answer,
         because=because,
         costs=costs,
@@ -108,16 +140,21 @@ def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
 
 def _said(shown: Shown, parts: Parts) -> Said:
     part = parts.get((shown.claim, shown.part))
-    if part is None:
-        says, measured, speaks_for = f"whether {shown.says}", "not measured yet", None
+    if part is None or part.verdict is VerdictKind.UNDECIDED:
+        says, speaks_for = f"whether {shown.says}", None
+        measured = f"undecided, {part.words}" if part is not None and part.deployments else NOT_MEASURED
     else:
         speaks_for = part.verdict is shown.verdict
-        says, measured = shown.says if speaks_for else shown.otherwise, _measured(part)
-    return Said(claim=shown.claim, part=shown.part, says=says, measured=measured, speaks_for=speaks_for)
+        says, measured = shown.says if speaks_for else shown.otherwise, _measured(shown, part)
+    values = part.values if part is not None and shown.unit else ()
+    return Said(claim=shown.claim, part=shown.part, says=says, measured=measured, speaks_for=speaks_for, values=values)
 
 
-def _measured(part: LedgerPart) -> str:
+def _measured(shown: Shown, part: LedgerPart) -> str:
     """A number, or in how many deployments it was so; of what is not so a part says that it is in none."""
+    if shown.unit and part.values:
+        low, high = (quantity(end(part.values), shown.unit) for end in (min, max))
+        return f"{low if low == high else f'{low} to {high}'} in {part.deployments} deployments"
     counts = part.words.startswith("in ") and part.deployments
     return f"in {part.deployments} deployments" if counts else part.words
 
@@ -133,9 +170,8 @@ def lines(found: Sequence[Advice]) -> Iterator[str]:
         for said in one.because:
             yield from _wrapped("open" if said.speaks_for is None else "because", said)
         for said in one.costs:
-            yield from _wrapped("cost" if said.speaks_for else "no cost" if said.speaks_for is False else "open", said)
+            yield from _wrapped(PRICE[said.speaks_for], said)
 
 
 def _wrapped(word: str, said: Said) -> Iterator[str]:
-    text = f"{said.says} ({said.claim}: {said.measured})"
-    yield from textwrap.wrap(text, WIDTH, initial_indent=f"    {word:<8} ", subsequent_indent=" " * 13)
+    yield from textwrap.wrap(str(said), WIDTH, initial_indent=f"    {word:<8} ", subsequent_indent=" " * 13)

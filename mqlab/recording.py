@@ -81,7 +81,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import incident_table, undecided_table
+    from mqlab import cure_table, defect_figures, incident_table, undecided_table
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -105,6 +105,8 @@ def _write(options: argparse.Namespace) -> int:
     )
     incident_table.write()
     undecided_table.write()
+    cure_table.write()
+    defect_figures.write()
     return EXIT_OK
 
 

@@ -219,16 +219,17 @@ def _document(parts: Iterable[str]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def between_markers(document: str, table: str, name: str) -> str:
+def between_markers(document: str, table: str, name: str, markers: tuple[str, str] = (BEGIN, END)) -> str:
     """``document`` with ``table`` between the two markers. Raises LedgerError unless each is there once, in order."""
-    if document.count(BEGIN) != 1 or document.count(END) != 1 or document.index(BEGIN) > document.index(END):
+    begin, end = markers
+    if document.count(begin) != 1 or document.count(end) != 1 or document.index(begin) > document.index(end):
         raise LedgerError(
-            f"{name} must have the line {BEGIN} once and the line {END} once after it",
+            f"{name} must have the line {begin} once and the line {end} once after it",
             advice="Put the two markers where the table shall stand.",
         )
-    before, rest = document.split(BEGIN)
-    after = rest.split(END)[1]
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+    before, rest = document.split(begin)
+    after = rest.split(end)[1]
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.found import Found
-from mqlab.kept_logs import stock_folders
+from mqlab.kept_logs import KEPT, stock_folders
 from scenarios.signs import SIGNS, SILENT
 
+SURENESS = ["possible", "likely", "sure"]
 FOLDERS = stock_folders()
 LOCKS = [name for name in FOLDERS if name.startswith("ordered-lock")]
 
@@ -38,3 +43,30 @@ def read(*paths: Path, offset_s: float | None = None) -> Diagnosis:
 
 def found_in(*paths: Path, offset_s: float | None = None) -> list[Found]:
     return [one.found for one in read(*paths, offset_s=offset_s).incidents]
+
+
+Change = Callable[[str, list[bytes]], list[bytes]]
+"""Of a file's lines, by its path in the folder."""
+
+
+def changed(folder: str, into: Path, change: Change) -> Path:
+    """The kept logs with each file's lines changed; a file of no lines is left out."""
+    into.mkdir(exist_ok=True)
+    for path in sorted((KEPT / folder).rglob("*.gz")):
+        name = path.relative_to(KEPT / folder).with_suffix("")
+        if lines := change(str(name), gzip.decompress(path.read_bytes()).splitlines(keepends=True)):
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            (into / name).write_bytes(b"".join(lines))
+    return into
+
+
+def later(lines: list[bytes], minutes: float) -> list[bytes]:
+    """Those with their times that many minutes later, as a host writes them whose clock is ahead by as much."""
+    return [_later(line, timedelta(minutes=minutes)) for line in lines]
+
+
+def _later(line: bytes, by: timedelta) -> bytes:
+    if not re.match(rb"\d{4}-\d\d-\d\d ", line):
+        return line
+    at = datetime.fromisoformat(line[:19].decode()) + by
+    return f"{at:%Y-%m-%d %H:%M:%S}".encode() + line[19:]

@@ -11,16 +11,29 @@ import pytest
 import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.model.verdicts import VerdictKind
-from mqlab.advise import DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
-from scenarios.send_advice import AVOIDANCE, FAILURES, RETRIES
+from mqlab.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
+from scenarios.send_advice import AVOIDANCE, FAILURES, RETRIES, SENT_AGAIN
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 WORDS = {CONFIRMED: "in 5 of 5 deployments", REFUTED: "in none of 5 deployments", UNDECIDED: "not measured"}
 
 
-def _line(claim: str, release: str = "5.5.0", backend: str = "local", **parts: VerdictKind) -> LedgerLine:
+def _line(
+    claim: str,
+    release: str = "5.5.0",
+    backend: str = "local",
+    shares: tuple[float, ...] = (),
+    words: str = "",
+    **parts: VerdictKind,
+) -> LedgerLine:
     made = [
-        SimpleNamespace(name=name.replace("_", ", "), verdict=verdict, words=WORDS[verdict], deployments=5)
+        SimpleNamespace(
+            name=name.replace("__", " ").replace("_", ", "),
+            verdict=verdict,
+            words=words or WORDS[verdict],
+            deployments=0 if verdict is UNDECIDED and not words else 5,
+            values=shares,
+        )
         for name, verdict in parts.items()
     ]
     return cast(
@@ -48,7 +61,7 @@ def test_every_part_that_is_asked_is_one_of_a_claim_of_the_incidents() -> None:
 def test_a_setting_helps_where_a_verdict_says_so_and_none_speaks_against_it() -> None:
     spared = _line("SENDS-04", avoided_still=CONFIRMED, still=CONFIRMED)
     found = advice([spared], "5.5.0", ["stopped"])
-    assert _of(found, AVOIDANCE).answer == HELPS
+    assert _of(found, AVOIDANCE).answer == BEST
     assert _of(found, RETRIES).answer == DOES_NOT
     assert _of(found, RETRIES).because[0].measured == "in 5 deployments"
     against = _line("X-avoidance-in-outages-02", fewer=REFUTED)
@@ -67,8 +80,39 @@ def test_a_setting_helps_where_a_verdict_says_so_and_none_speaks_against_it() ->
 def test_what_was_not_decided_on_that_release_is_said_to_be_open(line: LedgerLine) -> None:
     one = _of(advice([line], "5.5.0", ["stopped"]), AVOIDANCE)
     assert one.answer == OPEN
-    assert {said.measured for said in (*one.because, *one.costs)} == {"not measured yet"}
+    assert {said.measured for said in (*one.because, *one.costs)} == {"not measured"}
     assert "  not decided yet: sendLatencyFaultEnable=true" in list(lines([one]))
+
+
+def test_what_was_measured_and_is_undecided_says_so() -> None:
+    line = _line("SENDS-04", words="in 3 of 5 deployments", avoided_still=UNDECIDED)
+    one = _of(advice([line], "5.5.0", ["stopped"]), AVOIDANCE)
+    assert one.answer == OPEN
+    assert one.because[0].measured == "undecided, in 3 of 5 deployments"
+
+
+@pytest.mark.parametrize(
+    ("retried", "avoided", "best"),
+    [((0.0, 0.0), (0.0, 0.04), RETRIES), ((0.0, 0.1), (0.0, 0.04), AVOIDANCE), ((0.04,), (0.04,), RETRIES)],
+    ids=["fewer in the worst deployment", "more in the worst deployment", "as many, and it is the default"],
+)
+def test_the_best_of_two_that_help_leaves_the_fewest_sends_failed(
+    retried: tuple[float, ...], avoided: tuple[float, ...], best: str
+) -> None:
+    lines_ = [
+        _line("SENDS-04", shares=retried, busy=REFUTED),
+        _line("SENDS-04", shares=avoided, avoided_busy=CONFIRMED),
+    ]
+    found = advice(lines_, "5.5.0", ["busy"])
+    assert [(one.answer, one.setting == best) for one in found] == [(BEST, True), (HELPS, False)]
+
+
+def test_settings_for_other_sends_are_no_choice_between_each_other() -> None:
+    normal = _line("SENDS-04", shares=(0.0,), dead=REFUTED)
+    selector = _line("SENDS-05", shares=(0.01, 0.02), sent__again=CONFIRMED)
+    found = advice([normal, selector], "5.5.0", ["killed"])
+    assert {one.setting for one in found if one.answer == BEST} == {RETRIES, SENT_AGAIN}
+    assert _of(found, SENT_AGAIN).because[0].measured == "1\u202f% to 2\u202f% in 5 deployments"
 
 
 def test_a_cost_is_told_as_it_was_measured() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import random
-import re
-from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,11 +11,10 @@ import pytest
 from analysis.diagnosis.found import Found
 from mqlab.kept_logs import KEPT, arm_folders
 from scenarios.signs import SIGNS, SILENT
-from tests.lib.operators_logs import found_in
+from tests.lib.operators_logs import SURENESS, changed, found_in, later
 
 FOLDERS = arm_folders()
 INCIDENTS = sorted({*(sign.incident for sign in SIGNS), *SILENT}, key=len, reverse=True)
-SURENESS = ["possible", "likely", "sure"]
 WITHOUT_A_LINE: Mapping[str, str] = {
     "disk-ratio-counts-differently-deletes-4.6.0": "4.6.0 counts what is reserved as free, and deletes nothing",
     "async-timeout-stored-twice-4.9.7": "a client newer than 4.6.0 has no time left for another try",
@@ -58,17 +54,6 @@ def _of_it(folder: str, found: list[Found]) -> list[Found]:
     return [one for one in found if one.incident == _incident(folder)]
 
 
-def _copied(folder: str, into: Path, change: Callable[[str, list[bytes]], list[bytes]]) -> Path:
-    """The kept logs with the lines of each node's files changed."""
-    for path in sorted((KEPT / folder).rglob("*.gz")):
-        copy = into / path.relative_to(KEPT / folder).with_suffix("")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(
-            b"".join(change(path.parent.name, gzip.decompress(path.read_bytes()).splitlines(keepends=True)))
-        )
-    return into
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) -> None:
     found = found_in(KEPT / folder)
@@ -88,25 +73,18 @@ def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) 
 @pytest.mark.parametrize("seed", range(3))
 def test_with_a_tenth_of_the_lines_gone_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
-    found = found_in(_copied(folder, tmp_path, lambda _, lines: [one for one in lines if draw.random() > 0.1]))
+    found = found_in(changed(folder, tmp_path, lambda _, lines: [one for one in lines if draw.random() > 0.1]))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
     assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in(KEPT / folder))), default=-1)
 
 
-def _later(line: bytes, by: timedelta) -> bytes:
-    if not re.match(rb"\d{4}-\d\d-\d\d ", line):
-        return line
-    at = datetime.fromisoformat(line[:19].decode()) + by
-    return f"{at:%Y-%m-%d %H:%M:%S}".encode() + line[19:]
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("minutes", [-7, 90])
 def test_a_node_whose_clock_is_off_makes_it_less_sure_never_wrong(folder: str, minutes: int, tmp_path: Path) -> None:
-    def shifted(node: str, lines: list[bytes]) -> list[bytes]:
-        return [_later(line, timedelta(minutes=minutes)) for line in lines] if node == "broker-a" else lines
+    def shifted(name: str, lines: list[bytes]) -> list[bytes]:
+        return later(lines, minutes) if name.startswith("broker-a/") else lines
 
-    found = found_in(_copied(folder, tmp_path, shifted))
+    found = found_in(changed(folder, tmp_path, shifted))
     assert {one.incident for one in found} <= _allowed(folder)
     assert bool(_of_it(folder, found)) == _is_shown(folder)

@@ -6,9 +6,9 @@ import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.delete_topic_rechecks_transactions import KEPT, OFTEN, SCENARIO, UNDECIDED
-from tests.lib.histories import History, claims_of, part, said, verdict
+from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
-CONFIRMED, REFUTED, UNSURE = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+UNSURE = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
 ONE, TWO, THREE, FOUR, FIVE = (f"X-delete-topic-rechecks-transactions-{number:02}" for number in range(1, 6))
 
@@ -52,14 +52,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
 """By part what is changed to confirm it and to refute it."""
 
 
-def test_no_part_is_left_out() -> None:
-    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
-
-
-@pytest.mark.parametrize(("claim", "name"), PARTS)
-def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
-    found = [part(CLAIMS[claim], name, {**OF_460, **change}).verdict for change in PARTS[claim, name]]
-    assert found == [CONFIRMED, REFUTED]
+test_no_part_is_left_out, test_a_part_is_confirmed_and_refuted = both_ways(CLAIMS, OF_460, PARTS)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.dispatch_thread_dies import SCENARIO
-from tests.lib.histories import History, claims_of, part, said, verdict
+from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
-CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
 ONE, TWO, THREE, FOUR = (f"X-dispatch-thread-dies-{number:02}" for number in range(1, 5))
 TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
@@ -53,14 +53,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
 """By part what is changed to confirm it and to refute it."""
 
 
-def test_no_part_is_left_out() -> None:
-    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
-
-
-@pytest.mark.parametrize(("claim", "name"), PARTS)
-def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
-    found = [part(CLAIMS[claim], name, {**OF_4X, **change}).verdict for change in PARTS[claim, name]]
-    assert found == [CONFIRMED, REFUTED]
+test_no_part_is_left_out, test_a_part_is_confirmed_and_refuted = both_ways(CLAIMS, OF_4X, PARTS)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from harness.model.measures import MEASURES
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.name_server_divergence import SCENARIO
-from tests.lib.histories import History, claims_of, part, said, verdict
+from tests.lib.histories import History, both_ways, claims_of, part, said, verdict
 
-CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
 
 FORGOTTEN, PAUSED = "incident-forgotten-topic", "incident-server-paused"
@@ -88,14 +88,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
 """By claim and part what is changed to confirm it and to refute it."""
 
 
-def test_no_part_is_left_out() -> None:
-    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
-
-
-@pytest.mark.parametrize(("claim", "name"), PARTS)
-def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
-    found = [part(CLAIMS[claim], name, {**AS_THE_CODE_SAYS, **change}).verdict for change in PARTS[claim, name]]
-    assert found == [CONFIRMED, REFUTED]
+test_no_part_is_left_out, test_a_part_is_confirmed_and_refuted = both_ways(CLAIMS, AS_THE_CODE_SAYS, PARTS)
 
 
 TRIED_AGAIN: History = {STILL: [[0.0067]] * 7}

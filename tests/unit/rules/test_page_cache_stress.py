@@ -6,7 +6,7 @@ import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios import page_cache_stress
-from tests.lib.histories import History, claims_of, part, said, verdict
+from tests.lib.histories import History, both_ways, claims_of, part, said, verdict
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 CLAIMS = claims_of(page_cache_stress.SCENARIO)
@@ -82,14 +82,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
 """By claim and part what is changed to confirm it and to refute it."""
 
 
-def test_no_part_is_left_out() -> None:
-    assert set(PARTS) == {(claim.id, one.name) for claim in CLAIMS.values() for one in claim.parts}
-
-
-@pytest.mark.parametrize(("claim", "name"), PARTS)
-def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
-    found = [part(CLAIMS[claim], name, {**AS_THE_CODE_SAYS, **change}).verdict for change in PARTS[claim, name]]
-    assert found == [CONFIRMED, REFUTED]
+test_no_part_is_left_out, test_a_part_is_confirmed_and_refuted = both_ways(CLAIMS, AS_THE_CODE_SAYS, PARTS)
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

@@ -1,0 +1,79 @@
+"""The table of docs/sends.md: of each failure and release the best setting, by what ``mqlab advise sends`` says.
+
+``python -m mqlab.cure_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from analysis.ledger.lines import LedgerLine
+from analysis.ledger.markdown import between_markers
+from harness.paths import PACKAGES
+from harness.releases.jars import known_releases
+from harness.rundir.files import replace_file
+from mqlab.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
+from mqlab.recorded import committed_ledger
+from scenarios.send_advice import FAILURES
+
+DOCUMENT = PACKAGES / "docs" / "sends.md"
+MARKERS = ("<!-- cures:begin -->", "<!-- cures:end -->")
+HEAD = """| failure | releases | best | as measured | its price | what else was asked |
+|---|---|---|---|---|---|
+"""
+
+
+def document(text: str, ledger: Sequence[LedgerLine]) -> str:
+    """The page with its table as the ledger has it. Raises LedgerError where it has no place for it."""
+    return between_markers(text, table(ledger), DOCUMENT.name, MARKERS)
+
+
+def table(ledger: Sequence[LedgerLine]) -> str:
+    """A row for each failure and the releases of which the same is said."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for failure in FAILURES:
+        for release in known_releases():
+            cells = (f"{failure}: {FAILURES[failure].what}", *_cells(advice(ledger, release, [failure])))
+            rows.setdefault(cells, []).append(release)
+    return HEAD + "\n".join(
+        f"| {' | '.join([failure, ', '.join(releases), *cells])} |" for (failure, *cells), releases in rows.items()
+    )
+
+
+def _cells(found: Sequence[Advice]) -> Iterator[str]:
+    """What is best, what shows it, its price, and what else was asked."""
+    best = [one for one in found if one.answer == BEST]
+    is_open = any(one.answer == OPEN for one in found)
+    yield _each(one.setting for one in best) or (NOT_MEASURED if is_open else "nothing that was tried")
+    yield _each(str(said) for one in best for said in one.because if said.speaks_for)
+    prices = [(PRICE[said.speaks_for], said) for one in best for said in one.costs if said.speaks_for is not None]
+    yield _each(f"{word}: {said}" for word, said in prices) or (NOT_MEASURED if best else "")
+    yield _each([*_others(found), *_unknown(found)])
+
+
+def _others(found: Sequence[Advice]) -> Iterator[str]:
+    for one in found:
+        told = [str(said) for said in one.because if said.speaks_for is not None]
+        if one.answer != BEST and told:
+            yield f"{one.setting} {'; '.join([one.answer, *told])}"
+
+
+def _unknown(found: Sequence[Advice]) -> Iterator[str]:
+    """The claims that would tell more; the command has their questions."""
+    for one in found:
+        claims = {said.claim: said.measured for said in (*one.because, *one.costs) if said.speaks_for is None}
+        if claims:
+            yield f"{one.setting}: {'; '.join(f'{claim} {measured}' for claim, measured in claims.items())}"
+
+
+def _each(cells: Iterable[str]) -> str:
+    return "<br>".join(cells)
+
+
+def write() -> None:
+    """Write it from the committed ledger. Raises LedgerError."""
+    replace_file(DOCUMENT, document(DOCUMENT.read_text("utf-8"), committed_ledger()))
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,5 @@
+"""What unit tests share by name: a stack of fake nodes."""
+
+from tests.lib.audited import serving
+
+__all__ = ["serving"]

@@ -1,0 +1,90 @@
+"""docs/findings.md: what it quotes is the ledger's, and each defect of the newest release that users reported has its text."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+import scenarios
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from harness.errors import LedgerError
+from harness.model.verdicts import VerdictKind
+from harness.releases.jars import known_releases
+from mqlab.defect_figures import ACTUAL, DOCUMENT, document
+from mqlab.recorded import committed_ledger
+from scenarios.reported import REPORTED
+
+NEWEST = known_releases()[-1]
+TEXT = (
+    "### A defect\n\n- **Seen**: it.\n- **Actual** (X-some-thing-01{parts}: {old}): old words\n  of two lines\n"
+    "- **Cause**: this.\n"
+)
+
+
+@pytest.fixture(scope="module")
+def line() -> LedgerLine:
+    one = next(one for one in committed_ledger() if (one.release, one.backend) == (NEWEST, "local"))
+    parts = (
+        LedgerPart(name="late", verdict=VerdictKind.CONFIRMED, values=(10.25, 11.5)),
+        LedgerPart(name="lost", verdict=VerdictKind.CONFIRMED, values=(3.0, 3.0)),
+    )
+    return dataclasses.replace(
+        one, claim="X-some-thing-01", verdict=VerdictKind.REFUTED, summary=f"It was {'so ' * 60}late.", parts=parts
+    )
+
+
+def test_the_committed_quotations_are_those_of_the_ledger() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    assert text == document(text, committed_ledger()), "mqlab ledger --recompute"
+
+
+def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: LedgerLine) -> None:
+    older = dataclasses.replace(line, release=known_releases()[0], summary="Of another release.")
+    made = document(TEXT.format(parts=", late, lost", old="confirmed"), [line, older])
+    (found,) = ACTUAL.finditer(made)
+    words = " ".join(found[0].split())
+    assert words.startswith("- **Actual** (X-some-thing-01, late, lost: refuted): It was so so")
+    assert words.endswith("so late. By deployment: late 10.2 to 11.5; lost 3.")
+    assert made.replace(found[0], "") == "### A defect\n\n- **Seen**: it.\n- **Cause**: this.\n"
+    assert max(map(len, made.splitlines())) <= 132
+    assert document(made, [line]) == made
+
+
+@pytest.mark.parametrize(("parts", "lacks"), [(", never", "X-some-thing-01, never"), ("", "X-some-thing-01")])
+def test_what_the_ledger_has_not_is_refused(line: LedgerLine, parts: str, lacks: str) -> None:
+    ledger = [line] if parts else [dataclasses.replace(line, backend="compose")]
+    with pytest.raises(LedgerError, match=f"quotes {lacks}, which the ledger has not"):
+        document(TEXT.format(parts=parts, old="confirmed"), ledger)
+
+
+def test_each_defect_of_the_newest_release_that_users_reported_has_its_text() -> None:
+    found = {
+        line.claim: line.verdict for line in committed_ledger() if (line.release, line.backend) == (NEWEST, "local")
+    }
+    has = {
+        claim
+        for one in REPORTED.values()
+        for claim in one.happens.values()
+        if found.get(claim) is VerdictKind.CONFIRMED
+    }
+    text = DOCUMENT.read_text("utf-8")
+    assert has
+    assert [claim for claim in sorted(has) if f"({claim}" not in text] == [], (
+        "write how to see it, or why it is no defect"
+    )
+
+
+def test_each_text_names_arms_of_its_incident() -> None:
+    steps = re.findall(
+        r"^- \*\*Steps\*\*: `mqlab verify (\S+) --arm (\S+) --release (\S+)`(.*?)^- ",
+        DOCUMENT.read_text("utf-8"),
+        re.M | re.S,
+    )
+    assert steps
+    for name, arm, release, others in steps:
+        arms = {one.name: one for one in scenarios.find(name).arms}
+        for named in (arm, *re.findall(r"`((?:incident|fix|better)-[\w-]+)`", others)):
+            assert release == NEWEST
+            assert release in (arms[named].releases or known_releases()), (name, named)
