@@ -7,12 +7,13 @@ asked to register at once (``wait_registered``); by itself it would do so within
 from dataclasses import dataclass, field
 
 from harness.backends.abilities import Ability
-from harness.backends.cluster import Cluster, Node, ask, ask_name_server, wait_registered
+from harness.backends.cluster import READY_S_MAX, Cluster, Node, ask, ask_name_server, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.model.faults import RollingUpgrade, UpgradeStep
 from harness.releases.jars import ensure_jars
 from harness.trial import Injected, Injection, Injections, LoadSession, RenewsClients, TrialContext, able
+from harness.wait import patience, wait_until
 
 GRACE_S = 60.0
 """A broker of 5.x that has a slave takes 14 s to end."""
@@ -95,10 +96,14 @@ def _wipe_write_permission(cluster: Cluster, master: Node) -> None:
 def _check_release(node: Node, release: str) -> None:
     """Raises ClientError where a broker says that it is of another release than it was started as."""
     if node.kind == "broker":
-        with ask(node) as broker:
-            told = broker.runtime_info()["brokerVersionDesc"]
+        told = wait_until(f"{node.name} to say its release", lambda: _told_release(node), timeout_s=READY_S_MAX)
         if told != f"V{release.replace('.', '_')}":
             raise ClientError(f"{node.name} was started as {release} and says {told}")
+
+
+def _told_release(node: Node) -> str:
+    with patience(), ask(node) as broker:
+        return str(broker.runtime_info()["brokerVersionDesc"])
 
 
 INJECTIONS: Injections = {

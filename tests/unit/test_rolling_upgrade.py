@@ -54,7 +54,8 @@ def test_a_role_that_the_cluster_has_no_node_of_is_a_mistake() -> None:
 class FakeCluster:
     """Notes what is done to its nodes; brokers tell the release that they were started as, or another one."""
 
-    def __init__(self, told: str = "") -> None:
+    def __init__(self, told: str = "", timeouts: int = 0) -> None:
+        self.timeouts = timeouts
         self.spec, self.nodes, self.done, self.told = SimpleNamespace(release="4.6.0"), NODES, list[str](), told
         self.releases: dict[str, str] = {}
 
@@ -75,6 +76,9 @@ def _run(
             self.node = node
 
         def __enter__(self) -> Any:
+            if cluster.timeouts:
+                cluster.timeouts -= 1
+                raise ClientError("did not answer request 28: timed out")
             version = f"V{(cluster.told or cluster.releases.get(self.node.name, '')).replace('.', '_')}"
             return SimpleNamespace(
                 runtime_info=lambda: {"brokerVersionDesc": version},
@@ -133,6 +137,13 @@ def test_a_broker_that_is_of_another_release_than_it_was_started_as_is_no_upgrad
 ) -> None:
     with pytest.raises(ClientError, match=r"broker-a was started as 5\.5\.0 and says V4_6_0"):
         _run(monkeypatch, RollingUpgrade(order=("master",)), FakeCluster(told="4.6.0"))
+
+
+def test_a_broker_that_is_too_busy_to_say_its_release_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster(timeouts=3)
+    restarts, _ = _run(monkeypatch, RollingUpgrade(order=("slave",)), cluster)
+    assert len(restarts) == 2
+    assert cluster.timeouts == 0
 
 
 def test_a_load_whose_clients_nobody_can_take_over_from_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
