@@ -100,7 +100,7 @@ def test_an_audit_reads_it_with_the_keys_and_says_what_is_missing_without(
     wait_until(
         "the broker to tell",
         lambda: not read_cluster(servers, access=guarded.spec.access).brokers[0].problem,
-        timeout_s=60.0,
+        timeout_s=180.0,
     )
     reading = read_cluster(servers, access=guarded.spec.access)
     assert [one.problem for one in reading.name_servers] + [one.problem for one in reading.brokers] == ["", ""]
@@ -130,8 +130,8 @@ def test_a_java_client_sends_and_consumes_with_the_keys(
                 name="sends", instance="producer", rate_hz=100.0, start_ns=mono_ns(), operations=MESSAGES, sends=sends
             )
         )
-        wait_until("every send to end", lambda: _through(client), timeout_s=60.0, poll_s=0.2)
-        wait_until("what was accepted to be consumed", lambda: _none_left(history), timeout_s=60.0, poll_s=0.2)
+        wait_until("every send to end", lambda: _through(client), timeout_s=180.0, poll_s=0.2)
+        wait_until("what was accepted to be consumed", lambda: _none_left(history), timeout_s=180.0, poll_s=0.2)
         client.close_history()
     finally:
         client.stop()

@@ -43,7 +43,7 @@ def flooded(
     started = start_local(spec, tmp_path_factory.mktemp("audit"), leases, java, until_s=900.0)
     create_topic(started, "orders", read_queues=4, write_queues=4)
     # In its first second a broker of 4.6.0 answers with an exception when it is asked for its runtime information.
-    wait_until("the broker to tell", lambda: not any(one.problem for one in _read(started).brokers), timeout_s=60.0)
+    wait_until("the broker to tell", lambda: not any(one.problem for one in _read(started).brokers), timeout_s=180.0)
     yield started
     started.down()
 
@@ -72,7 +72,7 @@ def _await_no_finding(cluster: LocalCluster) -> None:
             raise NotYet(str(found[0].says))
         return True
 
-    wait_until("a cluster without a finding", is_sound, timeout_s=60.0, poll_s=0.5)
+    wait_until("a cluster without a finding", is_sound, timeout_s=180.0, poll_s=0.5)
 
 
 def _log(cluster: LocalCluster) -> str:
@@ -108,7 +108,7 @@ def test_members_of_a_group_that_subscribe_to_different_tags_are_told_by_themsel
                 raise NotYet(str(kinds))
             return kinds["subscriptions-differ"]
 
-        said = wait_until("both members to be known", found, timeout_s=60.0, poll_s=0.5)
+        said = wait_until("both members to be known", found, timeout_s=180.0, poll_s=0.5)
     finally:
         client.stop()
     assert said == "orders a (127.0.0.1@of-a) / orders b || c (127.0.0.1@of-b)"
@@ -143,7 +143,7 @@ def test_a_name_server_that_lacks_a_topic_or_the_broker_is_all_that_is_said(floo
             connection.delete_route("orders")
         return _judge(_read(flooded)) or None
 
-    found = wait_until("a reading between two registrations", without_route, timeout_s=60.0)
+    found = wait_until("a reading between two registrations", without_route, timeout_s=180.0)
     assert [(one.kind, one.where) for one in found] == [("topics-missing", last)]
     with ask_name_server(server) as connection:
         connection.unregister_broker(CLUSTER_NAME, broker.broker_name, 0, broker.address)

@@ -32,5 +32,5 @@ def test_one_delivery_of_level_2_throws_and_the_next_one_comes(cluster: LocalClu
         assert done.injected_ns is not None
         assert begun_ns < done.injected_ns < mono_ns()
         assert done.healed_ns == done.injected_ns
-        wait_until("the second message", lambda: connection.max_offset(retry, 0) > 0, timeout_s=60)
+        wait_until("the second message", lambda: connection.max_offset(retry, 0) > 0, timeout_s=180)
         assert connection.max_offset(retry, 0) == 1

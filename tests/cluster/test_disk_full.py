@@ -52,7 +52,7 @@ def test_a_full_disk_is_said_and_what_was_recorded_before_is_whole(
             sends=SendSettings(topic="disk-full"),
         )
     )
-    wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=60)
+    wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=180)
     with pytest.raises(ClientError, match="No space left") as caught:
         client.close_history()
     assert "disk space" in caught.value.advice

@@ -29,4 +29,4 @@ def test_one_dispatch_throws_and_the_message_is_dispatched_a_moment_later(cluste
         done = throwing.result()
         assert done.target == broker.name
         assert done.healed_ns == done.injected_ns is not None
-        wait_until("all messages in the queue", lambda: connection.max_offset(TOPIC, 0) == sent, timeout_s=60)
+        wait_until("all messages in the queue", lambda: connection.max_offset(TOPIC, 0) == sent, timeout_s=180)

@@ -59,7 +59,7 @@ def _send(
             sends=SendSettings(topic=topic, mode=mode, route=route, threads=2, keys=16, tagged=tagged),
         )
     )
-    wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=60)
+    wait_until("the schedule", lambda: client.schedule_state("s").is_through, timeout_s=180)
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "oneway"])
@@ -92,7 +92,7 @@ def test_consumptions_carry_the_sends_sequence_and_intended_time(
     client_id = client.wait_consumer_started(spec, namesrv_addresses(cluster))
     assert client_id.startswith("127.0.0.1@c")
     _send(client, topic, "sync", "selector", cluster)
-    wait_until("the group to commit everything", lambda: unconsumed(cluster, topic, 4, [group]) == 0, timeout_s=60)
+    wait_until("the group to commit everything", lambda: unconsumed(cluster, topic, 4, [group]) == 0, timeout_s=180)
     sends = {record["seq"]: record for record in _records(tmp_path / "history.jsonl", "send")}
     consumed = _records(tmp_path / "history.jsonl", "consume")
     assert sorted(int(str(record["seq"])) for record in consumed) == list(range(SENDS))
@@ -132,7 +132,7 @@ def test_a_member_gets_its_tags_and_its_client_has_the_name_that_is_asked_for(
         return Counter((record["group"], record["key"]) for record in consumed)
 
     of_each = -(-SENDS // 16)
-    wait_until("every message of the tags", lambda: sum(given().values()) >= 3 * of_each, timeout_s=60)
+    wait_until("every message of the tags", lambda: sum(given().values()) >= 3 * of_each, timeout_s=180)
     assert given() == {(groups[0], "k0"): of_each, (groups[1], "k1"): of_each, (groups[1], "k2"): of_each}
 
 
@@ -147,12 +147,12 @@ def test_consumers_are_given_what_transactions_committed_and_nothing_else(
     client.start_schedule(
         ScheduleSpec(name="t", instance="p", rate_hz=100, start_ns=mono_ns(), operations=60, sends=sends)
     )
-    wait_until("the schedule", lambda: client.schedule_state("t").is_through, timeout_s=60)
+    wait_until("the schedule", lambda: client.schedule_state("t").is_through, timeout_s=180)
     client.wait_consumer_started(
         ConsumerSpec(instance="c", group=group, topic=topic, ordered=False), namesrv_addresses(cluster)
     )
     history = tmp_path / "history.jsonl"
-    wait_until("the committed", lambda: len(_records(history, "consume")) >= 20, timeout_s=60)
+    wait_until("the committed", lambda: len(_records(history, "consume")) >= 20, timeout_s=180)
     assert Counter(record["outcome"] for record in _records(history, "send")) == {"ok": 60}
     assert Counter(record["key"] for record in _records(history, "consume")) == {f"{STATE_PREFIX}{COMMITTED}": 20}
 
@@ -171,7 +171,7 @@ def test_a_kill_damages_the_last_line_at_most(client: JavaClient, cluster: Local
         sends=SendSettings(topic=topic),
     )
     client.start_schedule(spec)
-    wait_until("some sends", lambda: client.schedule_state("s").ended > 500, timeout_s=60)
+    wait_until("some sends", lambda: client.schedule_state("s").ended > 500, timeout_s=180)
     before_ns, gone_ns = client.kill()
     assert before_ns < gone_ns
     with pytest.raises(ClientError, match="client client"):
@@ -214,7 +214,7 @@ def test_a_history_may_be_closed_while_its_consumers_go_on(
     client.start_schedule(spec)
     for part in range(5):
         wanted = client.schedule_state("s").ended + 200
-        wait_until("sends", lambda wanted=wanted: client.schedule_state("s").ended >= wanted, timeout_s=60)  # type: ignore[misc]
+        wait_until("sends", lambda wanted=wanted: client.schedule_state("s").ended >= wanted, timeout_s=180)  # type: ignore[misc]
         client.close_history()  # Raises when it could not record everything.
         client.open_history(tmp_path / f"part-{part}.jsonl")
     client.stop_schedule("s")

@@ -21,7 +21,7 @@ from harness.wait import wait_until
 from scenarios import find
 
 GONE_S_MAX = 10.0
-STARTED_AND_ENDED_S_MAX = 240
+STARTED_AND_ENDED_S_MAX = 480
 
 
 def _processes_of(state: Path) -> list[int]:

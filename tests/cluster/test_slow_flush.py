@@ -31,7 +31,7 @@ def test_flushes_of_the_commit_log_are_held_up_until_it_ends(cluster: LocalClust
         done = injection_of(fault).inject(fault, trial, cast(Any, None))
         before = held()
         connection.send(TOPIC, 0, bytes(FOUR_PAGES))
-        wait_until("a flush that is held up", lambda: held() > before, timeout_s=60)
+        wait_until("a flush that is held up", lambda: held() > before, timeout_s=180)
         assert done.end is not None
         healed = done.end()
     assert healed.exercised

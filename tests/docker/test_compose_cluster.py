@@ -82,7 +82,7 @@ def test_an_append_stalls_and_a_killed_client_stops_at_the_stamp_of_its_kill(
 
     # More than were under way when the stall ended.
     enough = client.schedule_state("s").issued + 100
-    wait_until("later sends that have ended", lambda: client.schedule_state("s").ended >= enough, timeout_s=60.0)
+    wait_until("later sends that have ended", lambda: client.schedule_state("s").ended >= enough, timeout_s=180.0)
     owned = [record.id for record in leases_in(leases.state_dir) if record.kind == CONTAINER]
     in_container = Path(f"/proc/{client.pid}/cgroup").read_text()
     before_ns, gone_ns = client.kill()
