@@ -286,12 +286,12 @@ def record_queue_ends(
 
 
 def has_committed(cluster: Cluster, topic: str, queues: int, group: str) -> bool:
-    """Whether the group has committed an offset beyond 0 of any of these queues, by the brokers' own counts."""
+    """Whether the group has committed an offset beyond 0 of each of these queues, by the brokers' own counts."""
     for master in masters(cluster):
         with ask(master, timeout_s=RECORD_S_MAX) as connection:
-            if any(connection.consumer_offset(group, topic, queue) for queue in range(queues)):
-                return True
-    return False
+            if not all(connection.consumer_offset(group, topic, queue) for queue in range(queues)):
+                return False
+    return True
 
 
 def checked_up_to(broker: Node) -> int:

@@ -40,9 +40,10 @@ class DelayedSession(OneGroupSession):
         self._start_with_queues(self._spec_of_member, self._all_queues)
 
     def steady(self) -> None:
-        """Send, and stay; then wait until the group has read something.
+        """Send, and stay; then wait until the group has read of each queue.
 
-        A client that leaves out the heartbeat after its first rebalance is given nothing until the next one.
+        A client that leaves out the heartbeat after its first rebalance is given nothing until the next one, and a member
+        whose connection broke keeps its queues for two minutes.
         """
         load = self._load
         sends = SendSettings(
