@@ -180,6 +180,7 @@ SCENARIO = Scenario(
     quick_budget=TrialBudget(trials=1, deployments=1),
     cluster_per_trial=True,
     shares_machine=True,
+    experiment_version=2,
     extra_measures=("delivery_late_s",),
     hiccup_ms_max=2000.0,
 )  # fmt: skip
