@@ -65,7 +65,8 @@ def run_load(options: argparse.Namespace, console: Console) -> int:
     """Run a load and judge what arrived."""
     from mqlab.load import load
 
-    path = load(options, console)
+    if (path := load(options, console)) is None:
+        return EXIT_OK
     if options.join or options.record_only:
         print(path)
         return EXIT_OK

@@ -15,28 +15,23 @@ from rich.console import Console
 from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.given import GivenCluster
 from harness.backends.local import start_local
+from harness.backends.reached import Reached
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.python.clients import CLIENTS
-from harness.errors import ClientError, ConfigurationError, UsageError
-from harness.faults.injections import injection_of, why_not_made
-from harness.faults.targets import with_own_store
+from harness.errors import ClientError, UsageError
 from harness.generator.load_run import DAY_S, LOAD
 from harness.generator.locust_processes import NO_PART
 from harness.generator.options import LoadOptions
 from harness.generator.target import Target, find_target
 from harness.host import facts
-from harness.host.abilities import Abilities
 from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
 from harness.load.own import OwnLoad
 from harness.model.cells import Parameters
-from harness.model.cluster import BrokerSettings, Topology, UserSettings
-from harness.model.faults import BrokerCrash, CrossFrameLimit
-from harness.model.rocketmq import FRAME_LIMIT
+from harness.model.cluster import Topology, UserSettings
 from harness.model.scenario import Phases
-from harness.model.timed_faults import TimedFault, why_not_on
 from harness.plan.cost import Cost
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.plan.schedule import Plan, Schedule
@@ -51,6 +46,7 @@ from harness.rundir.joined import RUN_NAME, WORKERS
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
+from mqlab.load_faults import check_faults, named_nodes, print_dry_run, reach_nodes, settings_for
 from mqlab.load_options import load_options_of
 from mqlab.options import access_of, read_settings
 from scenarios.own_load import OWN_LOAD
@@ -62,8 +58,8 @@ UNBOUNDED_S = 600.0
 """Disk space is asked for so many seconds of a load without an end."""
 
 
-def load(options: argparse.Namespace, console: Console) -> Path:
-    """Run one load; returns its run directory.
+def load(options: argparse.Namespace, console: Console) -> Path | None:
+    """Run one load; returns its run directory, None after a dry run of its faults, which is printed.
 
     Raises:
         UsageError: the options contradict each other.
@@ -77,12 +73,17 @@ def load(options: argparse.Namespace, console: Console) -> Path:
     release = "" if options.namesrv else str(options.release or known_releases()[-1])
     user = _user_settings(options, release, console)
     topology = Topology(name="given") if options.namesrv else TOPOLOGIES[options.topology]
-    _check_faults(options.fault, topology, options)
+    named = named_nodes(options)
+    check_faults(options.fault, topology, options, named)
     _check_proxy(options, release)
     java = find_java()
     path = options.out or Path("runs") / run_id
-    target = None
+    target, reached = None, Reached()
     if options.namesrv:
+        reached = reach_nodes(options, named, _name_servers(options))
+        if options.dry_run:
+            print_dry_run(options, reached)
+            return None
         target = _find(options)
         release = target.release()
         _check_proxy(options, release)
@@ -105,7 +106,9 @@ def load(options: argparse.Namespace, console: Console) -> Path:
                 run=run,
                 leases=leases,
                 java=java,
-                start_cluster=lambda spec, folder, until_s: _start(spec, folder, leases, java, until_s, target),
+                start_cluster=lambda spec, folder, until_s: _start(
+                    spec, folder, leases, java, until_s, target, reached
+                ),
                 backend="given" if target else "local",
                 observer=display,
                 user=user,
@@ -123,21 +126,27 @@ def load(options: argparse.Namespace, console: Console) -> Path:
     return path
 
 
+def _name_servers(options: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(part.strip() for part in options.namesrv.split(",") if part.strip())
+
+
 def _find(options: argparse.Namespace) -> Target:
-    namesrv = tuple(part.strip() for part in options.namesrv.split(",") if part.strip())
     create = options.queues if options.create_topic else None
     return find_target(
-        namesrv, options.topic, allowed=parse_networks(options.allow_target), create_queues=create,
+        _name_servers(options), options.topic, allowed=parse_networks(options.allow_target), create_queues=create,
         access=access_of(options),
     )  # fmt: skip
 
 
 def _start(
-    spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float, target: Target | None
+    spec: ClusterSpec, folder: Path, leases: Leases, java: Java, until_s: float, target: Target | None, reached: Reached
 ) -> Cluster:
     if target is None:
         return start_local(spec, folder, leases, java, until_s=until_s)
-    return GivenCluster(spec, folder, leases, namesrv=target.namesrv, brokers=target.brokers, access=target.access)
+    return GivenCluster(
+        spec, folder, leases, namesrv=target.namesrv, brokers=target.brokers, access=target.access,
+        reached=reached, until_s=until_s,
+    )  # fmt: skip
 
 
 def _user_settings(options: argparse.Namespace, release: str, console: Console) -> UserSettings:
@@ -169,35 +178,6 @@ def _check_proxy(options: argparse.Namespace, release: str) -> None:
         )
     if options.proxy:
         check_allowed([options.proxy], parse_networks(options.allow_target))
-
-
-# --- faults -----------------------------------------------------------------------------------------------------------
-
-
-def _check_faults(faults: tuple[TimedFault, ...], topology: Topology, options: argparse.Namespace) -> None:
-    """Raises ConfigurationError: one of them cannot be put on this load, or cannot be made on this host."""
-    for timed in faults:
-        why = why_not_on(timed, topology, consumers=options.consumers, is_given=bool(options.namesrv))
-        injection = injection_of(timed.fault, timed.injection)
-        settings = _settings_for(BrokerSettings(), timed)
-        why = why or why_not_made(timed.fault, injection, settings, "local", Abilities.of_this_host())
-        if why:
-            raise ConfigurationError(
-                f"--fault {timed.text} {why}", advice="mqlab list --faults says what each asks for."
-            )
-
-
-def _settings_for(settings: BrokerSettings, timed: TimedFault) -> BrokerSettings:
-    """What brokers and name servers have to be started with for a fault to come later."""
-    settings = injection_of(timed.fault, timed.injection).brokers(settings)
-    if isinstance(timed.fault, BrokerCrash) and timed.fault.power:
-        settings = with_own_store(settings)
-    if isinstance(timed.fault, CrossFrameLimit):
-        limit = (f"-D{FRAME_LIMIT}={timed.fault.frame_bytes}",)
-        settings = dataclasses.replace(
-            settings, jvm=(*settings.jvm, *limit), name_server_jvm=(*settings.name_server_jvm, *limit)
-        )
-    return settings
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -259,7 +239,7 @@ def _plan(options: argparse.Namespace, own: OwnLoad, release: str, topology: Top
     scenario = dataclasses.replace(OWN_LOAD, topology=topology, arms=(arm,), phases=phases)
     settings = arm.broker
     for timed in options.fault:
-        settings = _settings_for(settings, timed)
+        settings = settings_for(settings, timed)
     trial = PlannedTrial(
         id=LOAD,
         arm=arm,

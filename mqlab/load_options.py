@@ -13,10 +13,9 @@ from harness.errors import UsageError, shown
 from harness.generator.options import LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
 from harness.releases.jars import known_releases
+from mqlab import load_faults
 from mqlab.kinds import (
     ADDRESS,
-    DURATION,
-    FAULT,
     FILE,
     IP_ADDRESS,
     NETWORK,
@@ -176,16 +175,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         help=f"of senders that wait; default: {SYNC_THREADS}, Python's own clients {PYTHON_THREADS}",
     )
 
-    faults = command.add_argument_group("faults")
-    faults.add_argument(
-        "--fault",
-        action="append",
-        type=FAULT,
-        default=[],
-        metavar="NAME[:VALUE]@TIME",
-        help="put a fault on the load, such as append-stall:1200ms@30s; `mqlab list --faults` names them; may be repeated",
-    )
-    faults.add_argument("--fault-every", type=DURATION, metavar="TIME", help="each of them again after so long")
+    load_faults.add_options(command)
 
     locust = command.add_argument_group("Locust")
     locust.add_argument(
@@ -283,9 +273,7 @@ def _check(options: argparse.Namespace) -> None:
     _check_machines(options)
     if options.ordered and not options.consumers:
         raise UsageError("--ordered says how consumers consume", advice="Give --consumers as well.")
-    if options.fault_every and not options.fault:
-        raise UsageError("--fault-every repeats faults", advice="Give --fault as well.")
-    options.fault = tuple(options.fault)
+    load_faults.check_options(options)
     if options.keep_groups and not (options.namesrv and options.consumers):
         raise UsageError(
             "--keep-groups is of consumers on a cluster of yours", advice="Give --namesrv and --consumers."

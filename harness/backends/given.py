@@ -1,42 +1,72 @@
-"""A cluster that is there already: the lab finds its nodes, and starts, ends and disturbs none of them."""
+"""A cluster that is there already: the lab finds its nodes, and starts and ends none of them.
+
+Faults are done to those alone that the user's file names with the means to reach them (``harness.backends.nodes_file``).
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from harness.backends.cluster import ClusterSpec, Node
+from harness.backends.reached import Reached, ReachedNode, wait_back
 from harness.errors import ConfigurationError
-from harness.leases.client_process import ClientHost
+from harness.leases.lease import Lease
+from harness.leases.leases import Leases
 from harness.protocol.access import OPEN, Access
 
 
 class GivenCluster:
-    """Name servers and masters by their addresses. Whatever would be done to a node raises ConfigurationError."""
+    """Name servers and masters by their addresses, and the nodes that a file names.
+
+    Whatever would be done to another node raises ConfigurationError.
+    """
 
     def __init__(
         self,
         spec: ClusterSpec,
         folder: Path,
-        client_host: ClientHost,
+        leases: Leases,
         *,
         namesrv: Sequence[str],
         brokers: Mapping[str, str],
         access: Access = OPEN,
+        reached: Reached | None = None,
+        until_s: float = 0.0,
     ) -> None:
-        """``brokers`` are the masters' addresses by broker name."""
+        """``brokers`` are the masters' addresses by broker name. What was killed is started again in ``until_s`` seconds at
+        the latest."""
         self.spec = spec
         self.folder = folder
-        self.client_host = client_host
+        self.client_host = leases
         self.overrides: Mapping[str, str] = {}
-        self.nodes: Sequence[Node] = (
+        self._leases = leases
+        self._until_s = until_s
+        self._namesrv = tuple(namesrv)
+        self._access = access
+        self._reached = reached or Reached()
+        self._pauses: dict[str, Lease] = {}
+        self._kills: dict[str, Lease] = {}
+        found = (
+            *(Node(name=f"namesrv-{i}", kind="namesrv", address=address) for i, address in enumerate(namesrv)),
             *(
-                Node(name=f"namesrv-{i}", kind="namesrv", address=address, access=access)
-                for i, address in enumerate(namesrv)
-            ),
-            *(
-                Node(name=name, kind="broker", address=address, broker_name=name, role="ASYNC_MASTER", access=access)
+                Node(name=name, kind="broker", address=address, broker_name=name, role="ASYNC_MASTER")
                 for name, address in brokers.items()
             ),
+        )
+        names = {one.named.address: name for name, one in self._reached.nodes.items()}
+        others = set(names) - {node.address for node in found}
+        self.nodes: Sequence[Node] = (
+            *(replace(node, name=names.get(node.address, node.name), access=access) for node in found),
+            *(self._other(names[address], address, access) for address in sorted(others)),
+        )
+
+    def _other(self, name: str, address: str, access: Access) -> Node:
+        """A broker that is none of the topic's masters."""
+        broker, number = self._reached.listed[address]
+        role = "SLAVE" if number else "ASYNC_MASTER"
+        return Node(
+            name=name, kind="broker", address=address, broker_name=broker, broker_id=number, role=role, access=access
         )
 
     def pid(self, name: str) -> int | None:
@@ -50,33 +80,53 @@ class GivenCluster:
         """It stays anyway."""
 
     def down(self) -> None:
-        """It stays as it is."""
+        """It stays; what stands still or was killed goes on."""
+        for name in list(self._pauses):
+            self.resume_node(name)
+        for name in list(self._kills):
+            self._kills.pop(name).end()
+
+    def _node(self, name: str) -> ReachedNode:
+        if (found := self._reached.nodes.get(name)) is None:
+            self._refuse(name)
+        return found
 
     def _refuse(self, name: str) -> NoReturn:
         raise ConfigurationError(
-            f"{name} is no node of the lab's", advice="Of a given cluster only the load's own clients can be disturbed."
+            f"{name} is no node of the lab's, and no file says how to reach it",
+            advice="Of a given cluster the load's own clients can be disturbed, and the nodes that --nodes names.",
         )
 
     def kill_node(self, name: str) -> tuple[int, int]:
-        """Refused."""
-        self._refuse(name)
+        """SIGKILL of a node that the file names; monotonic nanoseconds just before it and when the node was gone."""
+        before_ns, gone_ns, lease = self._node(name).kill(self._leases, until_s=self._until_s)
+        self._kills[name] = lease
+        if (pause := self._pauses.pop(name, None)) is not None:
+            pause.release()
+        return before_ns, gone_ns
 
     def stop_node(self, name: str, *, grace_s: float) -> bool:
-        """Refused."""
+        """Refused: how a node of the user's is told to end is theirs to know."""
         self._refuse(name)
 
     def restart_node(self, name: str, *, release: str = "") -> None:
-        """Refused."""
-        self._refuse(name)
+        """Start a node that was killed, and wait until it listens and name servers list it."""
+        if release or name not in self._kills:
+            self._refuse(name)
+        self._kills.pop(name).end()
+        named = self._node(name).named
+        wait_back(named, self._namesrv, self._reached.listed.get(named.address), self._access)
 
     def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
         """Refused."""
         self._refuse(name)
 
     def pause_node(self, name: str, *, until_s: float) -> None:
-        """Refused."""
-        self._refuse(name)
+        """Pause every thread of a node that the file names, until it is resumed or ``until_s`` seconds are over."""
+        self._pauses[name] = self._node(name).pause(self._leases, until_s=until_s)
 
     def resume_node(self, name: str) -> None:
-        """Refused."""
-        self._refuse(name)
+        """Resume a paused node."""
+        self._node(name)
+        if (pause := self._pauses.pop(name, None)) is not None:
+            pause.end()

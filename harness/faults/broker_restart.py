@@ -1,4 +1,4 @@
-"""A broker is killed and started again on its store and its ports: what it had in memory is gone.
+"""A broker, or any node, is killed and started again on its store and its ports: what it had in memory is gone.
 
 Locks of queues are such a thing (``mqLockTable`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager).
 """
@@ -8,7 +8,8 @@ from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
-from harness.model.faults import BrokerAway, KillOwnersRestartBroker, MasterAway, RestartBroker
+from harness.faults.targets import node_of
+from harness.model.faults import BrokerAway, KillNode, KillOwnersRestartBroker, MasterAway, RestartBroker
 from harness.trial import HasLocks, Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 
@@ -62,6 +63,11 @@ def kill_first(fault: MasterAway, trial: TrialContext, load: LoadSession) -> Inj
     return _killed(trial, masters(trial.cluster)[0])
 
 
+def kill_named(fault: KillNode, trial: TrialContext, load: LoadSession) -> Injected:
+    """SIGKILL of the node that is named; it stays away for the hold."""
+    return _killed(trial, node_of(trial, fault.node))
+
+
 def _killed(trial: TrialContext, broker: Node) -> Injected:
     before_ns, gone_ns = trial.cluster.kill_node(broker.name)
     achieved_ms = (gone_ns - before_ns) / 1e6
@@ -80,9 +86,16 @@ def start_first(fault: MasterAway, trial: TrialContext, load: LoadSession) -> He
     return Healed()
 
 
+def start_named(fault: KillNode, trial: TrialContext, load: LoadSession) -> Healed:
+    """Start it, and wait until it can be used."""
+    trial.cluster.restart_node(fault.node)
+    return Healed()
+
+
 INJECTIONS: Injections = {
     RestartBroker: Injection(name="signal", inject=restart, needs=NODES),
     KillOwnersRestartBroker: Injection(name="signal", inject=kill_owners_and_restart, needs=NODES),
     BrokerAway: Injection(name="signal", inject=kill_second, needs=NODES, heal=start_second),
     MasterAway: Injection(name="signal", inject=kill_first, needs=NODES, heal=start_first),
+    KillNode: Injection(name="signal", inject=kill_named, needs=NODES, heal=start_named),
 }

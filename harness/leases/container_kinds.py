@@ -49,14 +49,24 @@ class EngineSocket:
         """Remove it, running or not. What is gone already, or still in use, is no error: look again."""
         self._ask("DELETE", f"{path}?force=1&v=1")
 
-    def is_paused(self, container: str, lease_id: str) -> bool:
-        """Whether the container is there, carries the label, and stands still."""
+    def is_paused(self, container: str, lease_id: str | None) -> bool:
+        """Whether the container is there, carries the label (where there is to be one), and stands still."""
+        facts = self._inspect(container)
+        is_ours = lease_id is None or facts.get("Config", {}).get("Labels", {}).get(LEASE_LABEL) == lease_id
+        return is_ours and bool(facts.get("State", {}).get("Paused"))
+
+    def runs(self, container: str) -> bool:
+        """Whether the container is there and runs."""
+        return bool(self._inspect(container).get("State", {}).get("Running"))
+
+    def start(self, container: str) -> int:
+        """Start it on what it has; the engine's answer."""
+        return self._ask("POST", f"/containers/{container}/start")[0]
+
+    def _inspect(self, container: str) -> dict[str, dict[str, dict[str, str]]]:
+        """Empty where there is none."""
         status, answer = self._ask("GET", f"/containers/{container}/json")
-        if status == _GONE:
-            return False
-        facts = cast("dict[str, dict[str, dict[str, str]]]", json.loads(answer))
-        is_ours = facts["Config"]["Labels"].get(LEASE_LABEL) == lease_id
-        return is_ours and bool(facts["State"]["Paused"])
+        return {} if status == _GONE else cast("dict[str, dict[str, dict[str, str]]]", json.loads(answer))
 
     def unpause(self, container: str) -> None:
         """Let it go on."""
@@ -134,7 +144,8 @@ class _Containers:
 
 
 class _Pause(OneByOne):
-    """A container of ours that was paused. data: name, socket, container, token (of the container's own lease)."""
+    """A container that was paused. data: name, socket, container, token (of the container's own lease; null for one that is the
+    user's, which a nodes file names)."""
 
     def describe(self, lease: LeaseRecord) -> str:
         return f"pause of {lease.data.get('name')}"
@@ -156,7 +167,8 @@ class _Pause(OneByOne):
 
     @staticmethod
     def _is_paused(lease: LeaseRecord) -> bool:
-        return _engine_of(lease).is_paused(str(lease.data.get("container")), str(lease.data.get("token")))
+        token = lease.data.get("token")
+        return _engine_of(lease).is_paused(str(lease.data.get("container")), None if token is None else str(token))
 
 
 def _engine_of(lease: LeaseRecord) -> EngineSocket:

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.errors import LeaseError
 from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER_KINDS
+from harness.leases.given_kinds import GIVEN_KINDS
 from harness.leases.kernel_kinds import KERNEL_KINDS
 from harness.leases.proc import ProcessId
 from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore, OneByOne
@@ -69,19 +70,20 @@ class _Process:
 
 
 class _StoppedProcess(OneByOne):
-    """A process of ours that was stopped with SIGSTOP. data: name, pid, start_ticks, token (of its own lease)."""
+    """A process that was stopped with SIGSTOP. data: name, pid, start_ticks, token (of its own lease; null for one that is the
+    user's, which a nodes file names)."""
 
     def describe(self, lease: LeaseRecord) -> str:
         return f"stop signal of {lease.data.get('name')} (pid {lease.data.get('pid')})"
 
     def is_ours(self, lease: LeaseRecord) -> bool:
-        process = _process_of(lease)
-        return process is not None and process.has_token(str(lease.data.get("token")))
+        process, token = _process_of(lease), _token_of(lease)
+        return process is not None and (process.is_alive() if token is None else process.has_token(token))
 
     def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
         process = _process_of(lease)
         settled_s = time.monotonic() + _SETTLE_S
-        while process is None or not proc.send_signal(process, str(lease.data.get("token")), signal.SIGCONT):
+        while process is None or not proc.send_signal(process, _token_of(lease), signal.SIGCONT):
             if process is None or time.monotonic() >= settled_s or not _may_yet_appear(lease):
                 return "it is gone", True
             time.sleep(0.02)
@@ -97,6 +99,7 @@ HEALABLE: Mapping[str, Healable] = {
     STOPPED_PROCESS: _StoppedProcess(),
     **KERNEL_KINDS,
     **CONTAINER_KINDS,
+    **GIVEN_KINDS,
 }
 """Kind to implementation; the one place to add a kind. The healer runs without site-packages: standard library only."""
 
@@ -150,6 +153,11 @@ def _process_of(lease: LeaseRecord) -> ProcessId | None:
     if isinstance(pid, int) and isinstance(start_ticks, int):
         return ProcessId(pid=pid, start_ticks=start_ticks)
     return None
+
+
+def _token_of(lease: LeaseRecord) -> str | None:
+    token = lease.data.get("token")
+    return None if token is None else str(token)
 
 
 def _may_yet_appear(lease: LeaseRecord) -> bool:

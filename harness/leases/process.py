@@ -11,7 +11,7 @@ from harness.leases import proc
 from harness.leases.healing import HEAL_TIMEOUT_S, STOPPED_PROCESS
 from harness.leases.lease import Lease
 from harness.leases.proc import ProcessId
-from harness.leases.store import LeaseValue
+from harness.leases.store import LeaseData, LeaseValue
 
 if TYPE_CHECKING:
     from harness.leases.leases import Leases
@@ -52,15 +52,8 @@ class LeasedProcess:
 
         Returns once every thread stands still. Raises LeaseError when that does not come.
         """
-        lease = leases.hold(STOPPED_PROCESS, self.identity(), until_s=until_s)
-        self.send_signal(signal.SIGSTOP)
-        deadline_s = time.monotonic() + HEAL_TIMEOUT_S
-        while not self._process.is_stopped():
-            if time.monotonic() >= deadline_s or self.poll() is not None:
-                lease.heal()
-                raise LeaseError(f"{self.name} (pid {self.pid}) did not stop")
-            time.sleep(0.001)
-        return lease
+        # Its token is not asked for: as long as its exit code is not taken, its pid is nobody else's.
+        return stop_process(leases, self._process, self.identity(), until_s=until_s)
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end; the exit code. Raises subprocess.TimeoutExpired."""
@@ -111,6 +104,22 @@ class LeasedProcess:
             self.lease.end()
         finally:
             self._popen.poll()
+
+
+def stop_process(leases: "Leases", process: ProcessId, data: LeaseData, *, until_s: float) -> Lease:
+    """SIGSTOP of a process under a lease with this data (``stopped-process``); returns once every thread stands still.
+
+    Raises LeaseError when that does not come; it goes on then.
+    """
+    lease = leases.hold(STOPPED_PROCESS, data, until_s=until_s)
+    proc.send_signal(process, None, signal.SIGSTOP)
+    deadline_s = time.monotonic() + HEAL_TIMEOUT_S
+    while not process.is_stopped():
+        if time.monotonic() >= deadline_s or not process.is_alive():
+            lease.heal()
+            raise LeaseError(f"{data['name']} (pid {process.pid}) did not stop")
+        time.sleep(0.001)
+    return lease
 
 
 def reap(process: LeasedProcess) -> None:

@@ -393,6 +393,15 @@ class PauseNode(Fault):
     node: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class KillNode(Fault):
+    """SIGKILL of a node, which is started again on its store when the hold is over."""
+
+    proofs = (Proof.BROKER_GONE,)
+    kills_broker = True
+    node: str
+
+
 class StoppedSlave(Fault):
     """Every thread of the first master's slave stands still for the hold; then that master is killed, and the slave goes on.
 

@@ -7,7 +7,7 @@ parameter in an incident; its unit is the last word of its name.
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -37,7 +37,16 @@ STAYS_S: Mapping[str, float] = {
         10.0,
     ),
     **dict.fromkeys(
-        ("disk-full", "disk-filled", "throttled-writes", "dirty-pages", "broker-away", "master-away", "broker-crash"),
+        (
+            "disk-full",
+            "disk-filled",
+            "throttled-writes",
+            "dirty-pages",
+            "broker-away",
+            "master-away",
+            "kill-node",
+            "broker-crash",
+        ),
         10.0,
     ),
     "flapping-node": 30.0,
@@ -60,6 +69,7 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "network-delay": {"delay_ms": 20.0, "nodes": ("broker-a",)},
     "pause-node": {"node": "broker-a"},
     "flapping-node": {"node": "broker-a"},
+    "kill-node": {"node": "broker-a"},
     "slow-broker": {"slow_ms": 1200.0},
     "read-only-broker": {"node": "broker-a"},
     "disk-full": {"node": "broker-a"},
@@ -80,6 +90,9 @@ UNITS: Mapping[str, str] = {"ms": "ms", "s": "s", "max": "s", "mb": "MiB"}
 
 OF_CLIENTS = ("kill-owners", "kill-stopping-owners", "shut-down-owners", "silence-owners", "pause-owners")
 """They are done to a consumer process alone, which is the lab's on any cluster."""
+
+OF_NAMED_NODES = ("pause-node", "flapping-node", "kill-node")
+"""They are done to one node from outside, and so to one of the user's own that a file names with the means to reach it."""
 
 TWO_MASTERS = ("broker-away", "unheard-broker")
 """They are about the second broker."""
@@ -178,16 +191,16 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
-def why_not_on(timed: TimedFault, topology: Topology, *, consumers: int, is_given: bool) -> str | None:
+def why_not_on(
+    timed: TimedFault, topology: Topology, *, consumers: int, given: Collection[str] | None = None
+) -> str | None:
     """Why a fault cannot be put on a load, in words that follow its name; None where nothing is in its way.
 
-    ``is_given`` says of a cluster that it is the user's own.
+    ``given`` is for a cluster that is the user's own: its nodes that faults may be done to, by name.
     """
     found = _library_fault(timed.fault)
-    if is_given and timed.fault.kind not in OF_CLIENTS:
-        return (
-            "is done to a cluster, and of one that is there already (--namesrv) only the load's clients are the lab's"
-        )
+    if given is not None and (why := _why_not_given(timed.fault, given)):
+        return why
     if found.needs_consumers and consumers < 2:
         return "is done to a consumer whose queues others take over, and asks for --consumers 2 or more"
     if timed.consumer is not None and timed.consumer >= consumers:
@@ -196,11 +209,24 @@ def why_not_on(timed: TimedFault, topology: Topology, *, consumers: int, is_give
         return "is done to the second broker, and asks for --topology two-masters or another one with several"
     if timed.fault.kind in WITH_SLAVES and not topology.slaves_per_master:
         return "is done to a slave, and asks for --topology article or another one with slaves"
-    nodes = node_names(topology)
+    nodes = node_names(topology) if given is None else given
     for node in nodes_of(timed.fault):
         if node not in nodes:
             return f"names {node}, and the nodes are {', '.join(nodes)}"
     return None
+
+
+def _why_not_given(fault: Fault, given: Collection[str]) -> str | None:
+    if fault.kind in OF_CLIENTS or (fault.kind in OF_NAMED_NODES and given):
+        return None
+    if fault.kind in OF_NAMED_NODES:
+        return "is done to a node, and of a cluster that is there already (--namesrv) only a file of --nodes says how to reach one"
+    if fault.needs_rules:
+        return "is made by rules in a broker's JVM, which only a broker that the lab has started carries"
+    return (
+        "is done to a cluster that the lab has started; on one that is there already (--namesrv) go the faults of the load's "
+        f"clients, and {', '.join(OF_NAMED_NODES)} on nodes that a file of --nodes names"
+    )
 
 
 def node_names(topology: Topology) -> tuple[str, ...]:

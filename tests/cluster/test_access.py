@@ -1,31 +1,28 @@
-"""Clusters with ACL, the older and the newer one, whose nodes take TLS alone: read and sent to with the keys, refused without."""
+"""Clusters with each release's own ACL, whose nodes take TLS alone: audited and loaded with the keys, refused without."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from harness.audit.reading import read_cluster
 from harness.backends.cluster import ClusterSpec, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
-from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
-from harness.clock import mono_ns
-from harness.errors import AccessDeniedError
-from harness.generator.groups import begin_at_end
-from harness.generator.target import find_target
+from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
 from harness.protocol.access import DENIED, Access
-from harness.protocol.targets import LOOPBACK
-from harness.releases.jars import is_5x
+from harness.releases.jars import is_5x, known_releases
 from harness.releases.java import Java
+from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
-from tests.lib.clusters import OLDEST_AND_NEWEST
+from mqlab.main import main
 
 TLS = PACKAGES / "tests" / "data" / "tls"
 SERVES_TLS = {
@@ -37,11 +34,14 @@ SERVES_TLS = {
 PATIENT = {"waitTimeMillsInSendQueue": "30000", "osPageCacheBusyTimeOutMills": "30000"}
 """A broker that has just started on a busy machine refuses some of its first sends otherwise."""
 KEY, SECRET = "operator", "not-for-everybody"
-MESSAGES = 50
+MESSAGES = 100
+OVER_TLS = ("--tls-ca", str(TLS / "node.crt"))
+GIVE_KEYS = "Give --credentials FILE with an accessKey and a secretKey."
 
 
 def _credentials(folder: Path, secret: str = SECRET) -> Path:
-    path = folder / f"{secret}.yml"
+    # A command's line, and so a file's name, is recorded.
+    path = folder / ("keys.yml" if secret == SECRET else "others-keys.yml")
     path.write_text(f"accessKey: {KEY}\nsecretKey: {secret}\n")
     return path
 
@@ -65,7 +65,7 @@ def _acl(release: str, home: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module", params=OLDEST_AND_NEWEST)
+@pytest.fixture(scope="module", params=known_releases())
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
 ) -> Iterator[LocalCluster]:
@@ -87,75 +87,71 @@ def guarded(
     started.down()
 
 
+def _where(guarded: LocalCluster) -> list[str]:
+    return ["--namesrv", namesrv_addresses(guarded).replace(";", ",")]
+
+
+def _keys(folder: Path, secret: str = SECRET) -> list[str]:
+    return ["--credentials", str(_credentials(folder, secret))]
+
+
 def test_an_audit_reads_it_with_the_keys_and_says_what_is_missing_without(
-    guarded: LocalCluster, tmp_path: Path
+    guarded: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    servers = namesrv_addresses(guarded).split(";")
-    with pytest.raises(AccessDeniedError, match="no keys were given"):
-        read_cluster(servers, access=Access(tls=True))
-    with pytest.raises(AccessDeniedError, match=f"does not let {KEY} send"):
-        read_cluster(servers, access=Access(tls=True, credentials=_credentials(tmp_path, "another-secret")))
-    assert "(--tls)" in read_cluster(servers).name_servers[0].problem
-    # In its first second a broker of 4.6.0 answers with an exception when it is asked for its runtime information.
-    wait_until(
-        "the broker to tell",
-        lambda: not read_cluster(servers, access=guarded.spec.access).brokers[0].problem,
-        timeout_s=180.0,
-    )
-    reading = read_cluster(servers, access=guarded.spec.access)
-    assert [one.problem for one in reading.name_servers] + [one.problem for one in reading.brokers] == ["", ""]
-    assert reading.brokers[0].topics
+    def audit(*arguments: str) -> tuple[int, str, str]:
+        code = main(["audit", *_where(guarded), *arguments])
+        out, err = capsys.readouterr()
+        return code, out, " ".join(err.split())
+
+    code, _, said = audit(*OVER_TLS)
+    assert (code, "no keys were given" in said, GIVE_KEYS in said) == (EXIT_USAGE, True, True)
+    code, _, said = audit(*OVER_TLS, *_keys(tmp_path, "another-secret"))
+    assert (code, f"does not let {KEY} send" in said, "another-secret" in said) == (EXIT_USAGE, True, False)
+    assert "(--tls)" in audit(*_keys(tmp_path))[1]
+
+    def told() -> bool:
+        # In its first second a broker of 4.6.0 answers with an exception when it is asked for its runtime information.
+        _, out, said = audit(*OVER_TLS, *_keys(tmp_path), "--json")
+        found = json.loads(out)
+        if not found["brokers"] or not found["name_servers"][0]["brokers"]:
+            raise NotYet(f"{found['findings']} {said}")
+        return True
+
+    wait_until("name server and broker to tell", told, timeout_s=180.0)
 
 
-def test_a_java_client_sends_and_consumes_with_the_keys(
-    guarded: LocalCluster, leases: Leases, java: Java, tmp_path: Path
+def test_a_load_is_sent_and_consumed_with_the_keys_and_says_what_is_missing_without(
+    guarded: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    servers, access = namesrv_addresses(guarded).split(";"), guarded.spec.access
-    target = find_target(servers, "orders", allowed=LOOPBACK, create_queues=2, access=access)
-    begin_at_end(target, "billing")
-    history = tmp_path / "history.jsonl"
-    client = JavaClient.start(
-        leases, name="with-keys", release=guarded.spec.release, java=java, folder=tmp_path, until_s=300, access=access
-    )
-    try:
-        client.wait_started()
-        client.open_history(history)
-        consumer = ConsumerSpec(instance="consumer", group="billing", topic="orders", ordered=False)
-        client.wait_consumer_started(consumer, target.namesrv_list)
-        client.start_producer("producer", "senders", target.namesrv_list)
-        client.wait_for_route("producer", "orders", 2)
-        sends = SendSettings(topic="orders", run="access")
-        client.start_schedule(
-            ScheduleSpec(
-                name="sends", instance="producer", rate_hz=100.0, start_ns=mono_ns(), operations=MESSAGES, sends=sends
-            )
-        )
-        wait_until("every send to end", lambda: _through(client), timeout_s=180.0, poll_s=0.2)
-        wait_until("what was accepted to be consumed", lambda: _none_left(history), timeout_s=180.0, poll_s=0.2)
-        client.close_history()
-    finally:
-        client.stop()
-    assert not [one for one in _records(history, "send") if DENIED.search(str(one))]
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    run = tmp_path / "run"
+    load = [
+        "load", *_where(guarded), "--topic", "orders", "--create-topic", "--queues", "2", "--rate", "50", "--duration", "2",
+        "--consumers", "1", "--keep-groups", "--record-only", "--out", str(run),
+    ]  # fmt: skip
+    assert main([*load, *OVER_TLS]) == EXIT_USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert "no keys were given" in said
+    assert GIVE_KEYS in said
+    assert main([*load, *_keys(tmp_path)]) != EXIT_OK
+    assert "(--tls)" in capsys.readouterr().err
+    assert not run.exists()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mqlab", *load, *OVER_TLS, *_keys(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == EXIT_OK, done.stderr[-3000:]
+    sends, consumed = _records(run, "producer", "send"), _records(run, "consumer", "consume")
+    assert len(sends) >= MESSAGES
+    assert not [one for one in sends if DENIED.search(str(one))]
+    accepted = {one["seq"] for one in sends if one["outcome"] == "ok"}
+    assert accepted
+    assert accepted <= {one["seq"] for one in consumed}
+    assert not [path for path in run.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert SECRET not in done.stdout + done.stderr
 
 
-def _through(client: JavaClient) -> bool:
-    state = client.schedule_state("sends")
-    if not state.is_through:
-        raise NotYet(str(state))
-    return True
-
-
-def _none_left(history: Path) -> bool:
-    accepted = {one["seq"] for one in _records(history, "send") if one["outcome"] == "ok"}
-    left = accepted - {one["seq"] for one in _records(history, "consume")}
-    if left or not accepted:
-        raise NotYet(f"{len(left)} of {len(accepted)}")
-    return True
-
-
-def _records(history: Path, kind: str) -> list[dict[str, object]]:
-    """Those that are whole by now."""
-    lines = history.read_text(errors="replace").splitlines()
-    found = (json.loads(line) for line in lines if line.startswith("{") and line.endswith("}"))
-    return [one for one in found if one["type"] == kind]
+def _records(run: Path, process: str, kind: str) -> list[Mapping[str, object]]:
+    histories = sorted((run / "trials" / "load" / "history").glob(f"{process}-*.jsonl"))
+    return [one for path in histories for one in read_records(path).records if one["type"] == kind]

@@ -25,6 +25,7 @@ from harness.backends.proxy import proxy_beside
 from harness.clients.python.clients import CLIENTS
 from harness.clock import mono_ns
 from harness.host.ports import free_port
+from harness.leases import proc
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
 from harness.model.rocketmq import RETRY_PREFIX
@@ -377,6 +378,43 @@ def _groups_of(cluster: LocalCluster, command: Command) -> set[str]:
                 if server.route(RETRY_PREFIX + group) is not None:
                     left.add("retry topic")
     return left
+
+
+def test_a_broker_that_a_file_names_stands_still_after_a_dry_run_and_the_load_goes_on(
+    three: LocalCluster, tmp_path: Path
+) -> None:
+    broker = next(node for node in three.nodes if node.name == "broker-b")
+    process = proc.identify(three.pid("broker-b") or 0)
+    assert process is not None
+    (tmp_path / "nodes.toml").write_text(f'[theirs]\naddress = "{broker.address}"\npid = {process.pid}\n')
+    arguments = (
+        "--rate", "100", "--duration", "9", "--consumers", "1", "--keep-groups", "--json",
+        "--nodes", str(tmp_path / "nodes.toml"), "--fault", "pause-node:theirs,for=3s@3s",
+    )  # fmt: skip
+    dry = Command(three, tmp_path / "dry", "staged", *arguments, "--dry-run")
+    dry_run = json.loads(dry.end())
+    assert [step["what"].split(" (")[0] for step in dry_run["steps"]] == [
+        f"SIGSTOP to process {process.pid}",
+        f"SIGCONT to process {process.pid}",
+    ]
+    assert not dry.out.exists()
+
+    command = Command(three, tmp_path / "run", "staged", *arguments, "--confirm", dry_run["confirm"])
+    wait_until("the broker to stand still", process.is_stopped, timeout_s=300, poll_s=0.02)
+    judged = json.loads(command.end())
+    assert process.is_alive()
+    assert not process.is_stopped()
+    told = {item["name"]: item["verdict"] for item in judged["properties"]}
+    names = ("faults took effect", "all arrived", "nothing lost", "history whole", "store agrees")
+    assert {told[name] for name in names} == {"confirmed"}
+    stamps = {one["state"]: int(str(one["at_ns"])) for one in _faults(command)}
+    ended = [one for one in command.records("producer", "send") if one["outcome"] == "ok"]
+    still = [one for one in ended if stamps["injected"] < int(str(one["intended_ns"])) < stamps["healing"]]
+    assert {one["broker"] for one in still} >= {"broker-a", "broker-c"}, "the others go on"
+
+
+def _faults(command: Command) -> list[Json]:
+    return [one for one in read_records(command.trial / "events.jsonl").records if one["type"] == "fault"]
 
 
 def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path: Path) -> None:

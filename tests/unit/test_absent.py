@@ -25,7 +25,6 @@ LEFT: dict[str, tuple[str, ...]] = {
     "X-delayed-message-fails-once-04": IS_5X,
     "X-delayed-message-fails-once-05": IS_5X,
     "X-restarted-broker-forgets-consumers-03": IS_5X,
-    "X-restarted-broker-forgets-consumers-04": IS_5X,
     "X-restarted-broker-forgets-consumers-07": IS_4X,
 }
 """What was left out, though another face of the incident is there: a cure may help, and nobody knows."""

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import ClientError
 from harness.faults.injections import INJECTIONS
-from harness.model.faults import BrokerAway, Fault, MasterAway
+from harness.model.faults import BrokerAway, Fault, KillNode, MasterAway
 
 
 class Cluster:
@@ -32,9 +32,10 @@ class Cluster:
 
 
 @pytest.mark.parametrize(
-    ("fault", "masters", "target"), [(MasterAway(), 1, "broker-a"), (MasterAway(), 2, "broker-a"), (BrokerAway(), 2, "broker-b")]
+    ("fault", "masters", "target"), [(MasterAway(), 1, "broker-a"), (MasterAway(), 2, "broker-a"), (BrokerAway(), 2, "broker-b"),
+                                     (KillNode(node="broker-b-s1"), 2, "broker-b-s1")]
 )  # fmt: skip
-def test_a_master_is_killed_and_comes_back_when_it_is_healed(fault: Fault, masters: int, target: str) -> None:
+def test_a_node_is_killed_and_comes_back_when_it_is_healed(fault: Fault, masters: int, target: str) -> None:
     cluster = Cluster(masters)
     trial: Any = SimpleNamespace(cluster=cluster)
     (injection,) = INJECTIONS[type(fault)]

@@ -129,7 +129,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "file").write_text("")
     for name in ("docs", "tests", "compose"):
         (tmp_path / name).symlink_to(PACKAGES / name)
-    for name in ("broker.conf", "history.jsonl", "store.log", "stall.tar.gz", "FILE.tar.gz"):
+    for name in ("broker.conf", "nodes.toml", "history.jsonl", "store.log", "stall.tar.gz", "FILE.tar.gz"):
         (tmp_path / name).write_text("")
     shutil.copy(TEMPLATE, tmp_path)
     monkeypatch.chdir(tmp_path)

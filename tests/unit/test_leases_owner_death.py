@@ -143,6 +143,69 @@ def test_a_stopped_child_is_gone_as_well(start: Start, state_dir: Path) -> None:
     wait_healed(state_dir)
 
 
+def test_a_stopped_process_of_the_users_goes_on_and_stays(start: Start, state_dir: Path) -> None:
+    with subprocess.Popen(["sleep", "300"]) as theirs:
+        process = proc.identify(theirs.pid)
+        assert process is not None
+        owner = start(f"""
+            from harness.leases import proc
+            from harness.leases.process import stop_process
+            process = proc.identify({theirs.pid})
+            data = {{"name": "broker-a", "pid": process.pid, "start_ticks": process.start_ticks, "token": None}}
+            stop_process(Leases.open(state_dir), process, data, until_s=300)
+            print(process.pid, flush=True)
+            time.sleep(300)
+        """)
+        assert owner.processes() == [process]
+        assert process.is_stopped()
+        owner.kill()
+        wait_until("it to go on", lambda: not process.is_stopped(), timeout_s=60)
+        wait_healed(state_dir)
+        assert process.is_alive()
+        theirs.kill()
+
+
+def test_a_killed_node_of_the_users_is_started_again(start: Start, state_dir: Path, tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "300"]) as theirs:
+        owner = start(f"""
+            from harness.leases import proc
+            from harness.leases.given_kinds import KILLED_PROCESS, start_data
+            process = proc.identify({theirs.pid})
+            data = start_data("broker-a", process, "127.0.0.1:1", ("sh", "-c", "env > started"), Path({str(tmp_path)!r}))
+            Leases.open(state_dir).hold(KILLED_PROCESS, data, until_s=300)
+            proc.send_signal(process, None, signal.SIGKILL)
+            print(flush=True)
+            time.sleep(300)
+        """)
+        owner.say()
+        owner.kill()
+    wait_healed(state_dir)
+    wait_logged(state_dir, f"kill of broker-a (pid {theirs.pid}): started again")
+    wait_until("its command to run", lambda: "PATH=" in (tmp_path / "started").read_text(), timeout_s=60)
+    assert "MQLAB_LEASE" not in (tmp_path / "started").read_text()
+
+
+def test_a_node_of_the_users_that_was_not_killed_yet_is_left_alone(
+    start: Start, state_dir: Path, tmp_path: Path
+) -> None:
+    with subprocess.Popen(["sleep", "300"]) as theirs:
+        owner = start(f"""
+            from harness.leases import proc
+            from harness.leases.given_kinds import KILLED_PROCESS, start_data
+            data = start_data(
+                "broker-a", proc.identify({theirs.pid}), "127.0.0.1:1", ("touch", "started"), Path({str(tmp_path)!r})
+            )
+            Leases.open(state_dir).hold(KILLED_PROCESS, data, until_s=300)
+            print(flush=True)
+            time.sleep(300)
+        """)
+        owner.say()
+        owner.kill()
+        wait_until("the lease to be removed", lambda: not leases_in(state_dir), timeout_s=60)
+        assert not (tmp_path / "started").exists()
+        theirs.kill()
+
+
 def test_a_process_is_found_when_its_pid_was_never_written_down(start: Start, state_dir: Path) -> None:
     owner = start("""
         leases = Leases.open(state_dir)

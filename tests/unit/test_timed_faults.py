@@ -104,27 +104,34 @@ def test_a_period_is_above_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "topology", "consumers", "is_given", "said"),
+    ("text", "topology", "consumers", "given", "said"),
     [
-        ("append-stall@1s", ONE, 0, False, ""),
-        ("append-stall@1s", ONE, 2, True, "only the load's clients are the lab's"),
-        ("cut-off-consumer@1s", ONE, 2, True, "only the load's clients are the lab's"),
-        ("kill-consumer@1s", ONE, 2, True, ""),
-        ("kill-consumer@1s", ONE, 1, False, "--consumers 2 or more"),
-        ("kill-consumer:consumer=2@1s", ONE, 2, False, "names consumer 2"),
-        ("broker-away@1s", ONE, 0, False, "--topology two-masters"),
-        ("broker-away@1s", TWO, 0, False, ""),
-        ("stopped-slave@1s", TWO, 0, False, "another one with slaves"),
-        ("stopped-slave@1s", ARTICLE, 0, False, ""),
-        ("pause-node:broker-b-s1@1s", ARTICLE, 0, False, ""),
-        ("pause-node:broker-b@1s", ONE, 0, False, "the nodes are namesrv-1, broker-a"),
-        ("network-delay:nodes=broker-a+broker-c@1s", TWO, 0, False, "names broker-c"),
+        ("append-stall@1s", ONE, 0, None, ""),
+        ("append-stall@1s", ONE, 2, (), "only a broker that the lab has started carries"),
+        ("slow-broker@1s", ONE, 2, ("broker-a",), "only a broker that the lab has started carries"),
+        ("cut-off-consumer@1s", ONE, 2, (), "is done to a cluster that the lab has started"),
+        ("master-away@1s", ONE, 2, ("broker-a",), "pause-node, flapping-node, kill-node on nodes"),
+        ("pause-node@1s", ONE, 2, (), "only a file of --nodes says how to reach one"),
+        ("pause-node@1s", ONE, 2, ("left", "right"), "names broker-a, and the nodes are left, right"),
+        ("flapping-node:left@1s", ONE, 2, ("left", "right"), ""),
+        ("kill-node:right@1s", ONE, 2, ("left", "right"), ""),
+        ("kill-consumer@1s", ONE, 2, (), ""),
+        ("kill-consumer@1s", ONE, 1, None, "--consumers 2 or more"),
+        ("kill-consumer:consumer=2@1s", ONE, 2, None, "names consumer 2"),
+        ("broker-away@1s", ONE, 0, None, "--topology two-masters"),
+        ("broker-away@1s", TWO, 0, None, ""),
+        ("stopped-slave@1s", TWO, 0, None, "another one with slaves"),
+        ("stopped-slave@1s", ARTICLE, 0, None, ""),
+        ("pause-node:broker-b-s1@1s", ARTICLE, 0, None, ""),
+        ("kill-node:broker-b-s1@1s", ARTICLE, 0, None, ""),
+        ("pause-node:broker-b@1s", ONE, 0, None, "the nodes are namesrv-1, broker-a"),
+        ("network-delay:nodes=broker-a+broker-c@1s", TWO, 0, None, "names broker-c"),
     ],
 )
 def test_a_fault_says_before_the_start_why_a_load_cannot_have_it(
-    text: str, topology: Topology, consumers: int, is_given: bool, said: str
+    text: str, topology: Topology, consumers: int, given: tuple[str, ...] | None, said: str
 ) -> None:
-    why = why_not_on(parse_fault(text), topology, consumers=consumers, is_given=is_given)
+    why = why_not_on(parse_fault(text), topology, consumers=consumers, given=given)
     assert (why is None) if not said else (why is not None and said in why)
 
 

@@ -66,9 +66,10 @@ def kill_container(client: docker.DockerClient, container: str, process: Process
 
 
 def pause_container(
-    leases: Leases, engine: Engine, client: docker.DockerClient, container: str, token: str, *, until_s: float
+    leases: Leases, engine: Engine, client: docker.DockerClient, container: str, token: str | None, *, until_s: float
 ) -> Lease:
-    """Freeze a container's control group under a lease; ``token`` is the lease that the container is labelled with.
+    """Freeze a container's control group under a lease; ``token`` is the lease that the container is labelled with, None for one
+    that is the user's.
 
     Returns once every thread of it stands still. Raises LeaseError.
     """
