@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import scenarios
 from analysis.ledger import agreement
@@ -24,12 +24,16 @@ from analysis.scratch import scratch_folder
 from harness.errors import AnalysisError, LabError
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
-from harness.paths import cache_home
 from harness.releases.java import Java
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
+from mqlab.judging import spark_place
+from mqlab.options import add_spark
 from mqlab.recorded import committed_ledger
+
+if TYPE_CHECKING:
+    from analysis.spark import SparkPlace
 
 ANSWER_S_MAX = 90.0
 """From the end of the first cluster's trials. Trials wait for the answer, and longer than this is not worth it."""
@@ -44,7 +48,8 @@ class FirstAnswer:
     run: Path
     leases: Leases
     java: Java
-    spark_master: str
+    spark: tuple[str, ...]
+    """Options of where it is computed."""
     started: float
     """Seconds of the monotonic clock when the command began."""
     cancel: threading.Event
@@ -56,7 +61,7 @@ class FirstAnswer:
         # Files, since nobody reads a pipe meanwhile.
         with tempfile.TemporaryFile() as words, tempfile.TemporaryFile() as errors:
             process = self.leases.spawn(
-                [*argv, self.spark_master], name="first-answer", until_s=ANSWER_S_MAX, stdout=words, stderr=errors
+                [*argv, *self.spark], name="first-answer", until_s=ANSWER_S_MAX, stdout=words, stderr=errors
             )
             try:
                 self._wait(process, lambda: self.cancel.is_set() or is_over.is_set())
@@ -83,16 +88,14 @@ def _last_line(file: IO[bytes]) -> str:
     return (file.read().decode(errors="replace").strip().splitlines() or [""])[-1]
 
 
-def answer(run: Path, deployment: str, java_home: Path, spark_master: str) -> str:
+def answer(run: Path, deployment: str, place: SparkPlace) -> str:
     """In words how the trials of an ended deployment stand to the record. Raises RunDirectoryError, AnalysisError."""
     part = scratch_folder()
     part_of_run(run, deployment, part)
     manifest = read_manifest(part)
     # The run's own process imports this module, and is not to load Spark.
     from analysis.pipeline import analyze
-    from analysis.spark import SparkPlace
 
-    place = SparkPlace(master=spark_master or None, java_home=java_home, class_archives=cache_home() / "spark")
     found = analyze(part, [scenarios.find(name) for name in manifest.incidents], place)
     told = agreement.agreements(agreement.tried(found), committed_ledger())
     return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
@@ -101,11 +104,12 @@ def answer(run: Path, deployment: str, java_home: Path, spark_master: str) -> st
 def main() -> int:
     """A process by itself: prints the words, or the error on standard error."""
     parser = argparse.ArgumentParser(prog="mqlab.first_answer")
-    for name, kind in (("run", Path), ("deployment", str), ("java_home", Path), ("spark_master", str)):
+    for name, kind in (("run", Path), ("deployment", str), ("java_home", Path)):
         parser.add_argument(name, type=kind)
+    add_spark(parser)
     options = parser.parse_args()
     try:
-        print(answer(options.run, options.deployment, options.java_home, options.spark_master))
+        print(answer(options.run, options.deployment, spark_place(options, options.java_home)))
     except LabError as error:
         print(error, file=sys.stderr)
         return error.exit_code

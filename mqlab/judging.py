@@ -74,7 +74,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     """Print what became of a load; the exit code says it only with ``--strict``."""
     from analysis.load.judge import judge_load
 
-    judged = judge_load(path, spark_place(options, java))
+    judged = judge_load(path, spark_place(options, java.home))
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
@@ -87,17 +87,19 @@ def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> 
     """Leave the archive that makes analyses start sooner, once for a Java and a PySpark."""
     from analysis.spark import archive_classes
 
-    place = spark_place(options, java)
+    place = spark_place(options, java.home)
     if not place.has_archive():
         console.print("Spark: its classes are archived for quicker analyses, once, in half a minute", highlight=False)
         archive_classes(place)
 
 
-def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
+def spark_place(options: argparse.Namespace, java_home: Path) -> SparkPlace:
     """Where the options want Spark to run."""
     from analysis.spark import SparkPlace
 
-    return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
+    return SparkPlace(
+        master=options.spark_master, conf=options.spark_conf, java_home=java_home, class_archives=cache_home() / "spark"
+    )
 
 
 def analyse(
@@ -112,7 +114,7 @@ def analyse(
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
     code = own_commit()
-    findings = analyze(path, chosen, spark_place(options, java), progress, "" if code.dirty else code.id)
+    findings = analyze(path, chosen, spark_place(options, java.home), progress, "" if code.dirty else code.id)
     write_reports(path, committed_ledger())
     return findings
 

@@ -55,8 +55,8 @@ class Job:
     started: float
     """Seconds of the monotonic clock when the command began."""
     notes: tuple[str, ...] = ()
-    spark_master: str = ""
-    """Where the first answer is computed; empty: on this machine."""
+    spark: tuple[str, ...] = ()
+    """Options of where the first answer is computed; by default on this machine."""
     resumed: str = ""
     """By what the code is another than that of the run's start."""
     client_release: str = ""
@@ -219,7 +219,7 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
         )
         if plan.first is not None:
             ask = FirstAnswer(
-                run=run.path, leases=leases, java=job.java, spark_master=job.spark_master,
+                run=run.path, leases=leases, java=job.java, spark=job.spark,
                 started=job.started, cancel=cancel, say=display.say,
             )  # fmt: skip
             context = dataclasses.replace(context, judge_first=ask)

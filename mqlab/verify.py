@@ -17,7 +17,7 @@ from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
 from mqlab.judging import judge
 from mqlab.looking import prepare
-from mqlab.options import read_settings
+from mqlab.options import read_settings, spark_words
 from mqlab.own_incident import SUFFIX, incidents_of
 from mqlab.resume import restore_options
 from mqlab.running import Job, carry_out, make_ready
@@ -57,7 +57,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         started=started,
         notes=injection_notes,
         resumed=resumed,
-        spark_master=options.spark_master or "",
+        spark=spark_words(options),
     )
     return carry_out(job, options, console, lambda path: judge(path, chosen, options, java, console))
 

@@ -38,7 +38,7 @@ def test_it_is_of_the_cluster_that_has_ended_alone(
         return found
 
     monkeypatch.setattr(analysis.pipeline, "analyze", here)
-    words = answer(path, "d1", Path("/java"), "")
+    words = answer(path, "d1", SparkPlace())
     assert {(one.incident, one.release) for one in found} == {("append-stall", "4.6.0")}
     assert max(one.trials for one in found) == 3
     # By hand no send was refused, which every recorded stall had.

@@ -144,7 +144,7 @@ def _asked(
     said: list[str] = []
 
     def spawn(argv: list[str], *, stdout: IO[bytes], stderr: IO[bytes], **_: Any) -> Process:
-        assert argv[-4:] == ["/run", "d1", "/java", ""]
+        assert argv[-4:] == ["/run", "d1", "/java", "--spark-master=local[1]"]
         stdout.write(out.encode())
         stderr.write(err.encode())
         return process
@@ -154,7 +154,7 @@ def _asked(
         cancel.set()
     ask = FirstAnswer(
         run=Path("/run"), leases=cast(Any, SimpleNamespace(spawn=spawn)), java=cast(Any, SimpleNamespace(home=Path("/java"))),
-        spark_master="", started=time.monotonic() - 70, cancel=cancel, say=said.append,
+        spark=("--spark-master=local[1]",), started=time.monotonic() - 70, cancel=cancel, say=said.append,
     )  # fmt: skip
     return lambda: ask("d1", threading.Event()), said
 
