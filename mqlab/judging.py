@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 import scenarios
+from analysis.packages import pack_packages
 from harness.errors import (
     EXIT_OK,
     UsageError,
@@ -23,7 +24,7 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
-from mqlab.kinds import FOLDER, RECORDED
+from mqlab.kinds import FOLDER, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def add_run_commands(add: Adder) -> None:
-    """``analyze`` and ``report``."""
+    """``analyze``, ``report`` and ``spark-packages``."""
     command = add("analyze", analyze_run, "judge a run again, without a cluster")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
     command.add_argument(
@@ -44,6 +45,9 @@ def add_run_commands(add: Adder) -> None:
 
     command = add("report", rewrite_report, "write the report of an analysed run again")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
+
+    command = add("spark-packages", pack, "pack the lab's Python packages for executors of a Spark cluster")
+    command.add_argument("file", type=NEW_ZIP, metavar="FILE.zip")
 
 
 def add_record_commands(add: Adder) -> None:
@@ -173,6 +177,18 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
         return EXIT_OK
     for path in dataclasses.asdict(write_reports(options.run, committed_ledger())).values():
         print(path)
+    return EXIT_OK
+
+
+def pack(options: argparse.Namespace, console: Console) -> int:
+    """Write the packages that a session of another master than this machine sends by itself."""
+    try:
+        pack_packages(options.file)
+    except OSError as error:
+        raise UsageError(
+            f"{options.file} cannot be written: {error.strerror}", advice="Choose another file."
+        ) from error
+    print(options.file)
     return EXIT_OK
 
 
