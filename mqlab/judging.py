@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,7 +80,8 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     """Print what became of a load; the exit code says it only with ``--strict``."""
     from analysis.load.judge import judge_load
 
-    judged = judge_load(path, spark_place(options, java.home))
+    with _timed(console):
+        judged = judge_load(path, spark_place(options, java.home))
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
@@ -118,9 +121,18 @@ def analyse(
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
     code = own_commit()
-    findings = analyze(path, chosen, spark_place(options, java.home), progress, "" if code.dirty else code.id)
+    with _timed(console):
+        findings = analyze(path, chosen, spark_place(options, java.home), progress, "" if code.dirty else code.id)
     write_reports(path, committed_ledger())
     return findings
+
+
+@contextmanager
+def _timed(console: Console) -> Iterator[None]:
+    """Says how long the analysis took."""
+    began = time.monotonic()
+    yield
+    console.print(f"analysis: {time.monotonic() - began:.1f} s", highlight=False)
 
 
 def judge(path: Path, chosen: Sequence[Scenario], options: argparse.Namespace, java: Java, console: Console) -> int:
