@@ -27,7 +27,7 @@ from analysis.report import collect
 from analysis.report.cells import Json
 from analysis.report.locust import locust_tables
 from analysis.spark import SparkPlace, closing_session, for_small_tables
-from analysis.spark_settings import LARGE_BYTES_MIN
+from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
@@ -93,7 +93,7 @@ def analyze_in(
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     say("checking")
-    if sum(path.stat().st_size for path in run.history_files()) < LARGE_BYTES_MIN:
+    if sum(path.stat().st_size for path in run.history_files()) < COMPILED_BYTES_MIN:
         for_small_tables(spark)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, judged, known)

@@ -111,11 +111,10 @@ class SparkPlace:
 
     def for_evidence(self, run: Path) -> SparkPlace:
         """The same for a run directory's histories and logs: the heap that they need, as far as memory is free."""
-        histories, logs = (
-            sum(path.stat().st_size for path in run.rglob(pattern) if path.is_file())
-            for pattern in ("*.jsonl", "*.log*")
-        )
-        heap = heap_mb(histories + logs, psutil.virtual_memory().available)
+        files = [path for pattern in ("*.jsonl", "*.log*") for path in run.rglob(pattern) if path.is_file()]
+        sizes = {path: path.stat().st_size for path in files}
+        heap = heap_mb(sum(sizes.values()), psutil.virtual_memory().available)
+        histories = sum(size for path, size in sizes.items() if path.parent.name == "history")
         return dataclasses.replace(self, heap_mb=heap, history_bytes=histories)
 
     def settings(self, scratch: Path, java_options: str) -> dict[str, str]:

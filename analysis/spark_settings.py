@@ -12,9 +12,12 @@ HEAP_MB = 1000
 
 YOUNG_OF_HEAP = 0.3
 
-LARGE_BYTES_MIN = 100 * 2**20
-"""Of histories. For fewer, what is compiled, planned again or spread over more tasks takes longer than it saves: compiling the
-checkers' expressions over 440 MB took 32 s instead of 61 s, in one run each."""
+COMPILED_BYTES_MIN = 100 * 2**20
+"""Of histories. For fewer, compiling the checkers' expressions takes longer than it saves: of 440 MB they took 32 s instead of
+61 s, in one run each."""
+
+LARGE_BYTES_MIN = 400 * 2**20
+"""Of histories. For fewer, Java's full compiler, plans that are made again between stages and more tasks are left out."""
 
 PARTITION_BYTES = 64 * 2**20
 """Of a large run's histories, so many for each partition of a shuffle: sorted in memory, its columns are less than half."""

@@ -45,11 +45,11 @@ def test_a_large_run_has_partitions_by_its_bytes_and_is_compiled_in_full() -> No
 
 
 @pytest.mark.parametrize(
-    ("master", "cores"), [("local", 1), ("local[8]", 8), ("local[20,4]", 20)], ids=["one", "some", "with retries"]
+    ("master", "count"), [("local", 7), ("local[8]", 8), ("local[20,4]", 20)], ids=["one", "some", "with retries"]
 )
-def test_a_large_run_uses_all_cores_of_its_local_master(master: str, cores: int) -> None:
-    told = _told(master=master, history_bytes=LARGE_BYTES_MIN)
-    assert told[PARALLEL[0]] == str(max(2, cores))
+def test_a_large_run_uses_all_cores_of_its_local_master(master: str, count: int) -> None:
+    told = _told(master=master, history_bytes=400 * 2**20)
+    assert told[PARALLEL[0]] == str(count)
 
 
 @pytest.mark.parametrize(
