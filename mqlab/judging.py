@@ -49,7 +49,7 @@ def add_run_commands(add: Adder) -> None:
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
 
     command = add("spark-packages", pack, "pack the lab's Python packages for executors of a Spark cluster")
-    command.add_argument("file", type=NEW_ZIP, metavar="FILE.zip")
+    command.add_argument("archive", type=NEW_ZIP, metavar="FILE.zip")
 
 
 def add_record_commands(add: Adder) -> None:
@@ -195,12 +195,12 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
 def pack(options: argparse.Namespace, console: Console) -> int:
     """Write the packages that a session of another master than this machine sends by itself."""
     try:
-        pack_packages(options.file)
+        pack_packages(options.archive)
     except OSError as error:
         raise UsageError(
-            f"{options.file} cannot be written: {error.strerror}", advice="Choose another file."
+            f"{options.archive} cannot be written: {error.strerror}", advice="Choose another file."
         ) from error
-    print(options.file)
+    print(options.archive)
     return EXIT_OK
 
 
