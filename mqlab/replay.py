@@ -94,7 +94,7 @@ def _parsed(file: Path, run: Path, words: list[str], options: argparse.Namespace
     again.parse, again.out = options.parse, options.out or DEFAULT_RUNS / new_run_id()
     again.resume, again.register, again.anyway, again.trust, again.strict = None, False, False, False, False
     again.json = False
-    for name in ("plan", "hold", "bundle", "spark_master"):
+    for name in ("plan", "hold", "bundle", "spark_master", "spark_conf"):
         setattr(again, name, getattr(options, name))
     if again.verb == "verify" and options.hold:
         raise _refused(file, "a run of many trials cannot be held", "Leave --hold out.")

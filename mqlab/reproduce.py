@@ -24,10 +24,19 @@ from harness.rundir.reading import read_run_directory
 from mqlab.bundle import is_bundle
 from mqlab.hold import MINUTES, MINUTES_MAX, Hold
 from mqlab.judging import analyse
-from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, SPARK_MASTER, number
+from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, number
 from mqlab.looking import prepare
 from mqlab.one_trial import one_trial, params_of
-from mqlab.options import DEFAULT_RUNS, Adder, add_backend_options, add_bundle, add_settings, print_json, read_settings
+from mqlab.options import (
+    DEFAULT_RUNS,
+    Adder,
+    add_backend_options,
+    add_bundle,
+    add_settings,
+    add_spark,
+    print_json,
+    read_settings,
+)
 from mqlab.own_incident import incidents_of
 from mqlab.recorded import committed_ledger
 from mqlab.replay import replay
@@ -88,7 +97,7 @@ def add_command(add: Adder) -> None:
         help="replay a bundle although it brings Python, an image or JVM options with it",
     )
     command.add_argument("--strict", action="store_true", help="of a bundle: exit 1 when a verdict or a figure differs")
-    command.add_argument("--spark-master", type=SPARK_MASTER, metavar="URL", help="default: this machine")
+    add_spark(command)
     command.add_argument("--json", action="store_true", help="print measures and findings as JSON on standard output")
     command.set_defaults(verb="reproduce", all=False, quick=False, trials=None, register=False, resume=None)
 

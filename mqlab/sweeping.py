@@ -242,7 +242,7 @@ class _Analysis:
 
     def __call__(self, run: Path) -> None:
         self.console.print("looking at what there is", highlight=False)
-        code, place = own_commit(), spark_place(self.options, self.java)
+        code, place = own_commit(), spark_place(self.options, self.java.home)
         commit, go_on = "" if code.dirty else code.id, how_to_go_on("tune", run)
         try:
             with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:

@@ -21,7 +21,6 @@ from mqlab.kinds import (
     PARAMETER,
     RATE,
     SEED,
-    SPARK_MASTER,
     Kind,
     number,
     one_of,
@@ -29,7 +28,7 @@ from mqlab.kinds import (
     text_of,
     whole,
 )
-from mqlab.options import DEFAULT_RUNS, Adder, add_backend_options, add_releases, add_settings, print_json
+from mqlab.options import DEFAULT_RUNS, Adder, add_backend_options, add_releases, add_settings, add_spark, print_json
 from mqlab.sweep import read_swept
 from mqlab.sweeping import sweep
 
@@ -109,7 +108,7 @@ def _add_sweep(command: argparse.ArgumentParser) -> None:
     measured.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
     add_backend_options(command)
     add_settings(command)
-    measured.add_argument("--spark-master", type=SPARK_MASTER, metavar="URL", help="default: this machine")
+    add_spark(measured)
     command.set_defaults(verb="tune", all=False, quick=False, trials=None, register=False, bundle=None, topology=None)
 
 

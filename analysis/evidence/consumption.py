@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import ANALYSIS_FOLDER, keep, place
+from analysis.spark_settings import PARTITIONS
 from harness.rundir.reading import RunDirectory
 
 QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
@@ -32,7 +33,7 @@ are left out. Message delays are taken from the same moment on."""
 
 SECOND_NS = 1_000_000_000
 _BITS = 64
-_PARTITIONS = 8
+_PARTITIONS_MIN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +63,8 @@ def _in_order(consumptions: DataFrame) -> DataFrame:
         *(*_SORT_KEY, "file", "n", "instance", "offset", "intended_ns", "started_ns", "finished_ns"),
     )
     # Small enough partitions to be sorted in memory, two at a time.
-    spread = columns.repartition(_PARTITIONS, "hash")
+    told = columns.sparkSession.conf.get(PARTITIONS)
+    spread = columns.repartition(max(_PARTITIONS_MIN, int(told or 0)), "hash")
     in_queue = Window.partitionBy("hash", *_SORT_KEY).orderBy("started_ns", "n")
     before = in_queue.rowsBetween(Window.unboundedPreceding, -1)
     ordered = spread.select(

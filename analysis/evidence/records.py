@@ -49,8 +49,8 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
     history_path = folder / "history.parquet"
     _clear(history_path)
     history = _parsed(spark, run.history_files(), HISTORY, levels=4)
-    history.write.partitionBy("type").parquet(str(history_path))
-    whole = spark.read.schema(_stored(history)).parquet(str(history_path))
+    history.write.partitionBy("type").parquet(location(history_path))
+    whole = spark.read.schema(_stored(history)).parquet(location(history_path))
     events = keep(spark, _parsed(spark, run.event_files(), EVENTS, levels=3), folder / "events.parquet")
     return Records(
         sends=_of_type(whole, "send"),
@@ -80,11 +80,19 @@ def column_of(column: Column | str) -> Column:
     return F.col(column) if isinstance(column, str) else column
 
 
+def location(path: Path) -> str:
+    """The path for Spark, whose own file system by default may be another one, as on YARN.
+
+    Hadoop takes what follows as it is: a space must not be written as in a URL.
+    """
+    return f"file://{path}"
+
+
 def keep(spark: SparkSession, table: DataFrame, path: Path) -> DataFrame:
     """Write the table as Parquet and go on from the file, so that nothing before it is computed again."""
     _clear(path)
-    table.write.parquet(str(path))
-    return spark.read.schema(table.schema).parquet(str(path))
+    table.write.parquet(location(path))
+    return spark.read.schema(table.schema).parquet(location(path))
 
 
 def _clear(path: Path) -> None:
@@ -108,7 +116,7 @@ def _parsed(spark: SparkSession, files: Sequence[Path], schema: StructType, *, l
     if files:
         read = spark.read.schema(schema).option("columnNameOfCorruptRecord", CORRUPT_COLUMN)
         path: Column = F.col("_metadata.file_path")
-        table = read.json([str(file) for file in files]).select("*", path.alias("path"))
+        table = read.json([location(file) for file in files]).select("*", path.alias("path"))
     else:
         table = frame_of(spark, [], schema).withColumn("path", F.lit(""))
     whole = F.col(CORRUPT_COLUMN).isNull() & F.col("type").isNotNull()

@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructType
 
+from analysis.evidence.records import location
 from analysis.evidence.tables import LOG_FILES, frame_of, table
 from analysis.logs.files import LogFile
 
@@ -83,7 +84,7 @@ def read_lines(spark: SparkSession, files: Sequence[LogFile], wanted: Column) ->
     """Read the files; keep the lines where ``wanted``, of the columns of ``LOG_FILES`` and ``text``, is true."""
     if not files:
         return Lines(kept=frame_of(spark, [], LINES), counts=())
-    raw = spark.read.text([str(item.path) for item in files]).select(
+    raw = spark.read.text([location(item.path) for item in files]).select(
         F.col("value").alias("text"),
         F.col("_metadata.file_path").alias("path"),
         F.col("_metadata.file_block_start").alias("block"),

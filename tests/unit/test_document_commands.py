@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.errors import EXIT_OK, EXIT_USAGE, LabError
 from harness.paths import PACKAGES
 from mqlab.main import _parser, main
 from mqlab.own_incident import TEMPLATE
@@ -25,10 +25,10 @@ README_LINES_MAX = 130
 README_COLUMNS_MAX = 120
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
-RUN = {"advise", "list", "changes", "upgrade", "tune", "patrol", "diagnose", "doctor", "ledger"}
+RUN = {"advise", "list", "changes", "upgrade", "tune", "patrol", "diagnose", "doctor", "ledger", "spark-packages"}
 """Commands that take seconds and no cluster: every line of theirs is run."""
 NOT_RUN = {
-    "analyze": "judges a run directory by Spark; tests/spark does",
+    "analyze": "judges a run directory by Spark; tests/spark does, and on a cluster; nobody has YARN or Kubernetes",
     "audit": "asks a cluster (tests/cluster/test_documents.py runs docs/audit.md); of a file it is run",
     "clean": "ends what is the lab's on this machine",
     "down": "ends the cluster of `up`",
@@ -52,6 +52,7 @@ SWEEPS = {"--sweep", "--resume"}
 LOGS = "tests/data/logs/append-stall-5.5.0"
 PLACES = {"RUN_DIR": "run", "FILE": "file", "DIR": "run", "LOG...": LOGS, "PATH...": LOGS, "broker-a/": LOGS}
 VALUES = {
+    "FILE.zip": "packages.zip",
     "A,B,C": "127.0.0.1:9876",
     "INCIDENT": "append-stall",
     "INCIDENT...": "append-stall",
@@ -115,6 +116,8 @@ def _parses(line: Line) -> bool:
             _parser().parse_args(_filled(line))
         except SystemExit as ended:
             return ended.code == EXIT_OK
+        except LabError:
+            return False
     return True
 
 

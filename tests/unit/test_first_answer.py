@@ -205,6 +205,7 @@ def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.M
     monkeypatch.setattr(mqlab.verify, "carry_out", carry_out)
     own = tmp_path / "my_incident.py"
     shutil.copy(TEMPLATE, own)
-    for words in ([], ["--all", "--quick"], ["append-stall"], [str(own), "--quick"]):
+    elsewhere = ["--spark-master", "spark://127.0.0.1:7077"]
+    for words in ([], ["--all", "--quick"], ["append-stall"], [str(own), "--quick"], elsewhere):
         assert main(["verify", *words]) == 0
-    assert asked == [(True, tmp_path), (True, tmp_path), (False, None), (False, None)]
+    assert asked == [(True, tmp_path), (True, tmp_path), (False, None), (False, None), (True, None)]

@@ -58,7 +58,7 @@ def _places(parser: argparse.ArgumentParser, command: tuple[str, ...] = ()) -> I
 def _good(action: argparse.Action) -> tuple[str, ...]:
     """A value that a required option or positional takes."""
     values = {"namesrv": "127.0.0.1:9876", "rate": "1000", "run": "folder", "logs": "file", "before": "4.6.0"}
-    values["incidents"] = "append-stall"
+    values |= {"incidents": "append-stall", "archive": "new.zip"}
     value = values.get(action.dest) or next(iter(action.choices or ("5.3.3",)))
     return (f"{action.option_strings[0]}={value}",) if action.option_strings else (value,)
 
@@ -196,6 +196,7 @@ MANY_KINDS = (
     "b=127.0.0.1:9876",
     "+08:00",
     "new.tar.gz",
+    "spark.executor.memory=1g",
     "killed",
     "rejected_count",
 )

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 import analysis.spark
-from analysis.spark import HEAP_MB, SparkPlace, closing_session, heap_mb
+from analysis.spark import SparkPlace, closing_session, heap_mb
+from analysis.spark_settings import HEAP_MB
 from harness.errors import AnalysisError
 
 
@@ -58,4 +59,4 @@ def test_histories_and_logs_of_a_run_are_its_evidence(tmp_path: Path, monkeypatc
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * 2**20)
-    assert SparkPlace().for_evidence(tmp_path) == SparkPlace(heap_mb=2000)
+    assert SparkPlace().for_evidence(tmp_path) == SparkPlace(heap_mb=2000, history_bytes=2**20)

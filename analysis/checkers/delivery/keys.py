@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import IntegerType, LongType, StringType
 
+from analysis.evidence.records import location
 from analysis.evidence.tables import table
 from harness.rundir.reading import RunDirectory
 
@@ -33,7 +34,7 @@ def queues_of_keys(spark: SparkSession, run: RunDirectory, topic: str) -> DataFr
 
     The keys are read from the histories themselves: no other table of the analysis carries them.
     """
-    read = spark.read.schema(_RECORDS).json([str(file) for file in run.history_files()])
+    read = spark.read.schema(_RECORDS).json([location(file) for file in run.history_files()])
     path = F.substring_index(F.col("_metadata.file_path"), "/", -4)
     # What consumers met of another run has failed, and may have the same keys.
     told = (F.col("type") == "send") | ((F.col("type") == "consume") & (F.col("outcome") == "ok"))

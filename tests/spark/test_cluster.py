@@ -1,0 +1,120 @@
+"""A standalone cluster of a master and two workers comes to the findings of one machine, also when a worker is killed."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from harness.host.ports import free_port
+from harness.leases.leases import Leases
+from harness.paths import PACKAGES
+from tests.lib.own_scenarios import SCENARIOS, handover
+from tests.lib.runs import Analysis, Run
+from tests.lib.spark_cluster import SparkCluster
+from tests.lib.trials import log_time
+
+INCIDENT = """\
+import dataclasses
+
+from tests.lib.own_scenarios import SCENARIOS
+
+SCENARIO = dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2])
+"""
+"""Of the run itself: each further checker is planned three times."""
+
+ANALYSIS_S_MAX = 800.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    folder = tmp_path_factory.mktemp("spark")
+    with Leases.open(folder / "state") as leases:
+        yield SparkCluster.start(leases, folder, workers=2)
+
+
+@pytest.fixture(scope="module")
+def here(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    """Two trials, one of which has lost a message, judged by one machine."""
+    run = new_run("handover", trials=[handover("good"), handover("bad", deployment="d2")])
+    records = run.trials[1].history["successor"]
+    records.remove([record for record in records if record["type"] == "consume" and record["group"] == "g0"][3])
+    run.log("d1", "lock.log", f"{log_time(10)} WARN a line of no parser", "no line of a log")
+    path = run.save()
+    (path / "incidents").mkdir()
+    (path / "incidents" / "handover.py").write_text(INCIDENT)
+    return analysed(path, dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2]))
+
+
+def _start(here: Analysis, cluster: SparkCluster, folder: Path, *settings: str) -> tuple[Path, subprocess.Popen[str]]:
+    """``mqlab analyze`` of a copy of the run, whose path has a space."""
+    run = folder / "a run"
+    shutil.copytree(here.path, run, ignore=shutil.ignore_patterns("analysis"))
+    told = (
+        "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.driver.memory=600m",
+        "spark.executor.memory=512m", *settings,
+    )  # fmt: skip
+    command = [sys.executable, "-m", "mqlab", "analyze", str(run), "--spark-master", cluster.master]
+    return run, subprocess.Popen(
+        [*command, *(word for one in told for word in ("--spark-conf", one))],
+        cwd=PACKAGES,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _ended(analysis: subprocess.Popen[str]) -> str:
+    try:
+        said, _ = analysis.communicate(timeout=ANALYSIS_S_MAX)
+    finally:
+        analysis.kill()
+    assert analysis.returncode == 0, said
+    return said
+
+
+def _same(run: Path, here: Analysis, spark: SparkSession) -> None:
+    found, wanted = (json.loads((path / "analysis" / "findings.json").read_text()) for path in (run, here.path))
+    assert [one["claim"] for one in wanted["findings"]] == ["HAND-01", "HAND-02"]
+    assert found == wanted
+    rows = spark.read.parquet(f"file://{run}/analysis/observations.parquet").collect()
+    assert {"lost_count", "handover_s"} <= {row.measure for row in rows}
+    assert sorted(map(str, rows)) == sorted(map(str, here.rows))
+    counted = (json.loads((path / "analysis" / "report_data.json").read_text())["logs"] for path in (run, here.path))
+    assert next(counted) == next(counted)
+
+
+@pytest.mark.timeout(1800)
+def test_two_workers_find_what_one_machine_finds(
+    cluster: SparkCluster, here: Analysis, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert sum(here.values("lost_count", "bad")) == 1
+    run, analysis = _start(here, cluster, tmp_path)
+    said = _ended(analysis)
+    assert "analysis: checking" in said
+    _same(run, here, spark)
+    assert cluster.sent("packages.zip") == 2
+
+
+@pytest.mark.timeout(1800)
+def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_nothing(
+    cluster: SparkCluster, here: Analysis, spark: SparkSession, tmp_path: Path
+) -> None:
+    page = free_port()
+    run, analysis = _start(here, cluster, tmp_path, "spark.ui.enabled=true", f"spark.ui.port={page}")
+    try:
+        cluster.kill_at_work(0, f"http://127.0.0.1:{page}")
+        _ended(analysis)
+    finally:
+        analysis.kill()
+    _same(run, here, spark)
+    assert cluster.alive() == 1
