@@ -291,10 +291,6 @@ def test_faults_on_nodes_come_only_after_a_dry_run_of_this_command_file_and_proc
             "names what faults are done to, and none",
         ),
         (["--nodes", "FILE"], "names what faults are done to, and none"),
-        (
-            ["--nodes", "FILE", "--fault", "pause-node@1s", "--confirm", "yes"],
-            "'yes' is not a code as --dry-run prints it",
-        ),
         (["--nodes", "FILE", "--fault", "pause-node@1s", "--dry-run", "--confirm", "01234567"], "Give one of the two"),
         (["--dry-run"], "--dry-run and --confirm are of faults on nodes of yours"),
         (["--nodes", "absent.toml"], "is not a file that can be read"),
