@@ -107,7 +107,8 @@ def analyst_at(place: SparkPlace) -> Iterator[Analyst]:
 def _serve(pipe: Connection, place: SparkPlace) -> None:
     """In the process: start Spark, then one task after another until nobody asks any more."""
     end_with_the_parent()
-    from analysis.spark import closing_session, warm_up
+    from analysis.class_archive import warm_up
+    from analysis.spark import closing_session
 
     with suppress(EOFError, OSError), closing_session(place) as spark:
         warm_up(spark)

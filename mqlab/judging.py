@@ -95,7 +95,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
 
 def archive_spark(options: argparse.Namespace, java: Java, console: Console) -> None:
     """Leave the archive that makes analyses start sooner, once for a Java and a PySpark."""
-    from analysis.spark import archive_classes
+    from analysis.class_archive import archive_classes
 
     place = spark_place(options, java.home)
     if not place.has_archive():
