@@ -14,7 +14,7 @@ from analysis.workers import end_with_the_parent
 from harness.errors import AnalysisError, LabError
 
 if TYPE_CHECKING:
-    from analysis.spark import SparkPlace
+    from analysis.spark import Session, SparkPlace
 
 READY_S_MAX = 60.0
 """Longer than this a start is not worth to be waited for."""
@@ -30,10 +30,10 @@ Task = Callable[..., Any]
 class Analyst:
     """This process' end of it."""
 
-    def __init__(self, process: BaseProcess, pipe: Connection, heap_mb: int) -> None:
+    def __init__(self, process: BaseProcess, pipe: Connection, place: SparkPlace) -> None:
         self._process = process
         self._pipe = pipe
-        self._heap_mb = heap_mb
+        self._place = place
 
     def is_ready(self, within_s: float = READY_S_MAX) -> bool:
         """Wait until it has started; False when it has ended, or was ended after so many seconds."""
@@ -43,8 +43,9 @@ class Analyst:
             return False
 
     def can(self, place: SparkPlace) -> bool:
-        """Whether it is there, with as much heap as that place wants."""
-        return self._process.is_alive() and place.heap_mb <= self._heap_mb
+        """Whether it is there, at that place, with as much heap as that wants."""
+        is_there = self._process.is_alive() and place.where == self._place.where
+        return is_there and place.heap_mb <= self._place.heap_mb
 
     def ask(
         self,
@@ -97,7 +98,7 @@ def analyst_at(place: SparkPlace) -> Iterator[Analyst]:
     process = spawning.Process(target=_serve, args=(theirs, place), name="analyst", daemon=True)
     process.start()
     theirs.close()
-    analyst = Analyst(process, ours, place.heap_mb)
+    analyst = Analyst(process, ours, place)
     try:
         yield analyst
     finally:
@@ -110,17 +111,32 @@ def _serve(pipe: Connection, place: SparkPlace) -> None:
     from analysis.class_archive import warm_up
     from analysis.spark import closing_session
 
-    with suppress(EOFError, OSError), closing_session(place) as spark:
-        warm_up(spark)
-        pipe.send(("result", True))
-        while True:
-            task, values = pipe.recv()
-            try:
-                # A session of its own each: an analysis changes settings in mid-course.
-                result = "result", task(spark.newSession(), lambda text: pipe.send(("progress", text)), *values)
-            except LabError as error:
-                result = "error", str(error)
-            pipe.send(result)
+    # Nobody asks any more, or nobody listens.
+    with suppress(EOFError, OSError):
+        try:
+            with closing_session(place) as spark:
+                warm_up(spark)
+                pipe.send(("result", True))
+                while True:
+                    pipe.send(_carried_out(spark, pipe))
+        except (EOFError, OSError):
+            raise
+        except Exception as error:
+            pipe.send(("error", _said(error)))
+
+
+def _carried_out(spark: Session, pipe: Connection) -> tuple[str, Any]:
+    task, values = pipe.recv()
+    try:
+        # A session of its own each: an analysis changes settings in mid-course.
+        return "result", task(spark.newSession(), lambda text: pipe.send(("progress", text)), *values)
+    except Exception as error:
+        return "error", _said(error)
+
+
+def _said(error: Exception) -> str:
+    """Who asks has a way of its own, in which the same error is told in full."""
+    return str(error) if isinstance(error, LabError) else f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _nothing(_: str) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 
 import scenarios
 from analysis.packages import pack_packages
+from analysis.spark_settings import is_local
 from harness.errors import (
     EXIT_OK,
     AnalysisError,
@@ -110,6 +111,12 @@ def spark_place(options: argparse.Namespace, java_home: Path) -> SparkPlace:
     return SparkPlace(
         master=options.spark_master, conf=options.spark_conf, java_home=java_home, class_archives=cache_home() / "spark"
     )
+
+
+def place_of_analyst(options: argparse.Namespace, java_home: Path) -> SparkPlace:
+    """Where a quick run's first answer is computed: on this machine, since no other one has the files of a run under way."""
+    place = spark_place(options, java_home)
+    return place if is_local(place.where) else dataclasses.replace(place, master=None, conf={})
 
 
 def analyse(

@@ -11,14 +11,13 @@ from rich.console import Console
 
 import scenarios
 from analysis.analyst import analyst_at
-from analysis.spark_settings import is_local
 from harness.errors import ConfigurationError, UsageError
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.abilities import Abilities
 from harness.model.scenario import Scenario
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
-from mqlab.judging import judge, spark_place
+from mqlab.judging import judge, place_of_analyst
 from mqlab.looking import prepare
 from mqlab.options import read_settings
 from mqlab.own_incident import SUFFIX, incidents_of
@@ -50,9 +49,9 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     answer_first = budget == "quick" and not any(word.endswith(SUFFIX) for word in options.incidents)
     with contextlib.ExitStack() as beside:
         analyst = None
-        if answer_first and not options.plan and is_local(options.spark_master or "local"):
-            # Before the downloads, which leave it the cores. No other machine has the files of a run under way.
-            analyst = beside.enter_context(analyst_at(spark_place(options, java.home)))
+        if answer_first and not options.plan:
+            # Before the downloads, which leave it the cores.
+            analyst = beside.enter_context(analyst_at(place_of_analyst(options, java.home)))
         prepare(java, releases, console)
         user = read_settings(options, releases, console)
         request = Request(

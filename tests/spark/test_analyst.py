@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -30,6 +31,10 @@ def count_and_change(spark: SparkSession, progress: Callable[[str], None], count
     return spark.range(count).count(), before
 
 
+def crash(_spark: SparkSession, _progress: Callable[[str], None]) -> None:
+    raise ZeroDivisionError("by zero\nand more")
+
+
 def fail(_spark: SparkSession, _progress: Callable[[str], None]) -> None:
     raise RunDirectoryError("this is no run")
 
@@ -51,7 +56,17 @@ def test_each_task_has_a_session_of_its_own_and_tells_how_far_it_is(analyst: Ana
 def test_a_task_that_fails_says_why_and_the_next_one_is_carried_out(analyst: Analyst) -> None:
     with pytest.raises(AnalysisError, match="this is no run"):
         analyst.ask(fail)
+    with pytest.raises(AnalysisError, match=r"^ZeroDivisionError: by zero$"):
+        analyst.ask(crash)
     assert analyst.ask(count_and_change, 5)[0] == 5
+
+
+def test_a_spark_that_does_not_start_is_of_no_use_and_prints_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with analyst_at(SparkPlace(master="local[1]", java_home=tmp_path / "no-java")) as started:
+        assert not started.is_ready(STARTED_S_MAX)
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_it_ends_with_its_java_when_the_process_that_asks_is_killed() -> None:

@@ -15,6 +15,7 @@ from analysis.spark import SparkPlace
 from harness.errors import AnalysisError
 
 HEAP_MB = 1000
+HERE = "local[2]"
 
 
 class Process:
@@ -46,7 +47,7 @@ def process() -> Process:
 @pytest.fixture
 def theirs(process: Process) -> Iterator[tuple[Analyst, Connection]]:
     ours, theirs = Pipe()
-    yield Analyst(cast(Any, process), ours, HEAP_MB), theirs
+    yield Analyst(cast(Any, process), ours, SparkPlace(master=HERE, heap_mb=HEAP_MB)), theirs
     theirs.close()
 
 
@@ -95,11 +96,15 @@ def test_a_start_that_takes_too_long_is_not_waited_for(theirs: tuple[Analyst, Co
     assert not process.is_alive()
 
 
-@pytest.mark.parametrize(("heap_mb", "can"), [(HEAP_MB, True), (HEAP_MB + 1, False)])
-def test_it_can_judge_what_needs_no_more_heap_than_it_has(
-    theirs: tuple[Analyst, Connection], process: Process, heap_mb: int, can: bool
+@pytest.mark.parametrize(
+    ("master", "heap_mb", "can"),
+    [(HERE, HEAP_MB, True), (HERE, HEAP_MB + 1, False), ("spark://127.0.0.1:7077", HEAP_MB, False)],
+)
+def test_it_can_judge_what_is_for_its_place_and_needs_no_more_heap_than_it_has(
+    theirs: tuple[Analyst, Connection], process: Process, master: str, heap_mb: int, can: bool
 ) -> None:
     mine, _ = theirs
-    assert mine.can(SparkPlace(heap_mb=heap_mb)) is can
+    place = SparkPlace(master=master, heap_mb=heap_mb)
+    assert mine.can(place) is can
     process.kill()
-    assert not mine.can(SparkPlace(heap_mb=heap_mb))
+    assert not mine.can(place)

@@ -17,6 +17,7 @@ import pytest
 import mqlab.verify
 import scenarios
 from analysis.ledger.agreement import Agreement, Standing, first_words
+from analysis.spark_settings import is_local
 from harness.errors import AnalysisError, RunDirectoryError
 from harness.host.facts import Host
 from harness.plan.request import Request
@@ -200,7 +201,9 @@ def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.M
         return 0
 
     monkeypatch.setattr(mqlab.verify, "make_ready", lambda console: java)
-    monkeypatch.setattr(mqlab.verify, "analyst_at", lambda place: nullcontext(place.java_home))
+    monkeypatch.setattr(
+        mqlab.verify, "analyst_at", lambda place: nullcontext(place.java_home) if is_local(place.where) else None
+    )
     monkeypatch.setattr(mqlab.verify, "prepare", lambda *_: None)
     monkeypatch.setattr(mqlab.verify, "carry_out", carry_out)
     own = tmp_path / "my_incident.py"
@@ -208,4 +211,4 @@ def test_quick_runs_of_the_labs_own_incidents_answer_first(monkeypatch: pytest.M
     elsewhere = ["--spark-master", "spark://127.0.0.1:7077"]
     for words in ([], ["--all", "--quick"], ["append-stall"], [str(own), "--quick"], elsewhere):
         assert main(["verify", *words]) == 0
-    assert asked == [(True, tmp_path), (True, tmp_path), (False, None), (False, None), (True, None)]
+    assert asked == [(True, tmp_path), (True, tmp_path), (False, None), (False, None), (True, tmp_path)]
