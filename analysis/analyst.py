@@ -101,8 +101,11 @@ def analyst_at(place: SparkPlace) -> Iterator[Analyst]:
     analyst = Analyst(process, ours, place)
     try:
         yield analyst
-    finally:
-        analyst.end()
+    except BaseException:
+        # Whoever made a mistake is not to wait for a Spark to start.
+        analyst.end(grace_s=0.0)
+        raise
+    analyst.end()
 
 
 def _serve(pipe: Connection, place: SparkPlace) -> None:

@@ -101,7 +101,9 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "mqlab.serve.make_server",
         ):
             patch.setattr(started, accepted)
-        # A release's jars are fetched before its settings can be known.
+        # A quick run's Spark starts, and a release's jars are fetched, before its settings can be known.
+        patch.setattr("mqlab.verify.place_of_analyst", lambda *_: None)
+        patch.setattr("mqlab.verify.analyst_at", contextlib.nullcontext)
         patch.setattr("mqlab.looking.ensure_jars", lambda *_, **__: ())
         patch.setattr("mqlab.looking.compiled_classes", lambda *_, **__: None)
         for keys in ("broker_keys", "client_keys"):
