@@ -156,15 +156,16 @@ def _address(text: str) -> str:
     return text
 
 
-def _parameter(text: str) -> tuple[str, str]:
+def _pair(text: str, name_as: str, length_max: int) -> tuple[str, str]:
+    """NAME=VALUE; a value is printable ASCII."""
     name, equals, value = text.partition("=")
-    if (
-        not equals
-        or not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name, re.ASCII)
-        or not re.fullmatch(r"[ -~]{1,40}", value)
-    ):
+    if not equals or not re.fullmatch(name_as, name, re.ASCII) or not re.fullmatch(rf"[ -~]{{1,{length_max}}}", value):
         raise ValueError
     return name, value
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    return _pair(text, r"[a-z][a-z0-9_]{0,39}", 40)
 
 
 def _network(text: str) -> str:
@@ -194,13 +195,7 @@ def _spark_master(text: str) -> str:
 
 
 def _spark_conf(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if (
-        not equals
-        or not re.fullmatch(r"spark\.[\w.-]{1,200}", key, re.ASCII)
-        or not re.fullmatch(r"[ -~]{1,4000}", value)
-    ):
-        raise ValueError
+    key, value = _pair(text, r"spark\.[\w.-]{1,200}", 4000)
     if key in OURS:
         raise UsageError(f"{key} is the lab's own", advice="Leave it out; the master is given by --spark-master.")
     return key, value

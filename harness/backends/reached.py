@@ -17,12 +17,12 @@ from harness.backends.nodes_file import PID_MAX, Means, NamedNode
 from harness.clock import mono_ns
 from harness.errors import ClientError, LeaseError
 from harness.leases import proc
-from harness.leases.given_kinds import KILLED_PROCESS, start_data
+from harness.leases.given_kinds import KILLED_PROCESS, identity, start_data
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.leases.proc import ProcessId
 from harness.leases.process import GONE_S_MAX, stop_process
-from harness.leases.store import LeaseValue
+from harness.leases.store import LeaseData
 from harness.protocol.access import Access
 from harness.protocol.connection import split_address
 from harness.protocol.name_server import NameServer
@@ -94,12 +94,7 @@ class ReachedProcess:
     def pause(self, leases: Leases, *, until_s: float) -> Lease:
         """SIGSTOP."""
         process = self._process()
-        data: dict[str, LeaseValue] = {
-            "name": self.named.name,
-            "pid": process.pid,
-            "start_ticks": process.start_ticks,
-            "token": None,
-        }
+        data: LeaseData = {**identity(self.named.name, process), "token": None}
         return stop_process(leases, process, data, until_s=until_s)
 
     def kill(self, leases: Leases, *, until_s: float) -> tuple[int, int, Lease]:

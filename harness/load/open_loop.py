@@ -21,6 +21,7 @@ from harness.wait import NotYet, wait_until
 INSTANCE = "producer"
 SCHEDULE = "load"
 LONE = "lone"
+WARM_UP = "warm-up"
 LONE_SEQ = 1_000_000_000
 """Sequence number of the lone message, beyond those of any schedule."""
 WARM_UP_S = 3.0
@@ -77,31 +78,26 @@ class WarmProducers(SharedClient):
         if load.attempts:
             self.client.record_attempts(instance)
         self.client.wait_for_route(instance, topic, load.queues * len(on))
-        spec = ScheduleSpec(
-            name="warm-up",
-            instance=instance,
-            rate_hz=WARM_UP_RATE_HZ,
-            start_ns=0,
-            operations=0,
-            sends=SendSettings(topic=topic, body_bytes=(load.body_bytes,)),
-        )
         lasts_s = LATER_WARM_UP_S if self._instances else WARM_UP_S
-        if not any(self._warm_up(spec, number, lasts_s) for number in range(WARM_UPS_MAX)):
+        sends = SendSettings(topic=topic, body_bytes=(load.body_bytes,))
+        if not any(self._warm_up(instance, sends, lasts_s, number) for number in range(WARM_UPS_MAX)):
             raise ClientError(f"{instance} had no answer to most sends of {WARM_UPS_MAX} warm-ups")
         return instance
 
-    def _warm_up(self, spec: ScheduleSpec, number: int, lasts_s: float) -> bool:
+    def _warm_up(self, instance: str, sends: SendSettings, lasts_s: float, number: int) -> bool:
         """Send once more, and tell whether at least half of the later half was answered, be it by a refusal."""
-        rate_hz = max(spec.rate_hz / 2**number, WARM_UP_RATE_HZ_MIN)
+        rate_hz = max(WARM_UP_RATE_HZ / 2**number, WARM_UP_RATE_HZ_MIN)
         operations = int(lasts_s * rate_hz)
-        path = self._folder / f"{spec.name}-{spec.instance}-{number}.jsonl"
+        path = self._folder / f"{WARM_UP}-{instance}-{number}.jsonl"
         self.client.open_history(path)
-        start_ns = mono_ns() + LEAD_NS
-        self.client.start_schedule(dataclasses.replace(spec, rate_hz=rate_hz, operations=operations, start_ns=start_ns))
-        wait_until("the warm-up", lambda: self.client.schedule_state(spec.name).is_through, timeout_s=60.0)
+        spec = ScheduleSpec(
+            name=WARM_UP, instance=instance, rate_hz=rate_hz, start_ns=mono_ns() + LEAD_NS, operations=operations, sends=sends
+        )  # fmt: skip
+        self.client.start_schedule(spec)
+        wait_until("the warm-up", lambda: self.client.schedule_state(WARM_UP).is_through, timeout_s=60.0)
         self.client.close_history()
-        sends = [record for record in read_records(path).records if record["type"] == "send"]
-        later = [send for send in sends if int(str(send["seq"])) >= operations // 2]
+        found = [record for record in read_records(path).records if record["type"] == "send"]
+        later = [send for send in found if int(str(send["seq"])) >= operations // 2]
         return sum(send["outcome"] != "unknown" for send in later) >= len(later) / 2
 
 
