@@ -78,6 +78,8 @@ class TrialContext:
     cancel: threading.Event
     boots: threading.Semaphore
     """Taken while clients boot and until they have their queues: more at once would make each other late."""
+    starts: threading.Semaphore
+    """Taken while their processes start, which keeps cores busy: those of the trials that ask first are up first."""
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
     shared: SharedClients
@@ -113,6 +115,22 @@ class TrialContext:
         )
         self.clients.append(client)
         return client
+
+    def start_clients(
+        self, properties: Mapping[str, Mapping[str, str] | None], release: str = ""
+    ) -> dict[str, JavaClient]:
+        """Client processes by their names, each with options of its JVM, up and with an open history. Raises ClientError."""
+        with self.starts:
+            found = {name: self.client(name, options, release=release) for name, options in properties.items()}
+            try:
+                for name, client in found.items():
+                    client.wait_started()
+                    client.open_history(self.directory.history_path(name))
+            except BaseException:
+                for client in found.values():
+                    client.stop()
+                raise
+            return found
 
     def stay(self, seconds: float) -> None:
         """Let a window of the trial pass. Raises Interrupted at once when the run is cancelled."""

@@ -164,9 +164,7 @@ class OneProcessSession(Session):
     def _start_process(self) -> None:
         """Start it, with an open history."""
         with self._trial.boots:
-            self._started = self._trial.client(PROCESS)
-            self._client.wait_started()
-            self._client.open_history(self._trial.directory.history_path(PROCESS))
+            self._started = self._trial.start_clients({PROCESS: None})[PROCESS]
 
     def _start_with_queues(self, spec: ConsumerSpec, queues: int) -> None:
         """A member that is given so many queues of its topic, which it is when it knows where to begin."""

@@ -47,11 +47,7 @@ class GroupMembersSession(Session):
         for group in self._groups if load.fail_every else ():
             create_topic(trial.cluster, RETRY_PREFIX + group, read_queues=1, write_queues=1)
         with trial.boots:
-            for name in PROCESSES:
-                self._clients[name] = trial.client(name, release=load.members_release)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(trial.directory.history_path(name))
+            self._clients = trial.start_clients(dict.fromkeys(PROCESSES), load.members_release)
             self._start_producer()
             self._start_members()
             self._wait_shared_out()

@@ -98,9 +98,7 @@ class KeyedSession(OneProcessSession):
     def renew_consumers(self, release: str) -> None:
         """A process of that release joins every group; then the members that were there are shut down."""
         with self._trial.boots:
-            self._renewed = self._trial.client(RENEWED, release=release)
-            self._renewed.wait_started()
-            self._renewed.open_history(self._trial.directory.history_path(RENEWED))
+            self._renewed = self._trial.start_clients({RENEWED: None}, release)[RENEWED]
         self._start_consumers(self._renewed, tuple(f"{member}-{RENEWED}" for member in MEMBERS), [self._client])
 
     def renew_producers(self, release: str) -> None:

@@ -69,11 +69,7 @@ class OrderedSession(Session):
             "successor": {**self._load.successor_properties, **of_cell},
         }
         with self._trial.boots:
-            for name, values in properties.items():
-                self._clients[name] = self._trial.client(name, values)
-            for name, client in self._clients.items():
-                client.wait_started()
-                client.open_history(self._trial.directory.history_path(name))
+            self._clients = self._trial.start_clients(properties)
             self._start_producer()
             if self._load.owner_work_ms:
                 # Listeners that are to be at work at any moment of theirs must not all have begun at the same one.

@@ -20,6 +20,12 @@ class CoreBudget:
         self._expected = 0
         self._changed = threading.Condition()
 
+    def has(self, cores: float) -> None:
+        """There are so many from now on."""
+        with self._changed:
+            self._cores = cores
+            self._changed.notify_all()
+
     def expect(self, trials: int) -> None:
         """So many more will come (less: will not), each once."""
         with self._changed:

@@ -197,6 +197,7 @@ def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
     first = _to_answer_first(rest) if request.answer_first and pool else None
     if first is not None:
         rest.remove(first)
+        pool = tuple(map(_longest_first, pool))
     as_they_boot = (*filter(None, [first]), *pool, *rest)
     return Plan(
         schedule=replace(schedule, deployments=as_they_boot), budget=request.budget, notes=request.notes(), first=first
@@ -206,6 +207,11 @@ def make_plan(request: Request, host: Host, costs: Costs | None = None) -> Plan:
 def _to_answer_first(found: Sequence[PlannedDeployment]) -> PlannedDeployment | None:
     """The shortest of those that are up alone: their trials end one by one, and nothing of them is cut off by the others."""
     return min((one for one in found if one.needs.alone), key=lambda one: one.boot_s + one.seconds, default=None)
+
+
+def _longest_first(one: PlannedDeployment) -> PlannedDeployment:
+    """With its trials in the order of how long they take: the whole waits for the longest, which is to begin before others."""
+    return replace(one, trials=tuple(sorted(one.trials, key=lambda trial: -trial.cost.seconds)))
 
 
 def _place(number: int, one: PlannedDeployment) -> tuple[float, ...]:

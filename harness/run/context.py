@@ -31,6 +31,12 @@ JudgeFirst = Callable[[str, threading.Event], None]
 """Judges the trials of a deployment that has ended, and says how; to be over soon after the event is set."""
 
 
+def _is_quiet() -> threading.Event:
+    quiet = threading.Event()
+    quiet.set()
+    return quiet
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
     """What all trials of a run share."""
@@ -46,11 +52,15 @@ class RunContext:
     until_s: float = DEPLOYMENT_S_MAX
     """How long a deployment's processes and faults may last before the healer ends them."""
     cancel: threading.Event = field(default_factory=threading.Event)
+    quiet: threading.Event = field(default_factory=_is_quiet)
+    """Not set while an analysis is at work: no trial gets further than up beside it."""
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
     """Clusters that boot at once: more than there are cores only make each other late."""
     client_boots: threading.Semaphore = field(
         default_factory=lambda: threading.Semaphore(CLIENT_BOOTS_PER_CORE * usable_cores())
     )
     """Trials whose clients boot and find their queues at once; apart, so that no cluster waits for clients."""
+    client_starts: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))
+    """Of these, those whose processes start at once."""
     at_moment: AtMoment = lambda trial, is_on: None
     judge_first: JudgeFirst = lambda deployment, is_over: None

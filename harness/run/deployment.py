@@ -226,6 +226,7 @@ class Deployment:
                     until_s=context.until_s,
                     cancel=context.cancel,
                     boots=context.client_boots,
+                    starts=context.client_starts,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                     shared=self.shared,
                     user=_with_arms_own(context.user, trial.arm),
@@ -242,6 +243,7 @@ class Deployment:
                     probe=self.probe,
                     costs=costs,
                     at_moment=context.at_moment,
+                    quiet=context.quiet,
                 )
             status, took = "complete", costs.took()
         except (Interrupted, KeyboardInterrupt):

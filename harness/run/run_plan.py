@@ -3,13 +3,13 @@
 A trial's phases are up, steady, inject, hold, heal, recover, drain, collect, down. A trial that fails is recorded as
 failed and the run goes on; a full disk or the user's Ctrl-C ends the run with the evidence kept.
 
-Where a plan has a first deployment, that one is judged while the next clusters boot. The analysis has the cores of the trials
-then, so that none begins beside it: what it takes from the machine is in no trial.
+Where a plan has a first deployment, that one is judged while the next cluster boots and the clients of its longest trial come
+up, which wait then until the analysis is over: what it takes from the machine is in no trial.
 """
 
-import contextlib
 import dataclasses
 import threading
+from collections.abc import Collection
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from harness.errors import Interrupted
@@ -90,6 +90,7 @@ def _run_in_parts(context: RunContext, probe: NoiseProbe, plan: Plan) -> None:
     rest = tuple(one for one in plan.deployments() if one is not first)
     _run_schedule(context, probe, dataclasses.replace(plan.schedule, deployments=(first,)))
     is_over = threading.Event()
+    context.quiet.clear()
     with ThreadPoolExecutor(1, thread_name_prefix="first-answer") as pool:
         answer = pool.submit(_judge, context, first.id, is_over)
         try:
@@ -105,6 +106,7 @@ def _judge(context: RunContext, deployment: str, is_over: threading.Event) -> No
     except Exception as error:  # its trials are judged again at the end, with all others
         context.observer.say(f"no first answer: {type(error).__name__}: {error}")
     finally:
+        context.quiet.set()
         context.observer.ended(deployment, "down", "")
 
 
@@ -113,12 +115,14 @@ def _run_schedule(
 ) -> None:
     """Boot one deployment after another as the schedule lets them; an error lets those end that are at work.
 
-    As long as ``beside`` is at work, clusters boot one by one and no trial begins.
+    As long as ``beside`` is at work, a single cluster boots, and a single trial's clients.
     """
     left = list(schedule.deployments)
     budget, gate = CoreBudget(schedule.cores, context.cancel), _Gate(context.cancel)
     if beside is not None:
-        _give_all_cores(budget, schedule.cores, beside)
+        # One finds room where nobody else has any.
+        budget.has(0.0)
+        beside.add_done_callback(lambda _: budget.has(schedule.cores))
     are_up: dict[Future[None], PlannedDeployment] = {}
     with ThreadPoolExecutor(max(1, len(left)), thread_name_prefix="deployment") as pool:
         try:
@@ -129,7 +133,7 @@ def _run_schedule(
                     # Its trials ask no budget whether they may begin.
                     wait([beside])
                 waits_at_gate = not gate.is_open and any(one.needs.no_boots_meanwhile for one in up)
-                if planned is not None and _has_room(budget, gate, beside):
+                if planned is not None and _has_room(budget, up, beside):
                     left.remove(planned)
                     gate.boots(1)
                     if not planned.needs.no_boots_meanwhile:
@@ -148,18 +152,11 @@ def _run_schedule(
             raise
 
 
-def _has_room(budget: CoreBudget, gate: _Gate, beside: Future[None] | None) -> bool:
-    """Whether one more may boot, within a moment: one after another while no trial may begin, so that cores are left."""
-    is_alone = beside is None or beside.done()
-    return budget.expects_few(TRIALS_AHEAD, POLL_S) if is_alone else gate.nothing_boots(POLL_S)
-
-
-def _give_all_cores(budget: CoreBudget, cores: float, beside: Future[None]) -> None:
-    """As long as it is at work."""
-    held = contextlib.ExitStack()
-    budget.expect(1)
-    held.enter_context(budget.taken(cores))
-    beside.add_done_callback(lambda _: held.close())
+def _has_room(budget: CoreBudget, up: Collection[PlannedDeployment], beside: Future[None] | None) -> bool:
+    """Whether one more may boot, within a moment."""
+    if beside is None or beside.done():
+        return budget.expects_few(TRIALS_AHEAD, POLL_S)
+    return not up or bool(wait([beside], timeout=POLL_S).done)
 
 
 def _run_deployment(

@@ -22,6 +22,8 @@ from harness.trial import Healed, Injection, LoadSession, TakesTimedFaults, Tria
 PHASES: tuple[Phase, ...] = get_args(Phase)
 """In their order."""
 
+POLL_S = 0.5
+
 METERED: tuple[Phase, ...] = ("inject", "collect")
 """Before these it is read what the processes have used."""
 
@@ -34,9 +36,13 @@ def run_phases(
     observer: Display,
     probe: NoiseProbe,
     costs: TrialCosts,
+    quiet: threading.Event,
     at_moment: Callable[[TrialContext, bool], None] = lambda trial, is_on: None,
 ) -> float:
-    """Run them all, and end what is on however the trial ends; returns the worst hiccup in milliseconds."""
+    """Run them all, and end what is on however the trial ends; returns the worst hiccup in milliseconds.
+
+    What is up waits until it is ``quiet``.
+    """
     events = trial.events
     fault = TrialFault(trial, trial.arm.fault, injection)
     load: LoadSession | None = None
@@ -55,6 +61,8 @@ def run_phases(
         injection.prepare(trial.arm.fault, trial)
         session = load = open_load()
         enter("up", session.up)
+        while not (trial.cancel.is_set() or quiet.wait(POLL_S)):
+            pass
         enter("steady", session.steady)
         from_ns = mono_ns() - 1_000_000_000
         enter("inject", lambda: fault.inject(session))

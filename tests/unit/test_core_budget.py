@@ -59,6 +59,30 @@ def test_a_cancelled_run_lets_everybody_in() -> None:
         assert waits.result(30)
 
 
+def test_without_cores_one_at_a_time_finds_room_and_all_do_when_there_are_some() -> None:
+    budget = CoreBudget(0.0, threading.Event())
+    first_is_in, let_first_go = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with budget.taken(0.3):
+            first_is_in.set()
+            let_first_go.wait(30)
+
+    def second() -> None:
+        with budget.taken(0.3):
+            return
+
+    budget.expect(2)
+    with ThreadPoolExecutor(2) as pool:
+        pool.submit(first)
+        assert first_is_in.wait(30)
+        waits = pool.submit(second)
+        assert not budget.expects_few(0, 0.2)
+        budget.has(1.0)
+        waits.result(30)
+        let_first_go.set()
+
+
 def test_those_that_will_not_come_are_not_waited_for() -> None:
     budget = CoreBudget(1.0, threading.Event())
     budget.expect(3)

@@ -177,6 +177,9 @@ def _recorded(
         def up(self) -> None:
             happened.append(("up", self.cluster.spec.name))
 
+        def steady(self) -> None:
+            happened.append(("steady", self.cluster.spec.name))
+
     def start(spec: ClusterSpec, folder: Path, until_s: float) -> Cluster:
         happened.append(("boot", spec.name))
         if spec.name == fails_to_boot and error is not None:
@@ -207,34 +210,39 @@ def test_nothing_boots_beside_trials_that_must_not_be_disturbed(
         elif what == "up":
             at_work.add(name)
             together = max(together, len(up))
-        else:
+        elif what == "down":
             up.discard(name)
             at_work.discard(name)
     assert together == plan.schedule.at_once_max > 1
 
 
-def test_the_first_deployment_is_judged_while_clusters_boot_and_before_any_other_trial(
+def test_the_first_deployment_is_judged_while_one_trial_comes_up_that_goes_no_further_before_it_is(
     context: RunContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = _plan("ordered-lock-handover", "append-stall", answer_first=True)
     context, happened = _recorded(context, monkeypatch)
-    both_boot = threading.Event()
+    is_up_beside = threading.Event()
 
     def judge(name: str, is_over: threading.Event) -> None:
-        while sum(what == "boot" for what, _ in happened) < 3:
+        while ("up", longest.id) not in happened:
             assert not is_over.wait(0.01)
-        both_boot.set()
+        is_up_beside.set()
         happened.append(("judged", name))
 
+    longest = next(one for one in plan.deployments() if one is not plan.first)
     run_plan.run_plan(dataclasses.replace(context, judge_first=judge), plan)
-    assert both_boot.is_set()
+    assert is_up_beside.is_set()
     assert {record.status for record in context.run.trials().values()} == {"complete"}
     assert plan.first is not None
     judged = happened.index(("judged", plan.first.id))
     before, after = happened[:judged], happened[judged:]
-    assert {name for what, name in before if what == "up"} == {plan.first.id}
     assert ("down", plan.first.id) in before
-    assert {name for what, name in after if what == "up"} == {one.id for one in plan.deployments()} - {plan.first.id}
+    assert {name for what, name in before if what == "boot"} == {plan.first.id, longest.id}
+    assert [name for what, name in before if what == "up" and name != plan.first.id] == [longest.id]
+    assert {name for what, name in before if what == "steady"} == {plan.first.id}
+    assert {name for what, name in after if what == "steady"} == {one.id for one in plan.deployments()} - {
+        plan.first.id
+    }
 
 
 def test_what_must_be_alone_waits_for_the_first_answer_though_nothing_else_came_up(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
@@ -30,17 +30,20 @@ class Clients:
         self.producer: dict[str, object] = {}
         self.releases: list[str] = []
 
-    def of(self, name: str, release: str = "") -> Any:
+    def of(self, names: Iterable[str], release: str) -> dict[str, Any]:
+        self.releases.append(release)
+        return {name: self._one(name) for name in names}
+
+    def _one(self, name: str) -> Any:
         def start(spec: ConsumerSpec, addresses: str, cancel: threading.Event) -> None:
             self.started.append((round(self.now_s, 3), name, spec.instance, spec))
 
         def produce(instance: str, group: str, namesrv: str, **settings: object) -> None:
             self.producer = settings
 
-        self.releases.append(release)
         return SimpleNamespace(
-            wait_started=lambda: None, open_history=lambda path: None, wait_for_route=lambda *of: None, start_producer=produce,
-            wait_consumer_started=start, queue_counts=lambda topic: dict.fromkeys(MEMBERS, 2),
+            wait_for_route=lambda *of: None, start_producer=produce, wait_consumer_started=start,
+            queue_counts=lambda topic: dict.fromkeys(MEMBERS, 2),
         )  # fmt: skip
 
     def stay(self, seconds: float) -> None:
@@ -56,8 +59,8 @@ def _up(monkeypatch: pytest.MonkeyPatch, load: GroupMembers) -> Clients:
     monkeypatch.setattr(group_members, "time", SimpleNamespace(monotonic=lambda: clients.now_s))
     trial = SimpleNamespace(
         record=SimpleNamespace(topic="T", groups=("a", "b"), trial="t"), phases=SimpleNamespace(settle_s_max=5.0), cluster=None,
-        cancel=threading.Event(), boots=nullcontext(), client=clients.of, stay=clients.stay,
-        directory=SimpleNamespace(history_path=str), events=SimpleNamespace(record=lambda *of, **fields: None),
+        cancel=threading.Event(), boots=nullcontext(), start_clients=clients.of, stay=clients.stay,
+        events=SimpleNamespace(record=lambda *of, **fields: None),
     )  # fmt: skip
     GroupMembersSession(cast(TrialContext, trial), load).up()
     return clients
@@ -89,7 +92,7 @@ def test_who_keeps_its_route_is_told_not_to_ask_again(
 
 def test_clients_are_of_the_release_that_the_load_names(monkeypatch: pytest.MonkeyPatch) -> None:
     clients = _up(monkeypatch, GroupMembers(members=(Member(), Member()), groups=2, members_release="5.5.0"))
-    assert clients.releases == ["5.5.0", "5.5.0"]
+    assert clients.releases == ["5.5.0"]
 
 
 def test_the_fault_waits_until_every_group_has_consumed_from_every_queue(monkeypatch: pytest.MonkeyPatch) -> None:

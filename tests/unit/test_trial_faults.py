@@ -20,6 +20,7 @@ from harness.run.costs import TrialCosts
 from harness.run.display import Display
 from harness.run.trial_phases import TrialFault, run_phases
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
+from harness.wait import wait_until
 
 NOBODY = cast(LoadSession, None)
 
@@ -193,6 +194,8 @@ def _run(calls: list[str], fails_in: str = "", injection: Injection[Fault] | Non
     events = Events()
     observer = SimpleNamespace(phase=lambda trial, phase: None)
     probe = SimpleNamespace(copy_into=lambda log, from_ns, until_ns: [])
+    quiet = threading.Event()
+    quiet.set()
     run_phases(
         _trial(events),
         injection or _injection(Injected(end=_on(calls)), calls),
@@ -200,7 +203,7 @@ def _run(calls: list[str], fails_in: str = "", injection: Injection[Fault] | Non
         observer=cast(Display, observer),
         probe=cast(NoiseProbe, probe),
         costs=cast(TrialCosts, SimpleNamespace(read=lambda trial: None)),
-        **further,
+        **{"quiet": quiet, **further},
     )
     return events
 
@@ -210,6 +213,19 @@ def test_the_phases_of_a_trial_are_run_in_their_order() -> None:
     events = _run(calls)
     assert calls == ["up", "steady", "inject", "hold", "off", "recover", "drain", "collect", "down"]
     assert events.states() == ["asked", "injecting", "injected", "healing", "healed"]
+
+
+def test_what_is_up_goes_no_further_until_it_is_quiet() -> None:
+    calls: list[str] = []
+    quiet = threading.Event()
+    trial = threading.Thread(target=_run, args=(calls,), kwargs={"quiet": quiet})
+    trial.start()
+    wait_until("the load to be up", lambda: "up" in calls, timeout_s=30, poll_s=0.01)
+    trial.join(0.2)
+    assert "steady" not in calls
+    quiet.set()
+    trial.join(30)
+    assert calls[-2:] == ["collect", "down"]
 
 
 def test_what_a_fault_needs_is_made_ready_before_the_load_begins() -> None:
