@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
+import sys
 import tempfile
 import textwrap
 import traceback
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
@@ -59,7 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.parse = parser.parse_args
         command: Command = options.command
         with handling(_interrupt, signal.SIGTERM):
-            return command(options, console)
+            code = command(options, console)
+            sys.stdout.flush()
+            return code
     except LabError as error:
         console.print(f"mqlab: {error}", style="bold", markup=False, highlight=False, soft_wrap=True)
         if error.advice:
@@ -69,7 +74,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print("mqlab: interrupted", style="bold")
         return EXIT_INTERRUPTED
     except BrokenPipeError:
+        _drop_output()
         return EXIT_OK
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # Rich's way of saying so
+            return EXIT_OK
+        raise
     except Exception as error:  # a defect of ours
         with tempfile.NamedTemporaryFile("w", prefix="mqlab-", suffix=".txt", delete=False) as file:
             traceback.print_exc(file=file)
@@ -78,6 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
         return EXIT_FAILED
+
+
+def _drop_output() -> None:
+    """Nobody reads it any more, as with ``| head``; what is left in its buffer is not to be written at the end either."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _interrupt() -> None:

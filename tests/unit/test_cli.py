@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import tomllib
 from importlib.metadata import version
@@ -190,3 +193,19 @@ def test_a_full_run_freezes_where_it_can_and_says_why_where_it_cannot(monkeypatc
     assert asked.injection == ("byteman", "freeze")
     asked.injection = ()
     assert injections_asked(asked, stall, "quick") == (("byteman",), ())
+
+
+@pytest.mark.parametrize("command", [("list",), ("tune", "--rate", "2000", "--stall", "450"), ("--help",)])
+def test_a_reader_that_stops_reading_gets_no_traceback(command: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        ended = subprocess.run(
+            [sys.executable, "-m", "mqlab", *command],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=PACKAGES,
+        )
+    assert (ended.returncode, ended.stderr) == (EXIT_OK, "")
