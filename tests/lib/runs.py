@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from harness.model.findings import Finding
+from harness.model.scenario import Scenario
 from tests.lib.trials import LOCK_THREAD, OWNER, SUCCESSOR, Record, Trial, at, write_json
 
 
@@ -31,6 +32,7 @@ class Run:
 
     def trial(self, name: str, incident: str, arm: str, *, deployment: str | None = None, **attributes: Any) -> Trial:
         """A trial, in a deployment of its own unless it is told another one."""
+        assert all(one.name != name for one in self.trials), f"two trials are named {name}"
         made = Trial(name=name, incident=incident, arm=arm, deployment=deployment or f"d-{name}", **attributes)
         self.trials.append(made)
         return made
@@ -168,6 +170,15 @@ class Run:
             "notes": [],
             "status": "complete",
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a file wants to see of the trials that it has planted, beside those of other files. Nothing is judged."""
+
+    scenarios: Sequence[Scenario]
+    measures: Sequence[str]
+    releases: Sequence[str] = ("4.6.0",)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-
 from scenarios import busy_flag_stuck
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import Trial, at
 
 MEASURES = ("refused_after_share", "unaccepted_after_share", "unaccepted_last_share", "unaccepted_in_cure_count")
@@ -25,9 +21,7 @@ def _trial(run: Run, name: str, *, cured: bool = True) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("busy-flag-stuck")
+def plant(run: Run) -> Asked:
     stuck = _trial(run, "stuck_until_cured")
     for seq, due_ms in enumerate((2_000, 4_000, 6_000), start=2):
         stuck.refused(seq, "REJECTREQUEST", due_ms=due_ms, took_ms=1.0)
@@ -46,7 +40,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     over.send(2, due_ms=2_000, offset=1)
     over.send(3, due_ms=4_000, outcome="unknown")
     over.refused(4, "REJECTREQUEST", due_ms=9_000, took_ms=1.0)
-    return analysed(run, busy_flag_stuck.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(busy_flag_stuck.SCENARIO,), measures=MEASURES)
 
 
 def test_sends_count_by_when_they_were_due(seen: Analysis) -> None:

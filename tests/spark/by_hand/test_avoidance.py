@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from scenarios import avoidance_in_outages, broker_killed, broker_slow
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, Trial, at
 
 MEASURES = (
@@ -128,15 +127,13 @@ def outage(run: Run, name: str) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("broker-slow", "broker-killed", "avoidance-in-outages")
+def plant(run: Run) -> Asked:
     slow(run, "slow")
     killed(run, "killed")
     spoiled(run, "spoiled")
     outage(run, "outage")
     scenarios = (broker_slow.SCENARIO, broker_killed.SCENARIO, avoidance_in_outages.SCENARIO)
-    return analysed(run, *scenarios, measures=MEASURES, judging=False)
+    return Asked(scenarios=scenarios, measures=MEASURES)
 
 
 def test_a_broker_is_avoided_from_the_end_of_the_slow_send_to_the_next_send_to_it(seen: Analysis) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import ordered_lock_restart
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import OWNER, SUCCESSOR, Trial
 
 MEASURES = ("foreign_lock_granted", "granted_after_restart", "restart_handover_s", "restart_delay_max_s", "handover_s")
@@ -47,13 +45,11 @@ def killed(run: Run, name: str) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("ordered-lock-restart")
+def plant(run: Run) -> Asked:
     restarted(run, "given_away", granted=True)
     restarted(run, "renewed_in_time", granted=False)
-    killed(run, "killed")
-    return analysed(run, ordered_lock_restart.SCENARIO, measures=MEASURES, judging=False)
+    killed(run, "killed_with_it")
+    return Asked(scenarios=(ordered_lock_restart.SCENARIO,), measures=MEASURES)
 
 
 def test_what_a_stranger_gets_after_the_restart_is_told_from_what_it_gets_before(seen: Analysis) -> None:
@@ -69,7 +65,7 @@ def test_only_the_queue_that_was_given_away_stands_still(seen: Analysis) -> None
 
 
 def test_a_hand_over_is_told_by_the_broker_that_restarted(seen: Analysis) -> None:
-    assert seen.one("restart_handover_s", "killed", queue="restarted") == pytest.approx(3.0)
-    assert seen.one("restart_handover_s", "killed", queue="other") == pytest.approx(58.0)
-    assert seen.values("handover_s", "killed") == pytest.approx([3.0, 58.0])
+    assert seen.one("restart_handover_s", "killed_with_it", queue="restarted") == pytest.approx(3.0)
+    assert seen.one("restart_handover_s", "killed_with_it", queue="other") == pytest.approx(58.0)
+    assert seen.values("handover_s", "killed_with_it") == pytest.approx([3.0, 58.0])
     assert seen.found("restart_handover_s", "given_away") == []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import sync_flush_one_thread
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import Trial, at
 
 MEASURES = ("accepted_per_flush", "accepted_per_s", "refused_in_hold_share", "waited_flush_share")
@@ -35,9 +33,7 @@ def _trial(run: Run, name: str, *, flushes: int | None = 4, held_ms: float = 5.0
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("sync-flush-one-thread")
+def plant(run: Run) -> Asked:
     one = _trial(run, "one_a_flush")
     for seq in range(2, 6):
         one.send(seq, due_ms=100.0 * seq, took_ms=8, offset=seq)
@@ -47,9 +43,9 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     for seq in range(2, 10):
         shared.send(seq, due_ms=100.0 * seq, took_ms=8 if seq < 8 else 2, offset=seq)
     # Due long before the fault, and sent when its turn came.
-    _trial(run, "late").send(2, due_ms=-1_500, took_ms=1_900, offset=2)
+    _trial(run, "sent_late").send(2, due_ms=-1_500, took_ms=1_900, offset=2)
     _trial(run, "nothing_held_up", flushes=None).send(2, due_ms=500, offset=2)
-    return analysed(run, sync_flush_one_thread.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(sync_flush_one_thread.SCENARIO,), measures=MEASURES)
 
 
 def test_accepted_sends_share_the_flushes_of_the_hold(seen: Analysis) -> None:
@@ -57,7 +53,7 @@ def test_accepted_sends_share_the_flushes_of_the_hold(seen: Analysis) -> None:
 
 
 def test_sends_count_by_when_they_ended(seen: Analysis) -> None:
-    assert [seen.one(ACCEPTED, name) for name in ("one_a_flush", "two_a_flush", "late")] == [
+    assert [seen.one(ACCEPTED, name) for name in ("one_a_flush", "two_a_flush", "sent_late")] == [
         pytest.approx(count / 2, rel=0.01) for count in (4, 8, 1)
     ]
 

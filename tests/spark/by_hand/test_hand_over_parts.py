@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from scenarios import (
     ordered_lock_ratio,
     queue_number_mismatch,
 )
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import OWNER, PRODUCER, SUCCESSOR, Trial, log_time
 
 NETWORK_THREAD = "NettyClientSelector_1"
@@ -217,9 +217,7 @@ def keyed(run: Run, name: str) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("ordered-lock-handover", "ordered-lock-ratio", "queue-number-mismatch", "broker-leaves-keys-move")
+def plant(run: Run) -> Asked:
     clean = counted(stamped(run.ordered("clean")))
     names = {
         "group": clean.group,
@@ -260,14 +258,14 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     shrunk(run, "nothing_stranded", committed=10)
     shrunk(run, "never_drained", committed=0, committed_at_end=3)
     shrunk(run, "dropped_uncommitted", committed=0, committed_at_end=0, consumed=9)
-    return analysed(
-        run,
-        ordered_lock_handover.SCENARIO,
-        ordered_lock_ratio.SCENARIO,
-        queue_number_mismatch.SCENARIO,
-        broker_leaves_keys_move.SCENARIO,
+    return Asked(
+        scenarios=(
+            ordered_lock_handover.SCENARIO,
+            ordered_lock_ratio.SCENARIO,
+            queue_number_mismatch.SCENARIO,
+            broker_leaves_keys_move.SCENARIO,
+        ),
         measures=MEASURES,
-        judging=False,
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import orderly_start_waits
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import SUCCESSOR, Trial, log_time
 
 INCIDENT = orderly_start_waits.SCENARIO
@@ -29,9 +27,7 @@ def _put_off(trial: Trial, at_ms: float, queue: int, topic: str = "") -> str:
     return f"{log_time(at_ms)} INFO PullMessageService - pull message later because not locked in broker, {request}"
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run(INCIDENT.name)
+def plant(run: Run) -> Asked:
     waits = _owned(run, "waits", "incident", starts_ms=1_000)
     waits.lock(SUCCESSOR, at_ms=1_098, granted=False, queues=(0,))
     waits.lock(SUCCESSOR, at_ms=21_098, granted=True, queues=(0,))
@@ -48,7 +44,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     before = _owned(run, "before", "baseline", starts_ms=-9_000)
     before.lock(SUCCESSOR, at_ms=-8_000, granted=True, queues=(0,))
     before.consume(1, at_ms=-7_000, process=SUCCESSOR)
-    return analysed(run, INCIDENT, measures=MEASURES, judging=False)
+    return Asked(scenarios=(INCIDENT,), measures=MEASURES)
 
 
 def test_the_wait_begins_with_the_first_grant_and_the_gap_with_the_owners_last_message(seen: Analysis) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from harness.model.measures import measures_of
 from scenarios import send_retries
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, Trial, at
 
 NORMAL, ONE_WAY, ASYNC = "normal-sync-two-off-both", "selector-oneway-two-off-both", "selector-async-two-off-both"
@@ -65,10 +65,7 @@ def _trial(run: Run, name: str, fault: str, **attributes: Any) -> Trial:
     )
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("send-retries")
-
+def plant(run: Run) -> Asked:
     dead = _trial(run, "dead", "broker-away")
     _sent(dead, NORMAL, 1, [(A, NO_CONNECTION)], at_ms=-50, error=NO_CONNECTION)  # before the fault
     _sent(dead, NORMAL, 2, [(A, NO_CONNECTION), B], at_ms=100, took_ms=40)
@@ -94,7 +91,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     gone = _trial(run, "gone", "unheard-broker")
     _sent(gone, NORMAL, 40, [A], at_ms=3_000)
     _sent(gone, NORMAL, 41, [B], at_ms=6_000)
-    return analysed(run, send_retries.SCENARIO, measures=measures_of("send_kinds"), judging=False)
+    return Asked(scenarios=(send_retries.SCENARIO,), measures=measures_of("send_kinds"))
 
 
 def _one(seen: Analysis, measure: str, trial: str, send: str, **params: str) -> float:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
-
 from scenarios import last_offset_reads_history
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import OWNER, Trial
 
 MEASURES = ("history_read_share", "later_read_share")
@@ -45,17 +41,15 @@ def _made_anew(run: Run) -> None:
     trial.store_max(4, group="late", consumer_offset=4)
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("last-offset-reads-history")
+def plant(run: Run) -> Asked:
     _trial(run, "reads_all", (0, 1, 2, 3, 4, 5))
     _trial(run, "reads_what_is_new", (4, 5))
     _trial(run, "reads_one_of_before_twice", (3, 3, 4, 5))
     _trial(run, "reads_nothing", ())
     _trial(run, "reads_late", (0, 1, 2, 3), at_ms=4_985.0)
-    _trial(run, "not_drained", (4,), drained=False)
+    _trial(run, "reads_not_drained", (4,), drained=False)
     _made_anew(run)
-    return analysed(run, last_offset_reads_history.SCENARIO, measures=(*MEASURES, IN_HOLD), judging=False)
+    return Asked(scenarios=(last_offset_reads_history.SCENARIO,), measures=(*MEASURES, IN_HOLD))
 
 
 def _shares(seen: Analysis, trial: str) -> list[float]:
@@ -83,4 +77,4 @@ def test_messages_are_told_by_what_they_are_not_by_their_place(seen: Analysis) -
 
 
 def test_more_may_have_come_to_a_group_that_was_not_drained(seen: Analysis) -> None:
-    assert [seen.values(measure, "not_drained") for measure in MEASURES] == [[], []]
+    assert [seen.values(measure, "reads_not_drained") for measure in MEASURES] == [[], []]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import same_client_id_in_containers, subscriptions_that_differ
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, Trial, at
 
 CONTAINERS, SUBSCRIPTIONS = same_client_id_in_containers.SCENARIO, subscriptions_that_differ.SCENARIO
@@ -51,10 +49,7 @@ def _given(
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run(CONTAINERS.name, SUBSCRIPTIONS.name)
-
+def plant(run: Run) -> Asked:
     one_id = run.trial("one_id", CONTAINERS.name, "incident", groups=["one_id-g0"])
     for process in (FIRST, SECOND):
         _member(one_id, process, client_id="127.0.0.1@1")
@@ -93,7 +88,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     for seq, process in enumerate((FIRST, SECOND)):
         _sent(both, seq, tag=f"tag{seq}")
         _given(both, seq, process)
-    return analysed(run, CONTAINERS, SUBSCRIPTIONS, measures=MEASURES, judging=False)
+    return Asked(scenarios=(CONTAINERS, SUBSCRIPTIONS), measures=MEASURES)
 
 
 def test_what_two_were_given_and_what_nobody_was_is_a_share_of_the_holds_messages(seen: Analysis) -> None:

@@ -5,12 +5,10 @@ The lines were copied from the brokers' logs of real runs; only the names of gro
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import ordered_lock_handover
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import Trial, log_time
 
 WAITING = {
@@ -47,15 +45,13 @@ def _filled(words: str, trial: Trial, *, topic: str | None = None) -> str:
     return words.format(group=trial.group, topic=topic or trial.topic, **clients)
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+def plant(run: Run) -> Asked:
     def lab(after_ms: float, words: str) -> str:
         return f"{log_time(after_ms)} WARN [AdminBrokerThread_12] RocketmqRebalanceLock - {words}"
 
     def stock(after_ms: float, words: str) -> str:
         return f"{log_time(after_ms, zone_hours=8, millis=False)} WARN AdminBrokerThread_13 - {words}"
 
-    run = new_run("ordered-lock-handover", releases=RELEASES)
     for release in RELEASES:
         for logging, line, zone, file in (
             ("lab", lab, "UTC", "lock.log"),
@@ -80,7 +76,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
         shut = run.ordered(f"shut-{release}", arm="fix-graceful-shutdown", release=release)
         shut.unlock("owner", at_ms=90)
         run.log(f"d-shut-{release}", "lock.log", lab(50, _filled(UNLOCKED[release], shut)))
-    return analysed(run, ordered_lock_handover.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(ordered_lock_handover.SCENARIO,), measures=MEASURES, releases=RELEASES)
 
 
 @pytest.mark.parametrize("trial", ["lab-4.6.0", "lab-5.3.3", "stock-4.6.0"])

@@ -6,8 +6,6 @@ pools that are shut down are the test's.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from pyspark.sql import Row, SparkSession
 
@@ -19,7 +17,7 @@ from analysis.logs.lines import LINES
 from harness.model.rocketmq import PULL_MESSAGE
 from harness.rundir.reading import read_run_directory
 from scenarios import ordered_lock_handover
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import log_time
 
 POOLS = {
@@ -50,15 +48,13 @@ def _stock(after_ms: float, words: str) -> str:
     return f"{log_time(after_ms, zone_hours=8, millis=False)} WARN NettyServerCodecThread_1 - {words}"
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("ordered-lock-handover", releases=RELEASES)
+def plant(run: Run) -> Asked:
     for release, pool in POOLS.items():
         for logging, line, zone, file in (
             ("lab", _lab, "UTC", "remoting.log"),
             ("stock", _stock, "GMT+8", "rocketmqlogs/remoting.log"),
         ):
-            name = f"{logging}-{release}"
+            name = f"pools-{logging}-{release}"
             run.deployment(f"d-{name}", incident="ordered-lock-handover", release=release, logging=logging, zone=zone)
             run.ordered(name, release=release)
             run.log(
@@ -73,7 +69,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
                 "words that no release has, without a time",
                 line(600_000, _busy(pool)),  # after the trial
             )
-    return analysed(run, ordered_lock_handover.SCENARIO, measures=("log_file_exists",), judging=False)
+    return Asked(scenarios=(ordered_lock_handover.SCENARIO,), measures=("log_file_exists",), releases=RELEASES)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +87,7 @@ def rows(seen: Analysis, spark: SparkSession) -> list[Row]:
 def test_a_full_pool_is_taken_apart_in_the_words_of_both_generations(
     rows: list[Row], logging: str, release: str
 ) -> None:
-    found = [row for row in rows if row.deployment == f"d-{logging}-{release}"]
+    found = [row for row in rows if row.deployment == f"d-pools-{logging}-{release}"]
     assert [(row.line, row.address, row.request_code, row.pool_state) for row in found] == [
         (1, "127.0.0.1:52418", SEND_MESSAGE_V2, "Running"),
         (5, "127.0.0.1:52418", SEND_MESSAGE_V2, "Running"),
@@ -111,7 +107,7 @@ def test_a_full_pool_is_taken_apart_in_the_words_of_both_generations(
 def test_its_time_is_the_trials_and_a_line_outside_of_every_trial_stays(
     rows: list[Row], logging: str, release: str
 ) -> None:
-    name = f"{logging}-{release}"
+    name = f"pools-{logging}-{release}"
     found = [(row.line, row.trial, row.after_fault_ms) for row in rows if row.deployment == f"d-{name}"]
     assert found == [
         (1, None, None),
@@ -125,8 +121,8 @@ def test_its_time_is_the_trials_and_a_line_outside_of_every_trial_stays(
 
 @pytest.mark.parametrize(
     ("deployment", "file"),
-    [(f"d-lab-{release}", "remoting.log") for release in RELEASES]
-    + [(f"d-stock-{release}", "rocketmqlogs/remoting.log") for release in RELEASES],
+    [(f"d-pools-lab-{release}", "remoting.log") for release in RELEASES]
+    + [(f"d-pools-stock-{release}", "rocketmqlogs/remoting.log") for release in RELEASES],
 )
 def test_a_line_in_changed_words_is_counted_and_shown(seen: Analysis, deployment: str, file: str) -> None:
     counted = seen.unmatched(f"{deployment}/nodes/broker-a/logs/{file}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from scenarios import busy_broker_of_two, pool_loss, send_queue_full
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import Trial, at
 
 BUSY, WELL = "127.0.0.1:10911", "127.0.0.1:10921"
@@ -91,9 +90,7 @@ def jammed(run: Run) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("busy-broker-of-two", "pool-loss", "send-queue-full")
+def plant(run: Run) -> Asked:
     of_two(run, "nothing_refused")
 
     elsewhere = of_two(run, "went_elsewhere")
@@ -125,8 +122,8 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
     jammed(run)
-    return analysed(
-        run, busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO, measures=MEASURES, judging=False
+    return Asked(
+        scenarios=(busy_broker_of_two.SCENARIO, pool_loss.SCENARIO, send_queue_full.SCENARIO), measures=MEASURES
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import restarted_broker_forgets_consumers
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import OWNER, PRODUCER, SUCCESSOR, Trial, at
 
 MEASURES = ("again_s", "median_again_s", "slowest_again_s", "doubled_elsewhere_count", "heartbeats_per_s")
@@ -47,9 +45,7 @@ def _trial(run: Run, name: str, *, fault: str = "restart-broker", slow_ms: float
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("restarted-broker-forgets-consumers")
+def plant(run: Run) -> Asked:
     _trial(run, "one_waits")
     _trial(run, "one_waits_for_ever", slow_ms=None)
     _trial(run, "nothing_ends", fault="none", slow_ms=4_110.0)
@@ -65,7 +61,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
             OWNER, "heartbeat", instance=f"{FIRST}-{OWNER}", group=FIRST, address="127.0.0.1:20911", started_ns=at(2_000 * index)
         )  # fmt: skip
     twice.record(OWNER, "heartbeat", instance=FIRST, group=FIRST, address="127.0.0.1:20911", started_ns=at(-5_000))
-    return analysed(run, restarted_broker_forgets_consumers.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(restarted_broker_forgets_consumers.SCENARIO,), measures=MEASURES)
 
 
 def test_a_group_waits_until_it_has_a_message_that_the_broker_has_accepted_since(seen: Analysis) -> None:

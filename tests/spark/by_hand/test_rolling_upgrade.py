@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import rolling_upgrade
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, SUCCESSOR, Trial, at
 
 MEASURES = (
@@ -76,13 +74,11 @@ def undisturbed(run: Run, name: str) -> Trial:
     return trial
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("rolling-upgrade")
+def plant(run: Run) -> Asked:
     upgraded(run, "upgraded")
     upgraded(run, "not-drained", drained=False)
     undisturbed(run, "undisturbed")
-    return analysed(run, rolling_upgrade.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(rolling_upgrade.SCENARIO,), measures=MEASURES)
 
 
 def test_a_message_that_never_came_is_of_the_restart_before_its_answer(seen: Analysis) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from harness.model.rocketmq import STORED_UNSURE
 from scenarios import append_stall
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 
 MEASURES = ("failed_count", "stored_unsure_count", "unknown_count")
 FLUSH_DISK, FLUSH_SLAVE, NO_SLAVE = STORED_UNSURE
 SENT_MS = 1_000.0
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+def plant(run: Run) -> Asked:
     """Eleven sends that ended with SEND_OK are in each trial."""
-    run = new_run("append-stall")
     run.stalled("all_ok")
 
     others = run.stalled("refused_and_timed_out")
@@ -30,7 +26,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     each.send(51, due_ms=SENT_MS, outcome="unknown")
     for seq, status in enumerate((FLUSH_DISK, FLUSH_SLAVE, FLUSH_SLAVE, NO_SLAVE, NO_SLAVE, NO_SLAVE), start=60):
         each.send(seq, due_ms=SENT_MS + seq, outcome="unknown", offset=seq, status=status)
-    return analysed(run, append_stall.SCENARIO, measures=MEASURES, judging=False)
+    return Asked(scenarios=(append_stall.SCENARIO,), measures=MEASURES)
 
 
 def counts(seen: Analysis, trial: str) -> dict[str, float]:

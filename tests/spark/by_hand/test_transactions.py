@@ -9,7 +9,7 @@ import pytest
 from harness.model.loads import COMMITTED, UNDECIDED
 from harness.model.rocketmq import CHECKS_MAX
 from scenarios import delete_topic_rechecks_transactions
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import OWNER, PRODUCER, Trial, at
 
 MEASURES = (
@@ -56,9 +56,7 @@ def _plain(trial: Trial) -> None:
     trial.send(10**9, due_ms=-4_500.0)
 
 
-@pytest.fixture(scope="module")
-def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("delete-topic-rechecks-transactions")
+def plant(run: Run) -> Asked:
     _plain(_trial(run, "as_it_should_be"))
     asked = _trial(run, "asked_again", twice=(-1, 0))
     _ask(asked, _seq(-3), -1.0)
@@ -69,8 +67,8 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     given_up = _trial(run, "given_up")
     _ask(given_up, _seq(-4, UNDECIDED), *(2.0 + number for number in range(CHECKS_MAX)))
     _ask(given_up, _seq(-3, UNDECIDED), *(2.0 + number for number in range(CHECKS_MAX - 1)))
-    _ask(_trial(run, "not_drained", drained=False), _seq(-2), 3.0)
-    return analysed(run, delete_topic_rechecks_transactions.SCENARIO, measures=MEASURES, judging=False)
+    _ask(_trial(run, "checks_not_drained", drained=False), _seq(-2), 3.0)
+    return Asked(scenarios=(delete_topic_rechecks_transactions.SCENARIO,), measures=MEASURES)
 
 
 def _asked(seen: Analysis, trial: str) -> list[float]:
@@ -108,4 +106,4 @@ def test_given_up_is_what_was_asked_about_as_often_as_a_broker_asks(seen: Analys
 
 
 def test_more_may_come_where_the_load_was_not_drained(seen: Analysis) -> None:
-    assert [seen.found(measure, "not_drained") for measure in MEASURES] == [[]] * len(MEASURES)
+    assert [seen.found(measure, "checks_not_drained") for measure in MEASURES] == [[]] * len(MEASURES)

@@ -1,0 +1,22 @@
+"""Files that plant trials, and judge nothing, have them analysed all at once: that takes little longer than one of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.lib.runs import Analysis, Asked, Run
+
+
+@pytest.fixture(scope="session")
+def seen(request: pytest.FixtureRequest, new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    """What was observed of all trials that ``plant`` of a collected file has put into the run."""
+    run = new_run()
+    modules = dict.fromkeys(item.module for item in request.session.items if isinstance(item, pytest.Function))
+    asked: list[Asked] = [module.plant(run) for module in modules if hasattr(module, "plant")]
+    scenarios = {scenario.name: scenario for one in asked for scenario in one.scenarios}
+    run.incidents = tuple(scenarios)
+    run.releases = tuple(dict.fromkeys(release for one in asked for release in one.releases))
+    measures = dict.fromkeys(measure for one in asked for measure in one.measures)
+    return analysed(run, *scenarios.values(), measures=tuple(measures), judging=False)
