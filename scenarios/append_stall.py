@@ -250,7 +250,7 @@ SCENARIO = Scenario(
     budget=TrialBudget(trials=8, deployments=8, extra_trials=3),
     quick_budget=TrialBudget(trials=3, deployments=1),
     quick_cells=FEWER,
-    other_injection_cells={**FEWER, "incident-stock-logging": LONGER[-1:]},
+    other_injection_cells={**FEWER, "fix-send-queue-wait-400": STALLED[2:], "incident-stock-logging": LONGER[-1:]},
     exclusive=True,
     hiccup_ms_max=40.0,
     extra_measures=("first_period_over_limit_ms",),
