@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from pathlib import Path
 
 from harness.errors import ReleaseError
 from harness.releases.jars import ensure_jars
@@ -67,16 +68,27 @@ def method_of(release: str, class_name: str, method: str) -> Method:
     raise ReleaseError(f"{class_name} of {release} has no method {method}")
 
 
-@lru_cache(64)
+@lru_cache(256)
 def class_of(release: str, class_name: str) -> bytes:
     """A class file of RocketMQ's own from a release's jars. Raises ReleaseError when none has it."""
     entry = class_name.replace(".", "/") + ".class"
+    jar = _jars_by_entry(release).get(entry)
+    if jar is None:
+        raise ReleaseError(f"no jar of {release} has {class_name}")
+    with zipfile.ZipFile(jar) as archive:
+        return archive.read(entry)
+
+
+@cache
+def _jars_by_entry(release: str) -> Mapping[str, Path]:
+    """The first of RocketMQ's own jars of the release that has an entry of this name."""
+    found: dict[str, Path] = {}
     for jar in ensure_jars(release):
         if "rocketmq-" in jar.name:
             with zipfile.ZipFile(jar) as archive:
-                if entry in archive.NameToInfo:
-                    return archive.read(entry)
-    raise ReleaseError(f"no jar of {release} has {class_name}")
+                for entry in archive.namelist():
+                    found.setdefault(entry, jar)
+    return found
 
 
 class _Reader:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from harness.errors import ReleaseError
 from harness.releases.class_file import class_of, methods, texts
@@ -49,7 +50,8 @@ def parts_of(name: str) -> tuple[str, str]:
 def check_is_there(name: str, release: str) -> None:
     """Raises ReleaseError when the release lacks the class, or its file does not have the member's name."""
     class_name, member = parts_of(name)
-    if member and member not in texts(class_of(release, class_name)):
+    names = _names(release, class_name)
+    if member and member not in names:
         raise ReleaseError(f"{class_name} of {release} has no {member}")
 
 
@@ -58,7 +60,7 @@ def compare(name: str, before: str, after: str) -> CodeChange:
     class_name, member = parts_of(name)
     for release in (before, after):
         check_is_there(name, release)
-    old, new = (dict(_digests(release, class_name)) for release in (before, after))
+    old, new = (_digests(release, class_name) for release in (before, after))
     both = old.keys() | new.keys()
     changed = {key[0] for key in both if old.get(key) != new.get(key)}
     is_method = any(key[0] == member for key in both)
@@ -66,6 +68,11 @@ def compare(name: str, before: str, after: str) -> CodeChange:
     return CodeChange(name=name, changed=tuple(sorted(changed)), concerned=bool(named))
 
 
-def _digests(release: str, class_name: str) -> Iterator[tuple[tuple[str, str], str]]:
-    for method in methods(class_of(release, class_name)):
-        yield (method.name, method.descriptor), method.digest
+@cache
+def _names(release: str, class_name: str) -> frozenset[str]:
+    return frozenset(texts(class_of(release, class_name)))
+
+
+@cache
+def _digests(release: str, class_name: str) -> Mapping[tuple[str, str], str]:
+    return {(method.name, method.descriptor): method.digest for method in methods(class_of(release, class_name))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,8 @@ from tests.lib.runs import Analysis, Asked, Run
 def seen(request: pytest.FixtureRequest, new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     """What was observed of all trials that ``plant`` of a collected file has put into the run."""
     run = new_run()
-    modules = dict.fromkeys(item.module for item in request.session.items if isinstance(item, pytest.Function))
+    of_here = [item for item in request.session.items if item.path.parent == Path(__file__).parent]
+    modules = dict.fromkeys(item.module for item in of_here if isinstance(item, pytest.Function))
     asked: list[Asked] = [module.plant(run) for module in modules if hasattr(module, "plant")]
     scenarios = {scenario.name: scenario for one in asked for scenario in one.scenarios}
     run.incidents = tuple(scenarios)
