@@ -26,8 +26,8 @@ from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.report.cells import Json
 from analysis.report.locust import locust_tables
-from analysis.spark import SparkPlace, closing_session, for_small_tables
-from analysis.spark_settings import COMPILED_BYTES_MIN
+from analysis.spark import SparkPlace, closing_session, compile_from
+from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_MIN
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
@@ -82,6 +82,7 @@ def analyze_in(
     _fresh(folder)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
+    compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     # Side by side: each alone leaves a core idle while it lists files and plans.
     with ThreadPoolExecutor(max_workers=2) as pool:
         reading = pool.submit(load_records, spark, run)
@@ -93,8 +94,7 @@ def analyze_in(
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
     say("checking")
-    if sum(path.stat().st_size for path in run.history_files()) < COMPILED_BYTES_MIN:
-        for_small_tables(spark)
+    compile_from(spark, COMPILED_BYTES_MIN, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, judged, known)
     say("deciding, and writing the report's data")

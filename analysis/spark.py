@@ -36,6 +36,7 @@ from analysis.spark_settings import (
     settings_of,
 )
 from harness.errors import AnalysisError, ConfigurationError, WaitTimeout
+from harness.rundir.reading import RunDirectory
 from harness.wait import NotYet, wait_until
 
 Session = SparkSession
@@ -137,9 +138,10 @@ class SparkPlace:
         return self.archive is not None and self.archive.exists() and any(_first_bytes(self.archive))
 
 
-def for_small_tables(spark: SparkSession) -> None:
-    """From now on expressions outside of scans and aggregations are interpreted: compiling them costs more than it saves."""
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+def compile_from(spark: SparkSession, bytes_min: int, run: RunDirectory) -> None:
+    """From now on expressions outside of scans and aggregations are interpreted if the run's histories have fewer bytes."""
+    if run.history_bytes() < bytes_min:
+        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
 
 def spark_session(place: SparkPlace) -> SparkSession:

@@ -25,7 +25,8 @@ from analysis.load.page import series_of, write_page
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.report.locust import locust_counts
-from analysis.spark import SparkPlace, closing_session
+from analysis.spark import SparkPlace, closing_session, compile_from
+from analysis.spark_settings import READING_COMPILED_BYTES_MIN
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
 from harness.rundir.files import replace_file
@@ -46,6 +47,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
     """As :func:`judge_load`, in a session that the caller has and keeps."""
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
+    compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     records = load_records(spark, run)
     logs = load_logs(spark, run)
     (facts,) = trial_facts(records, run, gc.parse(logs.kept))

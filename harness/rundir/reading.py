@@ -30,6 +30,10 @@ class RunDirectory:
         """Every client process's history that has at least one byte."""
         return self._files("trials/*/history/*.jsonl")
 
+    def history_bytes(self) -> int:
+        """How large all of them are."""
+        return sum(path.stat().st_size for path in self.history_files())
+
     def event_files(self) -> tuple[Path, ...]:
         """Every trial's events that have at least one byte."""
         return self._files("trials/*/events.jsonl")

@@ -13,11 +13,12 @@ from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
 from harness.releases.java import Java
 from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
+from tests.lib.spark import spark, spark_here
 
 TEST_S_MAX = 900.0
 
 
-__all__ = ["java", "leases"]
+__all__ = ["java", "leases", "spark", "spark_here"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

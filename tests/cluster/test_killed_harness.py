@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from analysis.pipeline import analyze
-from analysis.spark import SparkPlace
+from analysis.pipeline import analyze_in
 from harness.host.abilities import Abilities
 from harness.leases.store import leases_in
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
-from harness.releases.java import Java
 from harness.run.trial_phases import PHASES
+from harness.rundir.reading import read_run_directory
 from harness.wait import wait_until
 from scenarios import find
 
@@ -50,7 +50,7 @@ def _images_of(state: Path) -> list[Path]:
     [*((phase, "byteman") for phase in PHASES), pytest.param("inject", "freeze", marks=pytest.mark.root)],
 )
 def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_judged(
-    phase: str, injection: str, tmp_path: Path, java: Java
+    phase: str, injection: str, tmp_path: Path, spark: SparkSession
 ) -> None:
     if injection == "freeze" and (reason := Abilities.of_this_host().why_no_loop_mount()) is not None:
         pytest.skip(reason)
@@ -91,7 +91,7 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
     begun = [event["phase"] for event in events if event["type"] == "phase" and event["event"] == "begin"]
     assert begun == list(PHASES[: len(begun)])
-    findings = analyze(tmp_path / "run", [find("append-stall")], SparkPlace(java_home=java.home))
+    findings = analyze_in(spark, read_run_directory(tmp_path / "run"), [find("append-stall")])
     assert findings
     assert {finding.verdict for finding in findings} == {VerdictKind.UNDECIDED}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,20 @@ from pyspark.sql import SparkSession
 
 from analysis.observe import showing_everything
 from analysis.pipeline import analyze_in
-from analysis.spark import SparkPlace, spark_session
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import SCENARIOS
 from tests.lib.runs import Analysis, Run
+from tests.lib.spark import spark, spark_here
+
+__all__ = ["spark", "spark_here"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = spark_session(SparkPlace(master="local[2]"))
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -40,8 +41,8 @@ def fail(_spark: SparkSession, _progress: Callable[[str], None]) -> None:
 
 
 @pytest.fixture(scope="module")
-def analyst() -> Iterator[Analyst]:
-    with analyst_at(SparkPlace(master="local[1]")) as started:
+def analyst(spark_here: SparkPlace) -> Iterator[Analyst]:
+    with analyst_at(dataclasses.replace(spark_here, master="local[1]")) as started:
         assert started.is_ready(STARTED_S_MAX)
         yield started
 
@@ -69,11 +70,12 @@ def test_a_spark_that_does_not_start_is_of_no_use_and_prints_nothing(
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_it_ends_with_its_java_when_the_process_that_asks_is_killed() -> None:
+def test_it_ends_with_its_java_when_the_process_that_asks_is_killed(spark_here: SparkPlace) -> None:
     script = (
-        "import sys\nfrom analysis.analyst import analyst_at\nfrom analysis.spark import SparkPlace\n"
+        "import sys\nfrom pathlib import PosixPath\n"
+        "from analysis.analyst import analyst_at\nfrom analysis.spark import SparkPlace\n"
         "if __name__ == '__main__':\n"
-        "    with analyst_at(SparkPlace(master='local[1]')) as started:\n"
+        f"    with analyst_at({spark_here!r}) as started:\n"
         f"        print(started.is_ready({STARTED_S_MAX}), flush=True)\n"
         "        sys.stdin.read()\n"
     )

@@ -1,0 +1,34 @@
+"""One Spark for all tests of a worker process, and the archive of classes with which every Spark of theirs starts sooner."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from analysis.class_archive import archive_classes
+from analysis.spark import SparkPlace, spark_session
+from harness.paths import cache_home
+from harness.releases.java import find_java
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_here() -> SparkPlace:
+    """Spark on this machine as ``mqlab`` starts it. Its archive is made here once: ``mqlab`` as a test's command finds it, too."""
+    archives = cache_home() / "spark"
+    archives.mkdir(parents=True, exist_ok=True)
+    place = SparkPlace(master="local[2]", java_home=find_java().home, class_archives=archives)
+    with (archives / "tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not place.has_archive():
+            archive_classes(place)
+    return place
+
+
+@pytest.fixture(scope="session")
+def spark(spark_here: SparkPlace) -> Iterator[SparkSession]:
+    session = spark_session(spark_here)
+    yield session
+    session.stop()
