@@ -22,6 +22,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from analysis.java_names import remember_names
 from analysis.packages import pack_packages
 from analysis.scratch import scratch_folder
 from analysis.spark_settings import (
@@ -162,6 +163,7 @@ def spark_session(place: SparkPlace) -> SparkSession:
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         spark = builder.getOrCreate()
+    remember_names(spark.sparkContext._jvm)
     if not is_local(place.where):
         _use_cluster(spark, place)
         packages = scratch / "packages.zip"
