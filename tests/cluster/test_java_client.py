@@ -16,7 +16,6 @@ from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases.leases import Leases
 from harness.model.group_members import IN_A_CONTAINER
-from harness.model.loads import COMMITTED, STATE_PREFIX
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import wait_until
@@ -134,27 +133,6 @@ def test_a_member_gets_its_tags_and_its_client_has_the_name_that_is_asked_for(
     of_each = -(-SENDS // 16)
     wait_until("every message of the tags", lambda: sum(given().values()) >= 3 * of_each, timeout_s=180)
     assert given() == {(groups[0], "k0"): of_each, (groups[1], "k1"): of_each, (groups[1], "k2"): of_each}
-
-
-def test_consumers_are_given_what_transactions_committed_and_nothing_else(
-    client: JavaClient, cluster: LocalCluster, tmp_path: Path
-) -> None:
-    topic, group = "transactions", "of-transactions"
-    create_topic(cluster, topic, read_queues=4, write_queues=4)
-    client.start_producer("p", "g-transactions", namesrv_addresses(cluster), transactional=True)
-    client.wait_for_route("p", topic, 8)
-    sends = SendSettings(topic=topic, mode="transaction", keys=3, key_prefix=STATE_PREFIX)
-    client.start_schedule(
-        ScheduleSpec(name="t", instance="p", rate_hz=100, start_ns=mono_ns(), operations=60, sends=sends)
-    )
-    wait_until("the schedule", lambda: client.schedule_state("t").is_through, timeout_s=180)
-    client.wait_consumer_started(
-        ConsumerSpec(instance="c", group=group, topic=topic, ordered=False), namesrv_addresses(cluster)
-    )
-    history = tmp_path / "history.jsonl"
-    wait_until("the committed", lambda: len(_records(history, "consume")) >= 20, timeout_s=180)
-    assert Counter(record["outcome"] for record in _records(history, "send")) == {"ok": 60}
-    assert Counter(record["key"] for record in _records(history, "consume")) == {f"{STATE_PREFIX}{COMMITTED}": 20}
 
 
 def test_a_kill_damages_the_last_line_at_most(client: JavaClient, cluster: LocalCluster, tmp_path: Path) -> None:
