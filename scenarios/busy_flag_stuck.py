@@ -126,6 +126,17 @@ X_04 = claim(
     summary=f"With a limit of {LONG_LIMIT_MS} ms no send was refused {{refused}}.",
 )  # fmt: skip
 
+X_05 = claim(
+    "X-busy-flag-stuck-05", "", "A broker on which no append fails stores every send of a quiet topic.",
+    reading="Without a failed append no send, one in 2 s, is refused as busy.",
+    expected=confirmed("each append sets the begin of the lock, and clears it before it returns", f"{LOG}.putMessage, {IS_BUSY}",
+                       ("4.6.0",))
+    | confirmed("each append sets the begin of the lock, and clears it before it returns", f"{LOG}.asyncPutMessage, {IS_BUSY}",
+                ("4.9.7", "5.3.3", "5.5.0")),
+    parts={"refused": fact(_refused("baseline"), side(0, 1, "none is refused, or each one in 2 s is"))},
+    summary="While no append failed no send, one in 2 s, was refused {refused}.",
+)  # fmt: skip
+
 
 def _arm(
     name: str, what: str, fault: AppendThrows | NoFault, trials: int, releases: tuple[str, ...] = (), **more: object
@@ -158,7 +169,7 @@ SCENARIO = Scenario(
         ),
     ),
     phases=Phases(steady_s=2.0, hold_s_min=8.5, hold_s_max=8.5, recover_s=4.5),
-    claims=(X_01, X_02, X_03, X_04),
+    claims=(X_01, X_02, X_03, X_04, X_05),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=True,

@@ -12,7 +12,7 @@ from harness.model.faults import DELAY_LEVEL_HIT, DeliveryThrows, Fault, NoFault
 from harness.model.loads import DelayedMessages
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from scenarios.releases import RELEASES_5X
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
 
 ERROR, RESTART, AFTER_DROP = "incident-error", "fix-restart", "fix-restart-after-exception"
@@ -156,6 +156,21 @@ X_06 = claim(
     summary="After a restart the message had come whose delivery threw an exception {back}.",
 )  # fmt: skip
 
+X_07 = claim(
+    "X-delayed-message-fails-once-07", "", "Where no delivery fails each delayed message comes, and once.",
+    reading="No message of any level is missing, left out or in its topic twice.",
+    expected=confirmed("each level goes on from the message after the one that it has delivered", f"{OLD}.{TASK}.executeOnTimeup",
+                       RELEASES_4X)
+    | confirmed("each level goes on from the message after the one that it has delivered", f"{NEW}.{TASK}.executeOnTimeUp",
+                RELEASES_5X),
+    parts={
+        "missing": _missing("baseline", ALL_LEVELS, NONE),
+        "dropped": _dropped("baseline", KEPT),
+        "twice": fact(of("delivered_again_count", "baseline"), KEPT),
+    },
+    summary="While no delivery failed none was missing {missing}, none was left out {dropped} and none came twice {twice}.",
+)  # fmt: skip
+
 
 def _arm(name: str, what: str, fault: Fault, trials: int, releases: tuple[str, ...] = ()) -> Arm:
     return Arm(name=name, what=what, fault=fault, load=DelayedMessages(), trials=trials, releases=releases)
@@ -175,7 +190,7 @@ SCENARIO = Scenario(
         _arm(AFTER_DROP, "An exception; then the broker is stopped and started.", DeliveryThrows(cure="restart"), 3, DROP),
     ),
     phases=Phases(steady_s=13.0, hold_s_min=16.0, hold_s_max=16.0, recover_s=1.0),
-    claims=(X_01, X_02, X_03, X_04, X_05, X_06),
+    claims=(X_01, X_02, X_03, X_04, X_05, X_06, X_07),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     cluster_per_trial=True,

@@ -87,6 +87,15 @@ X_04 = claim(
     summary="After an exception everything was consumed {consumed}.",
 )  # fmt: skip
 
+X_05 = claim(
+    "X-dispatch-thread-dies-05", "", "While no dispatch fails, what is acknowledged is consumed, and once.",
+    reading="Every send is acknowledged, every message comes, and none twice.",
+    expected=confirmed("the thread puts the place of each message of the log into its queue, and goes on behind it",
+                       f"{REPUT}.doReput"),
+    parts={"consumed": _missing("baseline", NONE), "acknowledged": _accepted("baseline"), "twice": _again("baseline")},
+    summary="While no dispatch failed every send was acknowledged {acknowledged}, everything came {consumed}, and once {twice}.",
+)  # fmt: skip
+
 
 def _arm(name: str, what: str, fault: Fault, trials: int, releases: tuple[str, ...] = ()) -> Arm:
     return Arm(name=name, what=what, fault=fault, load=DelayedMessages(levels=0), trials=trials, releases=releases)
@@ -108,7 +117,7 @@ SCENARIO = Scenario(
     ),
     experiment_version=2,
     phases=Phases(steady_s=2.0, hold_s_min=8.0, hold_s_max=8.0, recover_s=1.0),
-    claims=(X_01, X_02, X_03, X_04),
+    claims=(X_01, X_02, X_03, X_04, X_05),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     cluster_per_trial=True,

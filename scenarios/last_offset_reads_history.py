@@ -20,6 +20,7 @@ DEFAULTS, NO_RATIO = {RATIO: "40"}, {RATIO: "0"}
 COMMITTED, UNLIMITED = "fix-committed-offsets", "better-ratio-0"
 
 STORE = "org.apache.rocketmq.store"
+CLIENT = "org.apache.rocketmq.client.impl.consumer.RebalancePushImpl"
 QUERY = "org.apache.rocketmq.broker.processor.ConsumerManageProcessor.queryConsumerOffset"
 BY_RATIO = f"{QUERY}, {STORE}.DefaultMessageStore.checkInDiskByConsumeOffset"
 BY_PAGE = f"{QUERY}, {STORE}.DefaultMessageStore.checkInMemByConsumeOffset"
@@ -69,6 +70,18 @@ X_03 = claim(
     summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed none of the history {history}.",
 )  # fmt: skip
 
+X_04 = claim(
+    "X-last-offset-reads-history-04", "", "A new group with CONSUME_FROM_FIRST_OFFSET reads the topic from its first message.",
+    reading="It consumes every one of the 200 messages that were there, and all that come after: who wants the history gets it on "
+    "every release.",
+    expected=confirmed("a client that is told of no offset takes 0, which is what a broker answers for a group that is not known",
+                       f"{CLIENT}.computePullFromWhere, {QUERY}", ("4.6.0",))
+    | confirmed("a client that is told of no offset takes 0, which is what a broker answers for a group that is not known",
+                f"{CLIENT}.computePullFromWhereWithException, {QUERY}", ("4.9.7", *RELEASES_5X)),
+    parts={"history": _history("baseline", ALL), "later": _later("baseline")},
+    summary="A new group with CONSUME_FROM_FIRST_OFFSET consumed the whole history {history}.",
+)  # fmt: skip
+
 SCENARIO = Scenario(
     name="last-offset-reads-history",
     title="A new group is to begin at the end, and reads everything",
@@ -91,7 +104,7 @@ SCENARIO = Scenario(
         ),
     ),
     phases=Phases(steady_s=0.5, hold_s_min=2.0, hold_s_max=2.0, recover_s=0.1),
-    claims=(X_01, X_02, X_03),
+    claims=(X_01, X_02, X_03, X_04),
     budget=TrialBudget(trials=5, deployments=5),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=True,

@@ -114,6 +114,16 @@ X_04 = claim(
     summary="After one more topic was made the old one was back {back}.",
 )  # fmt: skip
 
+X_05 = claim(
+    "X-name-server-restart-hides-topics-05", "", "Where no topic is made meanwhile, a restarted name server has every topic again.",
+    reading=f"{HELD_S:.0f} s after the restart, in which the broker has sent all of its topics twice, the topic that was there has "
+    "a route.",
+    expected=confirmed("a broker that is not in the name server's tables counts as a first registration, and all topics are taken",
+                       REGISTER),
+    parts={"listed": fact(_listed("baseline", "old", "held"), IS_LISTED)},
+    summary="Without a new topic the restarted name server had the old one {listed}.",
+)  # fmt: skip
+
 
 def _arm(name: str, what: str, fault: EarlyTopic, releases: tuple[str, ...] = ()) -> Arm:
     return Arm(
@@ -141,7 +151,7 @@ SCENARIO = Scenario(
         _arm(ANOTHER, "Then one more topic is made.", EarlyTopic(cure="another-topic"), RELEASES_4X),
     ),
     phases=Phases(steady_s=2.0, hold_s_min=HELD_S, hold_s_max=HELD_S, recover_s=1.0),
-    claims=(X_01, X_02, X_03, X_04),
+    claims=(X_01, X_02, X_03, X_04, X_05),
     budget=TrialBudget(trials=3, deployments=3),
     quick_budget=TrialBudget(trials=1, deployments=1),
     exclusive=False,

@@ -10,7 +10,7 @@ from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR = (f"X-busy-flag-stuck-{number:02}" for number in range(1, 5))
+ONE, TWO, THREE, FOUR, FIVE = (f"X-busy-flag-stuck-{number:02}" for number in range(1, 6))
 TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
 
 
@@ -53,6 +53,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (THREE, "stuck, then raised"): ({}, {_refused("fix-raise-limit"): _all("fix-raise-limit", 0)}),
     (FOUR, "refused"): ({}, {LONG: _all("better-long-limit", 1)}),
     (FOUR, "at the default"): ({}, {INCIDENT: _all("incident", 0)}),
+    (FIVE, "refused"): ({}, {BASELINE: _all("baseline", 1)}),
 }
 """By part what is changed to confirm it and to refute it."""
 
@@ -73,7 +74,7 @@ def test_there_is_nothing_to_cure_where_the_code_clears_the_flag() -> None:
     asked = {
         release: [one.id for one in CLAIMS.values() if SCENARIO.asks(one, release)] for release in ("4.9.7", "5.3.3")
     }
-    assert asked == {"4.9.7": [ONE, TWO], "5.3.3": [ONE, TWO, THREE, FOUR]}
+    assert asked == {"4.9.7": [ONE, TWO, FIVE], "5.3.3": [ONE, TWO, THREE, FOUR, FIVE]}
 
 
 def test_a_cure_of_a_broker_that_was_not_stuck_shows_nothing() -> None:

@@ -10,7 +10,7 @@ from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-delayed-message-fails-once-{number:02}" for number in range(1, 7))
+ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN = (f"X-delayed-message-fails-once-{number:02}" for number in range(1, 8))
 TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
 ERROR, RESTART, AFTER_DROP = "incident-error", "fix-restart", "fix-restart-after-exception"
 
@@ -65,6 +65,9 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (SIX, "back"): (_count("dropped_count", AFTER_DROP, 0), {}),
     (SIX, "restarted"): ({}, _count("unaccepted_in_cure_count", AFTER_DROP, 0)),
     (SIX, "without a restart"): ({}, _count("dropped_count", "incident", 0)),
+    (SEVEN, "missing"): ({}, _levels("baseline", 1)),
+    (SEVEN, "dropped"): ({}, _count("dropped_count", "baseline", 1)),
+    (SEVEN, "twice"): ({}, _count("delivered_again_count", "baseline", 1)),
 }
 """By part what is changed to confirm it and to refute it."""
 
@@ -85,7 +88,7 @@ def test_only_where_an_error_stops_a_level_there_is_something_to_restart() -> No
     asked = {
         release: [one.id for one in CLAIMS.values() if SCENARIO.asks(one, release)] for release in ("4.9.7", "5.3.3")
     }
-    assert asked == {"4.9.7": [ONE, TWO, THREE, FOUR, FIVE], "5.3.3": [ONE, TWO, THREE, SIX]}
+    assert asked == {"4.9.7": [ONE, TWO, THREE, FOUR, FIVE, SEVEN], "5.3.3": [ONE, TWO, THREE, SIX, SEVEN]}
 
 
 def test_a_message_that_no_release_lost_cannot_be_brought_back() -> None:

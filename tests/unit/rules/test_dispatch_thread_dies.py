@@ -10,7 +10,7 @@ from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR = (f"X-dispatch-thread-dies-{number:02}" for number in range(1, 5))
+ONE, TWO, THREE, FOUR, FIVE = (f"X-dispatch-thread-dies-{number:02}" for number in range(1, 6))
 TRIALS = {arm.name: arm.trials for arm in SCENARIO.arms}
 EXCEPTION, RESTART = "incident-exception", "fix-restart"
 
@@ -29,7 +29,7 @@ def _unaccepted(arm: str, share: float) -> History:
 
 
 OF_4X: History = {
-    **_missing("baseline", 0), **_unaccepted("baseline", 0),
+    **_missing("baseline", 0), **_unaccepted("baseline", 0), **_is("delivered_again_count", "baseline", 0),
     **_missing("incident", 1), **_unaccepted("incident", 0),
     **_missing(EXCEPTION, 0), **_is("dropped_count", EXCEPTION, 0), **_is("delivered_again_count", EXCEPTION, 0),
     **_missing(RESTART, 1), **_missing(RESTART, 0, "end"), **_is("delivered_again_count", RESTART, 0),
@@ -49,6 +49,9 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (FOUR, "consumed"): ({}, _missing(EXCEPTION, 1)),
     (FOUR, "dropped"): ({}, _is("dropped_count", EXCEPTION, 1)),
     (FOUR, "twice"): ({}, _is("delivered_again_count", EXCEPTION, 1)),
+    (FIVE, "consumed"): ({}, _missing("baseline", 1)),
+    (FIVE, "acknowledged"): ({}, _unaccepted("baseline", 1)),
+    (FIVE, "twice"): ({}, _is("delivered_again_count", "baseline", 1)),
 }
 """By part what is changed to confirm it and to refute it."""
 

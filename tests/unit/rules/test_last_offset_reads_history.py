@@ -10,9 +10,9 @@ from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE = (f"X-last-offset-reads-history-{number:02}" for number in range(1, 4))
+ONE, TWO, THREE, FOUR = (f"X-last-offset-reads-history-{number:02}" for number in range(1, 5))
 BASELINE, INCIDENT, COMMITTED, RATIO = (f"history_read_share {arm.name}" for arm in SCENARIO.arms)
-LATER = {name: name.replace("history_", "later_") for name in (INCIDENT, COMMITTED, RATIO)}
+LATER = {name: name.replace("history_", "later_") for name in (BASELINE, INCIDENT, COMMITTED, RATIO)}
 
 
 def _all(value: float) -> list[list[float]]:
@@ -33,6 +33,8 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (TWO, "without offsets"): ({}, {INCIDENT: _all(0)}),
     (THREE, "history"): ({}, {RATIO: _all(1)}),
     (THREE, "later"): ({}, {LATER[RATIO]: _all(0)}),
+    (FOUR, "history"): ({}, {BASELINE: _all(0)}),
+    (FOUR, "later"): ({}, {LATER[BASELINE]: _all(0)}),
 }
 """By part what is changed to confirm it and to refute it."""
 

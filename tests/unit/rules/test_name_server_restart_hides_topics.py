@@ -10,7 +10,7 @@ from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 UNDECIDED = VerdictKind.UNDECIDED
 CLAIMS = claims_of(SCENARIO)
-ONE, TWO, THREE, FOUR = (f"X-name-server-restart-hides-topics-{number:02}" for number in range(1, 5))
+ONE, TWO, THREE, FOUR, FIVE = (f"X-name-server-restart-hides-topics-{number:02}" for number in range(1, 6))
 PERMISSION, RESTART, ANOTHER = CURES = ("fix-permission", "fix-restart", "fix-another-topic")
 
 
@@ -50,6 +50,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     (THREE, "hidden, then written"): ({}, {HIDDEN[PERMISSION]: _all(1)}),
     (FOUR, "back"): ({BACK[ANOTHER]: _all(1)}, {}),
     (FOUR, "hidden"): ({}, {HIDDEN[ANOTHER]: _all(1)}),
+    (FIVE, "listed"): ({}, {BASELINE: _all(0)}),
 }
 """By part what is changed to confirm it and to refute it."""
 
