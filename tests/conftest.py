@@ -78,7 +78,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 _FIRST = ("root", "docker", "spark", "cluster", "browser")
 """Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
-_SHARE_NOTHING = ("test_killed_harness.py", "test_load.py", "test_verify.py")
+_SHARE_NOTHING = ("test_killed_harness.py", "test_verify.py")
+_LOADS = "tests/cluster/test_load.py"
+_OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
+"""Their Spark is another process', so that they need not wait for the session of the others."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -102,13 +105,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 def _group(nodeid: str) -> str:
-    """One Spark session, one engine, one cluster of each release; besides, a file is a group and shares its fixtures."""
+    """One Spark session, one engine, one cluster of each release; besides, a file is a group and shares its fixtures.
+
+    Loads have three masters of 4.x or of 5.x: of each kind there is one cluster, since an idle broker takes a tenth of a core.
+    """
     file, _, test = nodeid.partition("::")
     _, folder, *names = file.split("/")
-    if folder in ("root", "docker", "spark"):
+    if folder in ("root", "docker", "spark") and file not in _OWN_SPARK:
         return folder
     if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
         return f"cluster of {release[1]}"
+    if file == _LOADS and re.search("grpc|_5x", test):
+        return f"{file} of 5.x"
     return nodeid if names[-1] in _SHARE_NOTHING else file
 
 
