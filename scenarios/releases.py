@@ -48,6 +48,7 @@ READ: Mapping[str, Mapping[str, str]] = {
         f"{STORE}.CommitLog.recoverNormally": "begins at a file from which queues and index are whole; the log is cut last",
         f"{STORE}.DefaultMessageStore.CleanCommitLogService.isSpaceToDelete": "has the log's folder from its store",
         f"{STORE}.DefaultMessageStore.CleanCommitLogService.deleteExpiredFiles": "asks its store whether it is time to delete",
+        f"{STORE}.DefaultMessageStore.ReputMessageService.doReput": "asks in its loop, too, whether the log has more",
         f"{STORE}.DefaultMessageStore.deleteTopics": "the store of queues deletes a topic's queues",
         f"{STORE}.DefaultMessageStore.shutdown": "its state is told by a machine of states; what is in RocksDB ends as well",
         f"{STORE}.CommitLog.asyncPutMessage": "the begin of the lock is cleared as the lock is released, if it fails, too",

@@ -257,6 +257,13 @@ REPORTED: Mapping[str, Reported] = {
         avoided_by="sendMessageThreadPoolNums=16 with useReentrantLockWhenPutMessage=true; a broker of 4.9.7 or newer",
         cures=("X-sync-flush-one-thread-03",),
     ),
+    "idle-broker-burns-cpu": Reported(
+        threads=("issues/10966", "pull/10967", "issues/8485", "issues/10515", "issues/10199"),
+        symptom="A broker's thread TransactionalOpBatchService takes a whole core for good although nobody sends any more.",
+        happens={"": "X-idle-broker-burns-cpu-01"},
+        avoided_by="a restart ends it until the next transaction; 5.3.3 does not have it",
+        cures=("X-idle-broker-burns-cpu-02", "X-idle-broker-burns-cpu-03"),
+    ),
     "rolling-upgrade": Reported(
         threads=("issues/459", "issues/5312"),
         symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",

@@ -260,6 +260,7 @@ SILENT: Mapping[str, str] = {
     "exception, resend at once).",
     "sync-flush-one-thread": "Brokers write of the refused sends alone, as in append-stall: ask for flushDiskType and "
     "sendMessageThreadPoolNums, and see how long the disk takes for a flush.",
+    "idle-broker-burns-cpu": "No log tells of it: top -H -p PID of the broker has a thread named TransactionalOp at the top.",
     "sync-flush-power-loss": "What a power loss took is in no log: compare what producers were told was stored with what is there.",
     "rolling-upgrade": "A broker that is told to end says so and is fine: compare when each master was away with what producers "
     "failed to send, and wait for half a minute between two masters.",

@@ -43,6 +43,7 @@ LESS_IS_BETTER = frozenset(
     | {"again_s", "median_again_s", "slowest_again_s", "doubled_elsewhere_count", "heartbeats_per_s"}
     | {"refused_in_hold_share", "waited_flush_share"}
     | {"consumed_again_share", "skipped_after_share", "past_end_count", "send_took_ms"}
+    | {"thread_busy_share", "asked_again_count", "committed_twice_count"}
     | {"history_read_share", "undelivered_share", "delivery_late_s", "dropped_count", "delivered_again_count"}
     | {"step_lost_count", "step_again_count", "step_failed_share", "step_silent_s", "step_key_silent_s", "step_took_s"}
 )

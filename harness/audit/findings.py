@@ -22,7 +22,7 @@ from harness.audit.reading import (
     topic_type,
 )
 from harness.audit.slaves import slaves_unread
-from harness.audit.transactions import commits_lost, deletion_asks_again
+from harness.audit.transactions import commits_lost, deletion_asks_again, takes_a_core
 from harness.model import rocketmq
 from harness.protocol.registration import topic_bytes, topics_at_limit
 
@@ -291,6 +291,7 @@ OF_MASTERS = (
     reset_stops,
     commits_lost,
     deletion_asks_again,
+    takes_a_core,
     one_send_thread,
     disk_fills,
     busy_flag_stuck,

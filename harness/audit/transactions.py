@@ -9,6 +9,8 @@ from harness.model.rocketmq import OP_TOPIC
 SPARES_IT = (4, 9, 7)
 """The first release that is known here to leave the queue of what has ended alone as it deletes a topic
 (DefaultMessageStore.cleanUnusedTopic); 4.6.0 does not."""
+SPINS = (5, 5, 0)
+"""The release whose TransactionalOpBatchService does not wait any more once a transaction has ended; 5.3.3 waits."""
 LEAST_PAGES, THOROUGH = "commitCommitLogLeastPages", "commitCommitLogThoroughInterval"
 NO_TIME_MS = 1
 
@@ -39,4 +41,17 @@ def deletion_asks_again(broker: BrokerReading) -> Iterator[AuditFinding]:
             says="if a topic is deleted, whichever it is, transactions that ended since the last check are asked about, and "
             "committed messages delivered twice",
             advice=f"Make the topic {OP_TOPIC} with one queue (mqadmin updateTopic -r 1 -w 1) before you delete one, or upgrade.",
+        )
+
+
+def takes_a_core(broker: BrokerReading) -> Iterator[AuditFinding]:
+    """A thread that has nothing to do and does not wait, since the first transaction that ended."""
+    if broker.half_messages and broker.version == SPINS:
+        yield AuditFinding(
+            kind="idle-broker-burns-cpu",
+            severity=Severity.WARNING,
+            where=broker.words,
+            says=f"it has stored {broker.half_messages:,} half messages: if a transaction has ended since its start, its thread "
+            "TransactionalOpBatchService takes a whole core whenever no transaction ends for some seconds",
+            advice="See whether TransactionalOp is at the top of top -H. A restart ends it until the next transaction.",
         )

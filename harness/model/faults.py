@@ -17,6 +17,9 @@ default interval of committing to the page cache (200 ms)."""
 COMMITTED_S = 15.0
 """In which a client commits for the first time, 10 s after its start, and once more (persistConsumerOffsetInterval is 5 s)."""
 
+SETTLED_S = 10.0
+"""After its start a Java compiles for some seconds, which is not what its threads do later."""
+
 REGISTERED_S = 35.0
 """In which a broker registers once at least, with the default registerNameServerPeriod of 30 s."""
 
@@ -296,6 +299,22 @@ class EarlyTopic(Fault):
     def seconds(self, params: Parameters) -> float:
         """Its restart, and the cure with what follows of it."""
         return 5.0 + {"none": 0.0, "permission": 1.0, "restart": CRASH_S, "another-topic": REGISTERED_S}[self.cure]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdleBroker(Fault):
+    """Nothing happens, and over ``watch_s`` it is counted how long the threads of the first broker compute.
+
+    ``cure`` is what is done then, before they are looked at once more: the broker is stopped and started.
+    """
+
+    proofs = (Proof.HELD,)
+    watch_s: float = 8.0
+    cure: Literal["none", "restart"] = "none"
+
+    def seconds(self, params: Parameters) -> float:
+        """Both looks, and what lies between them."""
+        return self.watch_s + (CRASH_S + SETTLED_S + self.watch_s if self.cure == "restart" else 0.0)
 
 
 class UnheardBroker(Fault):

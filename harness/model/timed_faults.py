@@ -81,7 +81,7 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
 }
 """Of fields that a fault has no value for by itself. The first parameter is the one that needs no name."""
 
-LEFT_OUT = ("after_lone", "spread_s", "every_master", "cure")
+LEFT_OUT = ("watch_s", "after_lone", "spread_s", "every_master", "cure")
 """Fields that only an incident has a use for: Locust sends no message alone, a time is given, a fault names its node, and who
 loads a broker sees what is left behind."""
 

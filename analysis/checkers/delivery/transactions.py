@@ -14,7 +14,7 @@ from analysis.evidence.records import place
 from harness.model.loads import COMMITTED, STATE_PREFIX, UNDECIDED
 from harness.model.rocketmq import CHECKS_MAX
 
-INCIDENTS = ("delete-topic-rechecks-transactions", "pool-loses-transaction-commits")
+INCIDENTS = ("delete-topic-rechecks-transactions", "idle-broker-burns-cpu", "pool-loses-transaction-commits")
 """Those whose messages have their transaction's end as a key."""
 LATE_S = 5.0
 _SECOND_NS, _MS_NS = 1e9, 1e6

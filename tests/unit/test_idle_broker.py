@@ -1,0 +1,106 @@
+"""What an idle broker's threads take, by hand."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.errors import ClientError
+from harness.faults import idle_broker
+from harness.faults.idle_broker import cpu_s_by_thread, heal, leave_alone
+from harness.model.faults import IdleBroker
+
+CALM: Mapping[tuple[int, str], float] = {(1, "main"): 2.0, (2, "TransactionalOp"): 5.0}
+BUSY: Mapping[tuple[int, str], float] = {(1, "main"): 2.1, (2, "TransactionalOp"): 12.6, (3, "new"): 99.0}
+
+
+class Cluster:
+    nodes = (SimpleNamespace(name="broker-a", kind="broker", broker_id=0),)
+
+    def __init__(self, pid: int | None = 17) -> None:
+        self.done: list[str] = []
+        self._pid = pid
+
+    def pid(self, name: str) -> int | None:
+        return self._pid
+
+    def stop_node(self, name: str, *, grace_s: float) -> None:
+        self.done.append(f"stop {name}")
+
+    def start_node(self, name: str) -> None:
+        self.done.append(f"start {name}")
+
+
+def _trial(cluster: Cluster) -> tuple[Any, list[Mapping[str, Any]]]:
+    told: list[Mapping[str, Any]] = []
+
+    def probe(measure: str, value: float, *, of: str, params: Mapping[str, Any]) -> None:
+        told.append({"measure": measure, "value": value, "of": of, **params})
+
+    return SimpleNamespace(cluster=cluster, events=SimpleNamespace(probe=probe), stay=lambda seconds: None), told
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two looks, 8 s apart, and two more in which nothing is computed."""
+    seen, now = iter([CALM, BUSY, CALM, CALM]), iter([0, 8_000_000_000, 20_000_000_000, 28_000_000_000])
+    monkeypatch.setattr(idle_broker, "cpu_s_by_thread", lambda pid: next(seen))
+    monkeypatch.setattr(idle_broker, "mono_ns", lambda: next(now))
+    monkeypatch.setattr(idle_broker, "wait_registered", lambda cluster: cluster.done.append("registered"))
+
+
+@pytest.mark.usefixtures("looks")
+def test_the_busiest_thread_is_named_and_one_that_came_meanwhile_does_not_count() -> None:
+    trial, told = _trial(Cluster())
+    done = heal(IdleBroker(), trial, cast(Any, None))
+    assert [(one["measure"], one["when"]) for one in told] == [("thread_busy_share", "idle")]
+    assert told[0]["value"] == pytest.approx(0.95)
+    assert done.achieved == told[0]["of"] == "idle: TransactionalOp took most of 0.96 cores"
+
+
+@pytest.mark.usefixtures("looks")
+def test_a_restarted_broker_is_looked_at_again() -> None:
+    trial, told = _trial(cluster := Cluster())
+    heal(IdleBroker(cure="restart"), trial, cast(Any, None))
+    assert cluster.done == ["stop broker-a", "start broker-a", "registered"]
+    assert {one["when"]: one["value"] for one in told} == {"idle": pytest.approx(0.95), "restarted": 0.0}
+
+
+def test_nothing_is_done_to_it_and_a_broker_that_is_down_is_an_error() -> None:
+    trial, _ = _trial(Cluster(pid=None))
+    done = leave_alone(IdleBroker(), trial, cast(Any, None))
+    assert (done.target, done.exercised) == ("broker-a", True)
+    with pytest.raises(ClientError, match="broker-a is down"):
+        heal(IdleBroker(), trial, cast(Any, None))
+
+
+def test_a_thread_that_computes_is_told_from_one_that_waits() -> None:
+    ended = threading.Event()
+
+    def compute() -> None:
+        while not ended.is_set():
+            sum(range(1000))
+
+    threads = [threading.Thread(target=compute), threading.Thread(target=ended.wait)]
+    for thread in threads:
+        thread.start()
+    try:
+        ids = [thread.native_id for thread in threads]
+        before = {number: cpu_s for (number, _), cpu_s in cpu_s_by_thread(os.getpid()).items()}
+        deadline, computed = time.monotonic() + 60.0, 0.0
+        while computed < 0.3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+            after = {number: cpu_s for (number, _), cpu_s in cpu_s_by_thread(os.getpid()).items()}
+            computed, waited = (after[cast(int, one)] - before[cast(int, one)] for one in ids)
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    assert computed >= 0.3
+    assert waited < 0.1
