@@ -1,9 +1,9 @@
-"""A broker that is left alone: how much of a core its threads take.
+"""A broker that is left alone: for how much of the time its threads want a core.
 
-What a thread has used so far is in the 14th and 15th field of /proc/PID/task/TID/stat (proc(5)), in hundredths of a second.
+A thread computes, or it could and waits until a core is free: both are in /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats
+of the kernel's documents). Together they tell a thread that does not rest, also where others use the cores.
 """
 
-import os
 from pathlib import Path
 
 from harness.backends.abilities import NODES
@@ -39,27 +39,33 @@ def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> st
     pid = trial.cluster.pid(broker.name)
     if pid is None:
         raise ClientError(f"{broker.name} is down, so that none of its threads can be looked at")
-    before, from_ns = cpu_s_by_thread(pid), mono_ns()
+    before, from_ns = times_of_threads(pid), mono_ns()
     trial.stay(fault.watch_s)
-    after, took_s = cpu_s_by_thread(pid), (mono_ns() - from_ns) / 1e9
-    took = {thread: (cpu_s - before[thread]) / took_s for thread, cpu_s in after.items() if thread in before}
-    busiest = max(took, key=lambda thread: took[thread])
-    said = f"{when}: {busiest[1]} took most of {sum(took.values()):.2f} cores"
-    trial.events.probe("thread_busy_share", took[busiest], of=said, params={"when": when})
+    after, took_ns = times_of_threads(pid), mono_ns() - from_ns
+    grown = {
+        thread: (now[0] - before[thread][0], now[1] - before[thread][1])
+        for thread, now in after.items()
+        if thread in before
+    }
+    busiest = max(grown, key=lambda thread: sum(grown[thread]))
+    cores = sum(computed_ns for computed_ns, _ in grown.values()) / took_ns
+    said = (
+        f"{when}: {busiest[1]} computed for {grown[busiest][0] / took_ns:.0%} of the time, of {cores:.2f} cores in all"
+    )
+    trial.events.probe("thread_busy_share", sum(grown[busiest]) / took_ns, of=said, params={"when": when})
     return said
 
 
-def cpu_s_by_thread(pid: int) -> dict[tuple[int, str], float]:
-    """Seconds of processor time by a thread's number and its name, of which Linux keeps 15 characters."""
-    cpu_s = {}
+def times_of_threads(pid: int) -> dict[tuple[int, str], tuple[int, int]]:
+    """By a thread's number and its name, of which Linux keeps 15 characters: ns for which it computed, and waited for a core."""
+    times = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            head, _, tail = (task / "stat").read_text().rpartition(")")
+            name, (computed, waited, _) = (task / "comm").read_text().strip(), (task / "schedstat").read_text().split()
         except OSError:
             continue  # It has ended meanwhile.
-        fields = tail.split()
-        cpu_s[int(task.name), head.partition("(")[2]] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    return cpu_s
+        times[int(task.name), name] = (int(computed), int(waited))
+    return times
 
 
 INJECTIONS: Injections = {IdleBroker: Injection(name="signal", inject=leave_alone, needs=NODES, heal=heal)}

@@ -13,11 +13,16 @@ import pytest
 
 from harness.errors import ClientError
 from harness.faults import idle_broker
-from harness.faults.idle_broker import cpu_s_by_thread, heal, leave_alone
+from harness.faults.idle_broker import heal, leave_alone, times_of_threads
 from harness.model.faults import IdleBroker
 
-CALM: Mapping[tuple[int, str], float] = {(1, "main"): 2.0, (2, "TransactionalOp"): 5.0}
-BUSY: Mapping[tuple[int, str], float] = {(1, "main"): 2.1, (2, "TransactionalOp"): 12.6, (3, "new"): 99.0}
+MS = 1_000_000
+Times = Mapping[tuple[int, str], tuple[int, int]]
+CALM: Times = {(1, "main"): (2000 * MS, 0), (2, "TransactionalOp"): (5000 * MS, 10 * MS)}
+BUSY: Times = {
+    (1, "main"): (2100 * MS, 0), (2, "TransactionalOp"): (8200 * MS, 4410 * MS), (3, "new"): (99_000 * MS, 0),
+}  # fmt: skip
+"""The second thread computed for 3.2 s, and waited for a core for 4.4 s."""
 
 
 class Cluster:
@@ -50,7 +55,7 @@ def _trial(cluster: Cluster) -> tuple[Any, list[Mapping[str, Any]]]:
 def looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two looks, 8 s apart, and two more in which nothing is computed."""
     seen, now = iter([CALM, BUSY, CALM, CALM]), iter([0, 8_000_000_000, 20_000_000_000, 28_000_000_000])
-    monkeypatch.setattr(idle_broker, "cpu_s_by_thread", lambda pid: next(seen))
+    monkeypatch.setattr(idle_broker, "times_of_threads", lambda pid: next(seen))
     monkeypatch.setattr(idle_broker, "mono_ns", lambda: next(now))
     monkeypatch.setattr(idle_broker, "wait_registered", lambda cluster: cluster.done.append("registered"))
 
@@ -61,7 +66,7 @@ def test_the_busiest_thread_is_named_and_one_that_came_meanwhile_does_not_count(
     done = heal(IdleBroker(), trial, cast(Any, None))
     assert [(one["measure"], one["when"]) for one in told] == [("thread_busy_share", "idle")]
     assert told[0]["value"] == pytest.approx(0.95)
-    assert done.achieved == told[0]["of"] == "idle: TransactionalOp took most of 0.96 cores"
+    assert done.achieved == told[0]["of"] == "idle: TransactionalOp computed for 40% of the time, of 0.41 cores in all"
 
 
 @pytest.mark.usefixtures("looks")
@@ -91,16 +96,20 @@ def test_a_thread_that_computes_is_told_from_one_that_waits() -> None:
     for thread in threads:
         thread.start()
     try:
-        ids = [thread.native_id for thread in threads]
-        before = {number: cpu_s for (number, _), cpu_s in cpu_s_by_thread(os.getpid()).items()}
-        deadline, computed = time.monotonic() + 60.0, 0.0
-        while computed < 0.3 and time.monotonic() < deadline:
+        ids = [cast(int, thread.native_id) for thread in threads]
+        before = _sums(os.getpid())
+        deadline, computed_ns, waited_ns = time.monotonic() + 60.0, 0, 0
+        while computed_ns < 300 * MS and time.monotonic() < deadline:
             time.sleep(0.05)
-            after = {number: cpu_s for (number, _), cpu_s in cpu_s_by_thread(os.getpid()).items()}
-            computed, waited = (after[cast(int, one)] - before[cast(int, one)] for one in ids)
+            after = _sums(os.getpid())
+            computed_ns, waited_ns = (after[one] - before[one] for one in ids)
     finally:
         ended.set()
         for thread in threads:
             thread.join()
-    assert computed >= 0.3
-    assert waited < 0.1
+    assert computed_ns >= 300 * MS
+    assert waited_ns < 100 * MS
+
+
+def _sums(pid: int) -> dict[int, int]:
+    return {number: sum(times) for (number, _), times in times_of_threads(pid).items()}
