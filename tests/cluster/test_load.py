@@ -494,7 +494,8 @@ def test_a_load_goes_nowhere_that_is_not_allowed_or_not_understood(
 
 def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path: Path) -> None:
     ended = _load(
-        tmp_path, "--release", "5.3.3", "--rate", "200", "--duration", "4", "--consumers", "1", "--json",
+        # A broker's first sends may all be late on a busy machine: it has been started for this load.
+        tmp_path, "--release", "5.3.3", "--rate", "100", "--duration", "20", "--consumers", "1", "--json",
         "--set", "broker.messageIndexEnable=false", "--set", "client.unitName=mine",
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-2000:]
