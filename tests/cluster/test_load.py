@@ -12,7 +12,7 @@ import sys
 import urllib.parse
 import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from harness.backends.local import LocalCluster, start_local
 from harness.backends.proxy import proxy_beside
 from harness.clients.python.clients import CLIENTS
 from harness.clock import mono_ns
+from harness.errors import LabError
 from harness.host.ports import free_port
 from harness.leases import proc
 from harness.leases.leases import Leases
@@ -106,7 +107,8 @@ class Command:
     def pid(self, name: str) -> int:
         """Of a process that the load has started; they are written down when Locust begins to send."""
         written = self.trial / "processes.json"
-        wait_until(f"the load to write {written}", written.exists, timeout_s=300)
+
+        self._wait(f"the load to write {written}", written.exists, timeout_s=300)
         return int(json.loads(written.read_text())[name])
 
     def consumed(self) -> int:
@@ -116,13 +118,15 @@ class Command:
     def wait_consumed(self, count: int) -> None:
         """Until so many more messages were consumed."""
         goal = self.consumed() + count
+        self._wait(f"{count} more consumptions", lambda: self.consumed() >= goal, timeout_s=120)
 
-        def went_on() -> bool:
+    def _wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
+        def is_so() -> bool:
             if self.process.poll() is not None:
-                raise AssertionError("the load has ended")
-            return self.consumed() >= goal
+                raise LabError(f"the load has ended: {self.process.communicate()[1][-3000:]}")
+            return condition()
 
-        wait_until(f"{count} more consumptions", went_on, timeout_s=120, poll_s=0.2)
+        wait_until(what, is_so, timeout_s=timeout_s, poll_s=0.2)
 
     def end(self) -> str:
         """Wait for its end; its standard output."""

@@ -18,9 +18,12 @@ from harness.paths import PACKAGES
 from harness.protocol.broker import Broker
 from harness.protocol.connection import Connection
 from harness.protocol.name_server import NameServer
+from harness.rundir.lines import read_records
 from harness.wait import wait_until
 
 COMMAND_S_MAX = 300
+SLACK_MS = 300
+"""What the template's first claim allows the host."""
 TWO_ARMS = ("--quick", "--release", "4.6.0", "--trials", "3", "--arm", "baseline,incident")
 
 
@@ -37,6 +40,11 @@ def _mqlab(environment: dict[str, str], *arguments: str) -> subprocess.Completed
 def _statuses(run: Path) -> dict[str, str]:
     trials = (json.loads(path.read_text()) for path in (run / "trials").glob("*/trial.json"))
     return {trial["trial"]: trial["status"] for trial in trials if not trial["superseded_by"]}
+
+
+def _worst_hiccup_ms(run: Path) -> float:
+    records = read_records(run / "hiccups.jsonl").records
+    return max(float(str(record["late_ms_max"])) for record in records if record["type"] == "hiccup")
 
 
 def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
@@ -83,11 +91,11 @@ def test_an_interrupted_run_keeps_its_evidence_and_is_finished_by_resume(
     # One trial a cell decides little: that is said, and is not green where it is asked to be strict.
     strict = _mqlab(environment, "analyze", str(run), "--strict", "--json")
     assert strict.returncode == EXIT_UNDECIDED, strict.stderr
-    findings = json.loads(strict.stdout)
-    assert {finding["claim"]: finding["verdict"] for finding in findings} == {
-        "MINE-01": "confirmed",
-        "MINE-02": "undecided",
-    }
+    verdicts = {finding["claim"]: finding["verdict"] for finding in json.loads(strict.stdout)}
+    # A host that stood still for longer than the template's claim allows has its trials not count.
+    spoiled = _worst_hiccup_ms(run) > SLACK_MS
+    assert verdicts["MINE-01"] in {"confirmed", *({"undecided"} if spoiled else ())}, strict.stdout
+    assert verdicts["MINE-02"] == "undecided"
 
 
 def test_a_cluster_stays_up_until_down(environment: dict[str, str]) -> None:
