@@ -1,7 +1,9 @@
-"""A broker that is left alone: for how much of the time its threads want a core.
+"""A broker that is left alone: for how much of the time its threads compute.
 
-A thread computes, or it could and waits until a core is free: both are in /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats
-of the kernel's documents). Together they tell a thread that does not rest, also where others use the cores.
+For how long a thread computed, and waited until a core was free, is in /proc/PID/task/TID/schedstat, in nanoseconds (sched-stats of
+the kernel's documents). What a thread that does not rest gets of the time for which it had not to wait is all of it, also where
+others use the cores. The waits of a thread that rests are not to be added to what it computed: a kernel may count some of its sleep
+among them (seen with Linux 6.18).
 """
 
 from pathlib import Path
@@ -47,12 +49,12 @@ def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> st
         for thread, now in after.items()
         if thread in before
     }
-    busiest = max(grown, key=lambda thread: sum(grown[thread]))
-    cores = sum(computed_ns for computed_ns, _ in grown.values()) / took_ns
-    said = (
-        f"{when}: {busiest[1]} computed for {grown[busiest][0] / took_ns:.0%} of the time, of {cores:.2f} cores in all"
-    )
-    trial.events.probe("thread_busy_share", sum(grown[busiest]) / took_ns, of=said, params={"when": when})
+    busiest = max(grown, key=lambda thread: grown[thread][0])
+    computed_ns, waited_ns = grown[busiest]
+    cores = sum(computed for computed, _ in grown.values()) / took_ns
+    said = f"{when}: {busiest[1]} computed for {computed_ns / took_ns:.0%} of the time, of {cores:.2f} cores in all"
+    share = computed_ns / max(computed_ns, took_ns - waited_ns, 1)
+    trial.events.probe("thread_busy_share", share, of=said, params={"when": when})
     return said
 
 

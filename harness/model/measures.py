@@ -452,7 +452,7 @@ _ALL = (
         ("retry_topic_stays", "", "Whether the retry topic of a group that went away is still there."),
         ("server_connections_count", "", "Connections that name servers had to each other."),
         ("servers_listing_it", "", "Name servers that list the broker after that many were restarted."),
-        ("thread_busy_share", "share", "Share of the time for which the busiest thread of an idle broker wants a core."),
+        ("thread_busy_share", "share", "How much of the time without waits for a core an idle broker's busiest thread computes."),
         ("topic_back_s", "s", "From the restart of a name server to when it has the whole route of a topic."),
         ("topic_exists", "", "Whether a topic exists at that moment."),
         ("topic_listed", "", "Whether a name server has a route of a topic at that moment."),
