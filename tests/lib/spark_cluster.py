@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import time
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ from typing import Any
 import psutil
 import pyspark
 
+from harness.errors import LabError
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
@@ -26,7 +29,7 @@ UP_S_MAX = 600.0
 ANSWER_S_MAX = 60.0
 CLUSTER_S_MAX = 1700.0
 STANDS_STILL = 5
-"""So many looks in a row at a stopped executor show the same task: it had not just ended."""
+"""So many looks at a stopped executor show a task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,22 +64,28 @@ class SparkCluster:
         """How many executors have a file of this name, that a driver sent."""
         return len(list(self.folder.glob(f"worker-*/app-*/*/{name}")))
 
-    def kill_at_work(self, number: int, driver: str) -> None:
-        """Kill a worker and its executor while that runs a task, by the page of the ``driver``."""
+    def kill_at_work(self, number: int, analysis: subprocess.Popen[str], driver: str) -> None:
+        """Kill a worker whose executor has done tasks and was given another one, by the page of the analysis' ``driver``.
+
+        Tasks are short, and none may be under way at any look. So the executor is stopped first, and gets its next one then.
+        """
         worker = self.workers[number]
 
-        def stopped_at_work() -> psutil.Process:
+        def asked(active: bool) -> psutil.Process:
+            if analysis.poll() is not None:
+                raise LabError("the analysis has ended")
             executor, name = _executor_of(worker)
-            if not _tasks(driver, name):
-                raise NotYet(f"executor {name} has no task")
-            executor.send_signal(signal.SIGSTOP)
-            for _ in range(STANDS_STILL):
-                if not _tasks(driver, name):
-                    executor.send_signal(signal.SIGCONT)
-                    raise NotYet(f"executor {name} had ended its task")
+            tasks = _tasks(driver, name)
+            if not tasks["activeTasks" if active else "completedTasks"]:
+                raise NotYet(f"executor {name}: {tasks}")
             return executor
 
-        executor = wait_until("a task", stopped_at_work, timeout_s=CLUSTER_S_MAX, poll_s=0.02)
+        executor = wait_until("a task's end", lambda: asked(active=False), timeout_s=UP_S_MAX, poll_s=0.2)
+        executor.send_signal(signal.SIGSTOP)
+        # What it had ended already is known to the driver before so many looks.
+        for _ in range(STANDS_STILL):
+            wait_until("a task", lambda: asked(active=True), timeout_s=ANSWER_S_MAX, poll_s=0.2)
+            time.sleep(0.1)
         worker.kill()
         wait_until(
             "the end of its executor",
@@ -114,9 +123,9 @@ def _executor_of(worker: LeasedProcess) -> tuple[psutil.Process, str]:
     raise NotYet("the worker has no executor")
 
 
-def _tasks(driver: str, executor: str) -> int:
-    """How many tasks it is at, as the driver knows."""
+def _tasks(driver: str, executor: str) -> dict[str, int]:
+    """How many tasks it is at and has done, as the driver knows."""
     applications = f"{driver}/api/v1/applications"
     (application,) = _asked(applications)
-    found = _asked(f"{applications}/{application['id']}/executors")
-    return sum(one["activeTasks"] for one in found if one["id"] == executor)
+    (found,) = (one for one in _asked(f"{applications}/{application['id']}/executors") if one["id"] == executor)
+    return {name: int(found[name]) for name in ("activeTasks", "completedTasks")}

@@ -112,7 +112,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_nothing(
     page = free_port()
     run, analysis = _start(here, cluster, tmp_path, "spark.ui.enabled=true", f"spark.ui.port={page}")
     try:
-        cluster.kill_at_work(0, f"http://127.0.0.1:{page}")
+        cluster.kill_at_work(0, analysis, f"http://127.0.0.1:{page}")
         _ended(analysis)
     finally:
         analysis.kill()
