@@ -48,8 +48,8 @@ def new_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Run]:
 def analysed(spark: SparkSession) -> Callable[..., Analysis]:
     """Save a run (or take one that was saved) and analyse it with the given scenarios, or let ``by`` do that.
 
-    Without a scenario it is analysed with the tests' own two, and every checker runs. Otherwise ``measures`` are made
-    beside what the claims ask for; where ``judging`` is off nothing else is. Planning all of the checkers takes long.
+    Without a scenario it is analysed with the tests' own two. ``measures`` are made beside what the claims ask for; where
+    ``judging`` is off nothing else is. With ``everything`` each checker runs: planning them all takes a minute of a core.
     """
 
     def analyse(
@@ -57,13 +57,16 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         *scenarios: Scenario,
         measures: Sequence[str] = (),
         judging: bool = True,
+        everything: bool = False,
         by: Callable[[Path, Sequence[Scenario]], list[Finding]] | None = None,
     ) -> Analysis:
         path = run.save() if isinstance(run, Run) else run
         wanted: dict[str, Any] = (
             {"extra_measures": tuple(measures)} if judging else {"extra_measures": tuple(measures), "claims": ()}
         )
-        asked = tuple(dataclasses.replace(one, **wanted) for one in scenarios) or showing_everything(SCENARIOS)
+        asked = tuple(dataclasses.replace(one, **wanted) for one in scenarios or SCENARIOS)
+        if everything:
+            asked = showing_everything(asked)
         findings = by(path, asked) if by else analyze_in(spark, read_run_directory(path), asked)
         return Analysis(
             path=path,

@@ -44,9 +44,8 @@ def mixed(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Ana
     empty.history = {"owner": [], "successor": [], "producer": []}
     silent = handover("silent")
     silent.events = []
-    return analysed(
-        new_run(trials=[handover("good"), noisy, hiccup, early, stepped, slewed, unfinished, untouched, empty, silent])
-    )
+    trials = [handover("good"), noisy, hiccup, early, stepped, slewed, unfinished, untouched, empty, silent]
+    return analysed(new_run(trials=trials), everything=True)
 
 
 def _late(trial: Trial, *, at_s: int, late_ms: float) -> None:
@@ -123,7 +122,7 @@ def test_an_empty_history_is_undecided_and_cites_nothing(
 ) -> None:
     empty = handover("empty")
     empty.history = {"owner": [], "successor": [], "producer": []}
-    found = analysed(new_run(trials=[empty]))
+    found = analysed(new_run(trials=[empty]), everything=True)
     for finding in found.judged:
         assert (finding.verdict, finding.evidence, finding.trials) == ("undecided", (), 0)
         assert finding.reason == "not exercised"

@@ -14,6 +14,9 @@ from tests.lib.runs import Analysis, Run
 from tests.lib.trials import MS, Record, S, Trial, at
 
 START = at(-6_000)
+MEASURES = (
+    "delayed_over_1s_count", "duplicate_count", "lock_age_at_takeover_s", "message_delay_max_s", "out_of_order_count", "overlap_ms",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +43,7 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
         _truncated(handover("truncated")),
         handover("shut-down", arm="fix-shutdown", fault="shut-down-owners"),
     ]
-    return analysed(new_run(trials=trials))
+    return analysed(new_run(trials=trials), measures=MEASURES)
 
 
 def _owner(trial: Trial, offset: int, *, queue: int = 0, group: str = "g0") -> Record:

@@ -39,6 +39,11 @@ def _waiting_5x(trial: str, queue: int, *, group: str = "g0") -> str:
     )
 
 
+MEASURES = (
+    "foreign_lock_granted", "lock_age_at_takeover_s", "lock_lines_in_file", "log_file_exists", "renewal_period_s", "unlock_lines",
+)  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
     def lab(after_ms: float, message: str, level: str = "WARN") -> str:
@@ -104,7 +109,7 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
         },
     )
     run.deployment("d3", incident="handover", zone="GMT+8")
-    return analysed(run)
+    return analysed(run, measures=MEASURES)
 
 
 def test_a_locks_age_is_from_the_last_renewal_to_the_successors_grant(run: Analysis) -> None:
