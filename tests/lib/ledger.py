@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import lines_text
 from analysis.ledger.record import EventRecord, Record, RecordedEvent, Summary, read_record
+from analysis.ledger.write import RECORD
 from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+
+
+@cache
+def committed() -> Record:
+    """The record of this checkout, which takes seconds to read."""
+    return read_record(PACKAGES / "scenarios" / RECORD)
 
 
 def summary(run: str, verdict: VerdictKind, claim: str = "ORDER-06", **changed: Any) -> Summary:

@@ -32,7 +32,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from mqlab.recording import experiment_now
-from tests.lib.ledger import EVENT, record_of, summary
+from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
@@ -63,14 +63,13 @@ def lines(folder: Path, document: dict[str, Any]) -> list[LedgerLine]:
 
 def test_the_committed_ledger_is_the_one_that_record_and_rules_make() -> None:
     folder = PACKAGES / "scenarios"
-    for path, text in made_files(folder, read_record(folder / RECORD), scenarios.ALL, experiment_now).items():
+    for path, text in made_files(folder, committed(), scenarios.ALL, experiment_now).items():
         assert path.read_text("utf-8") == text, f"mqlab ledger --recompute ({path.name})"
 
 
 def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way() -> None:
     """A run that was stopped before any fault knows of no injection, and is of the same line as the whole run after it."""
-    folder = PACKAGES / "scenarios"
-    record, lines = read_record(folder / RECORD), load_lines(folder / LEDGER)
+    record, lines = committed(), load_lines(PACKAGES / "scenarios" / LEDGER)
     by_place: dict[tuple[str, str, str], list[LedgerLine]] = defaultdict(list)
     for line in lines:
         by_place[line.claim, line.release, line.backend].append(line)
@@ -86,7 +85,7 @@ def test_a_claim_has_a_second_line_only_where_its_fault_was_made_in_another_way(
 
 
 def test_nothing_that_was_committed_before_the_record_is_lost() -> None:
-    record = read_record(PACKAGES / "scenarios" / RECORD)
+    record = committed()
     assert len(record.summaries) == 761
     assert len({one.cell() for one in record.summaries}) == 315
     told: dict[tuple[str, str, str], set[str]] = defaultdict(set)
@@ -117,7 +116,7 @@ def test_nothing_that_was_committed_before_the_record_is_lost() -> None:
 def test_counterexamples_that_later_runs_had_replaced_are_in_the_record(
     claim: str, release: str, verified: bool, words: str
 ) -> None:
-    events = read_record(PACKAGES / "scenarios" / RECORD).events
+    events = committed().events
     (found,) = [one for one in events if (one.claim, one.release) == (claim, release) and words in one.says]
     assert found.verified is verified
     assert len(found.records) >= 1 + verified

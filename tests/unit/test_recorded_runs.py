@@ -26,7 +26,7 @@ from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
 from mqlab.recording import experiment_now
 from scenarios.rules import median, never, of, ratio, side
-from tests.lib.ledger import EVENT, record_of, summary
+from tests.lib.ledger import EVENT, committed, record_of, summary
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 
@@ -195,8 +195,7 @@ def test_rules_and_experiments_that_changed_are_named_with_the_reason_that_was_g
 
 def test_no_recorded_rule_and_no_recorded_cell_has_changed_without_a_reason() -> None:
     """Say why with `mqlab ledger --changed CLAIM --because TEXT`, or INCIDENT for its cells."""
-    kept = read_record(Path(str(scenarios.__file__)).parent / "record")
-    unexplained = [str(one) for one in changes_of(kept, scenarios.ALL, experiment_now) if not one.because]
+    unexplained = [str(one) for one in changes_of(committed(), scenarios.ALL, experiment_now) if not one.because]
     assert unexplained == []
 
 
