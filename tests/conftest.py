@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO
@@ -16,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from harness.leases import proc
 from harness.leases.healing import clean
 from harness.leases.store import leases_in
+from tests.lib.groups import group_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,10 +78,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 _FIRST = ("root", "docker", "spark", "cluster", "browser")
 """Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
-_SHARE_NOTHING = ("test_killed_harness.py", "test_verify.py")
-_LOADS = "tests/cluster/test_load.py"
-_OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
-"""Their Spark is another process', so that they need not wait for the session of the others."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -98,26 +94,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     class Groups(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return _group(nodeid)
+            return group_of(nodeid)
 
     config.option.loadscopereorder = False
     return Groups(config, log)
-
-
-def _group(nodeid: str) -> str:
-    """One Spark session, one engine, one cluster of each release; besides, a file is a group and shares its fixtures.
-
-    Loads have three masters of 4.x or of 5.x: of each kind there is one cluster, since an idle broker takes a tenth of a core.
-    """
-    file, _, test = nodeid.partition("::")
-    _, folder, *names = file.split("/")
-    if folder in ("root", "docker", "spark") and file not in _OWN_SPARK:
-        return folder
-    if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
-        return f"cluster of {release[1]}"
-    if file == _LOADS and re.search("grpc|_5x", test):
-        return f"{file} of 5.x"
-    return nodeid if names[-1] in _SHARE_NOTHING else file
 
 
 Turn = Generator[None, object, object]

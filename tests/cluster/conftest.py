@@ -1,8 +1,7 @@
-"""Real clusters for the tests: one of each release that a test asks for, kept for the session."""
+"""Real clusters for the tests: one of each release that a test asks for, kept for the tests of its group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
 from harness.releases.java import Java
 from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
+from tests.lib.groups import group_of
 from tests.lib.spark import spark, spark_here
 
 TEST_S_MAX = 900.0
@@ -27,14 +27,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
 
 
-@pytest.fixture(scope="session", params=OLDEST_AND_NEWEST)
+_up: dict[str, LocalCluster] = {}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """A broker that nobody asks anything takes up to a tenth of a core: it ends with the last test of its group."""
+    if nextitem is None or group_of(nextitem.nodeid) != group_of(item.nodeid):
+        while _up:
+            _up.popitem()[1].down()
+
+
+@pytest.fixture(params=OLDEST_AND_NEWEST)
 def cluster(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
-) -> Iterator[LocalCluster]:
+) -> LocalCluster:
     """Two masters of a release, whose brokers can stall."""
+    if request.param not in _up:
+        _up[request.param] = _start(request.param, tmp_path_factory.mktemp(request.param), leases, java)
+    return _up[request.param]
+
+
+def _start(release: str, folder: Path, leases: Leases, java: Java) -> LocalCluster:
     spec = ClusterSpec(
-        name=f"tests-{request.param}",
-        release=request.param,
+        name=f"tests-{release}",
+        release=release,
         topology=Topology(name="two-masters", masters=2),
         # On a busy machine a broker's first sends may wait longer than the 200 ms after which it refuses them.
         user=UserSettings(
@@ -42,6 +59,4 @@ def cluster(
         ),
         can_stall=True,
     )
-    started = start_local(spec, tmp_path_factory.mktemp(request.param), leases, java, until_s=TEST_S_MAX)
-    yield started
-    started.down()
+    return start_local(spec, folder, leases, java, until_s=TEST_S_MAX)

@@ -1,0 +1,26 @@
+"""Which tests run one after the other in one worker of ``pytest -n``, and share what is up for them."""
+
+from __future__ import annotations
+
+import re
+
+_SHARE_NOTHING = ("test_verify.py",)
+_LOADS = "tests/cluster/test_load.py"
+_OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
+"""Their Spark is another process', so that they need not wait for the session of the others."""
+
+
+def group_of(nodeid: str) -> str:
+    """One Spark session, one engine, one cluster of each release; besides, a file is a group and shares its fixtures.
+
+    Loads have three masters of 4.x or of 5.x: of each kind there is one cluster, since an idle broker takes a tenth of a core.
+    """
+    file, _, test = nodeid.partition("::")
+    _, folder, *names = file.split("/")
+    if folder in ("root", "docker", "spark") and file not in _OWN_SPARK:
+        return folder
+    if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
+        return f"cluster of {release[1]}"
+    if file == _LOADS and re.search("grpc|_5x", test):
+        return f"{file} of 5.x"
+    return nodeid if names[-1] in _SHARE_NOTHING else file
