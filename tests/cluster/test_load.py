@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
-import urllib.parse
-import urllib.request
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import psutil
 import pytest
 
-from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
-from harness.backends.local import LocalCluster, start_local
+from harness.backends.cluster import create_topic, namesrv_addresses
+from harness.backends.local import LocalCluster
 from harness.backends.proxy import proxy_beside
 from harness.clients.python.clients import CLIENTS
-from harness.clock import mono_ns
-from harness.errors import LabError
 from harness.host.ports import free_port
 from harness.leases import proc
 from harness.leases.leases import Leases
-from harness.model.cluster import BrokerSettings, Topology, UserSettings
 from harness.model.rocketmq import RETRY_PREFIX
 from harness.paths import PACKAGES
 from harness.protocol.broker import Broker
@@ -37,137 +29,23 @@ from harness.releases.jars import PROXY_RELEASE
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import wait_until
+from tests.lib.loads import CLUSTER_S_MAX, Command, Json, masters_of, none_is_left, seqs
 
-Json = Mapping[str, object]
-S = 1_000_000_000
+__all__ = ["none_is_left"]
+
 GET_ALL_SUBSCRIPTIONGROUP_CONFIG = 201
-
-
-CLUSTER_S_MAX = 1800
-
-
-@contextlib.contextmanager
-def _three_masters(release: str, folder: Path, leases: Leases, java: Java) -> Iterator[LocalCluster]:
-    """Their brokers let sends wait on a busy machine, and forget a dead consumer's locks soon."""
-    spec = ClusterSpec(
-        name="load",
-        release=release,
-        topology=Topology(name="three-masters", masters=3),
-        settings=BrokerSettings(properties={"rocketmq.broker.rebalance.lockMaxLiveTime": "10000"}),
-        user=UserSettings(broker={"waitTimeMillsInSendQueue": "30000"}),
-    )
-    cluster = start_local(spec, folder, leases, java, until_s=CLUSTER_S_MAX)
-    try:
-        yield cluster
-    finally:
-        cluster.down()
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[LocalCluster]:
-    with _three_masters("4.6.0", tmp_path_factory.mktemp("load"), leases, java) as cluster:
+    with masters_of("4.6.0", tmp_path_factory.mktemp("load"), leases, java, masters=3) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def three_5x(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[LocalCluster]:
-    with _three_masters(PROXY_RELEASE, tmp_path_factory.mktemp("load-5x"), leases, java) as cluster:
+    with masters_of(PROXY_RELEASE, tmp_path_factory.mktemp("load-5x"), leases, java, masters=3) as cluster:
         yield cluster
-
-
-@pytest.fixture(autouse=True)
-def _none_is_left() -> Iterator[None]:
-    """A load without an end whose test failed goes on otherwise."""
-    yield
-    for process in Command.processes:
-        if process.poll() is None:
-            process.terminate()
-            process.communicate(timeout=60)
-    Command.processes.clear()
-
-
-class Command:
-    """A running ``mqlab load`` with a run directory of its own."""
-
-    processes: ClassVar[list[subprocess.Popen[str]]] = []
-
-    def __init__(self, cluster: LocalCluster, out: Path, topic: str, *arguments: str) -> None:
-        create_topic(cluster, topic, read_queues=8, write_queues=8)  # which changes nothing where it is there already
-        self.out = out
-        self.namesrv = namesrv_addresses(cluster).replace(";", ",")
-        self.trial = out / "trials" / "load"
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mqlab", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
-             "--topic", topic, "--out", str(out), *arguments],
-            env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state")},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        self.processes.append(self.process)
-
-    def pid(self, name: str) -> int:
-        """Of a process that the load has started; they are written down when Locust begins to send."""
-        written = self.trial / "processes.json"
-
-        self._wait(f"the load to write {written}", written.exists, timeout_s=300)
-        return int(json.loads(written.read_text())[name])
-
-    def consumed(self) -> int:
-        """Consumptions so far, in all histories."""
-        return sum(path.read_bytes().count(b'"consume"') for path in (self.trial / "history").glob("consumer-*.jsonl"))
-
-    def wait_consumed(self, count: int) -> None:
-        """Until so many more messages were consumed."""
-        goal = self.consumed() + count
-        self._wait(f"{count} more consumptions", lambda: self.consumed() >= goal, timeout_s=120)
-
-    def _wait(self, what: str, condition: Callable[[], bool], timeout_s: float) -> None:
-        def is_so() -> bool:
-            if self.process.poll() is not None:
-                raise LabError(f"the load has ended: {self.process.communicate()[1][-3000:]}")
-            return condition()
-
-        wait_until(what, is_so, timeout_s=timeout_s, poll_s=0.2)
-
-    def end(self) -> str:
-        """Wait for its end; its standard output."""
-        out, err = self.process.communicate(timeout=400)
-        assert self.process.returncode == 0, err[-3000:]
-        return out
-
-    def ends(self, broker: str) -> dict[int, int]:
-        """The largest offset of each queue, as the broker itself told at the end."""
-        read = read_records(self.trial / "events.jsonl").records
-        return {
-            int(str(record["queue"])): int(str(record["max_offset"]))
-            for record in read
-            if record["type"] == "store_max" and record["broker"] == broker
-        }
-
-    def stored(self, cluster: LocalCluster) -> list[int]:
-        """The numbers of this run's messages as they lie in the brokers' own commit logs, each as often as it does."""
-        run = json.loads((self.out / "manifest.json").read_text())["run"]
-        body = re.compile(rf"{run} (\d+) \d+ \.*[0-9a-f]{{8}}".encode())
-        files = cluster.folder.glob("nodes/*/store/commitlog/*")
-        return [int(match[1]) for file in files for match in body.finditer(file.read_bytes())]
-
-    def locust(self) -> tuple[int, int]:
-        """Requests and failures that Locust counted."""
-        tests = json.loads((self.trial / "locust.json").read_text())["tests"]
-        return sum(test["requests"] for test in tests), sum(test["failures"] for test in tests)
-
-    def records(self, name: str, kind: str) -> list[Json]:
-        """Records of one type of all histories whose name begins so; a history may miss its last record only."""
-        found: list[Json] = []
-        for path in sorted((self.trial / "history").glob(f"{name}-*.jsonl")):
-            read = read_records(path)
-            assert len(read.damaged_lines) <= 1
-            assert [record["n"] for record in read.records] == list(range(1, len(read.records) + 1))
-            found += [record for record in read.records if record["type"] == kind]
-        return found
-
-
-def _seqs(records: list[Json]) -> list[int]:
-    return [int(str(record["seq"])) for record in records]
 
 
 def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three: LocalCluster, tmp_path: Path) -> None:
@@ -178,71 +56,16 @@ def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three:
     command.end()
     sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
     assert command.locust() == (len(sends), sum(send["outcome"] != "ok" for send in sends))
-    assert len(set(_seqs(sends))) == len(sends)
+    assert len(set(seqs(sends))) == len(sends)
     assert {send["process"] for send in sends} == {"producer-0", "producer-1"}
     accepted = [send for send in sends if send["outcome"] == "ok"]
-    assert set(_seqs(accepted)) <= set(_seqs(consumed))
+    assert set(seqs(accepted)) <= set(seqs(consumed))
     assert {record["outcome"] for record in consumed} == {"ok"}
     queues = defaultdict(set)
     for send in accepted:
         queues[send["key"]].add((send["broker"], send["queue"]))
     assert {len(found) for found in queues.values()} == {1}
     assert len({queue for found in queues.values() for queue in found}) > 12
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("processes", [1, 2], ids=["alone", "master and workers"])
-def test_what_is_done_on_locusts_page_takes_effect_within_a_second(
-    three: LocalCluster, tmp_path: Path, processes: int
-) -> None:
-    port = free_port()
-    command = Command(
-        three, tmp_path / "run", f"page-{processes}", "--rate", "200", "--users", "20",
-        "--processes", str(processes), "--web", str(port), "--record-only",
-    )  # fmt: skip
-
-    def sent() -> int:
-        return sum(path.read_bytes().count(b'"send"') for path in (command.trial / "history").glob("producer-*.jsonl"))
-
-    wait_until("two seconds of sends", lambda: sent() > 400, timeout_s=180, poll_s=0.2)
-    more_ns = mono_ns()
-    swarm = {"user_count": "60", "spawn_rate": "1000"}
-    _page(port, "/swarm", swarm)
-    before = sent()
-    wait_until("three seconds of three times as many", lambda: sent() > before + 1_800, timeout_s=180, poll_s=0.2)
-    stop_ns = mono_ns()
-    _page(port, "/stop", {})
-    command.process.send_signal(signal.SIGINT)
-    command.end()
-
-    sends = command.records("producer", "send")
-    intended = sorted(int(str(send["intended_ns"])) for send in sends)
-    # By way of the page, the master, the worker and the client, each of which may have to wait for this machine.
-    late_s = 4 * max(_hiccup_ms(command.out, more_ns), _hiccup_ms(command.out, stop_ns)) / 1000
-
-    def rate(from_ns: float) -> float:
-        return sum(from_ns <= at_ns < from_ns + S / 2 for at_ns in intended) * 2
-
-    assert rate(more_ns - S / 2) == pytest.approx(200, rel=0.1)
-    assert rate(more_ns + S + late_s * S) == pytest.approx(600, rel=0.1)
-    assert max(intended) <= stop_ns + S + late_s * S
-    assert command.locust() == (len(sends), sum(send["outcome"] != "ok" for send in sends))
-
-
-def _page(port: int, path: str, form: Mapping[str, str]) -> None:
-    body = urllib.parse.urlencode(form).encode()
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=30) as answer:
-        assert answer.status == 200
-
-
-def _hiccup_ms(run: Path, at_ns: int) -> float:
-    """How long this machine stood still at worst within two seconds after that moment."""
-    records = read_records(run / "hiccups.jsonl").records
-    windows = [record for record in records if record["type"] == "hiccup"]
-    return max(
-        (float(str(one["late_ms_max"])) for one in windows if at_ns - S <= int(str(one["at_ns"])) <= at_ns + 3 * S),
-        default=0.0,
-    )
 
 
 @pytest.mark.parametrize("client", ["java", *CLIENTS])
@@ -298,8 +121,8 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, tmp_path: Path, *argum
                 for send in accepted
                 if send.get("broker") == broker.name
             )
-    assert set(_seqs(accepted)) <= set(stored)
-    assert set(_seqs(consumed)) == set(stored)
+    assert set(seqs(accepted)) <= set(stored)
+    assert set(seqs(consumed)) == set(stored)
     assert (told["all arrived"]["verdict"], told["all arrived"]["count"]) == ("confirmed", 0)
     assert (told["nothing lost"]["verdict"], told["nothing lost"]["count"]) == ("confirmed", 0)
     assert told["store agrees"]["verdict"] == "confirmed"
@@ -317,7 +140,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, tmp_path: Path, *argum
     # Only a broker's own refusal is a failure, and these clients show none: set apart, and told how many arrived.
     unknown = [send for send in sends if send["outcome"] == "unknown"]
     figures = judged["figures"]
-    assert (figures["unknown"], figures["unknown_arrived"]) == (len(unknown), len(set(_seqs(unknown)) & set(stored)))
+    assert (figures["unknown"], figures["unknown_arrived"]) == (len(unknown), len(set(seqs(unknown)) & set(stored)))
     assert all(send["error"] for send in unknown)
     if is_java:
         assert (told["a key, a queue"]["verdict"], told["stored once"]["verdict"]) == ("confirmed", "confirmed")
@@ -466,8 +289,8 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     sends = master.records("producer", "send")
     # Numbered as they came to the master, which the one that was refused did as well.
     assert len({send["process"] for send in sends}) == 3
-    assert len(set(_seqs(sends))) == len(sends) == master.locust()[0] > 1_000
-    assert set(_seqs(sends)) == set(_seqs(master.records("consumer", "consume")))
+    assert len(set(seqs(sends))) == len(sends) == master.locust()[0] > 1_000
+    assert set(seqs(sends)) == set(seqs(master.records("consumer", "consume")))
 
 
 def _analyzed(run: Path, *arguments: str) -> Mapping[str, Mapping[str, str]]:
