@@ -27,7 +27,7 @@ lint: setup
 	$(BIN)/lint-imports
 
 campaign: setup
-	PLANTED=1000 PLANTED_SEED=$(SEED) $(BIN)/python -m pytest tests/spark/test_planted.py
+	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole $(BIN)/python -m pytest tests/spark/test_planted.py tests/spark/test_yardstick.py
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[benchmarks]'

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,12 @@ def pack_run(folder: Path, file: Path) -> None:
     file.write_bytes(lzma.compress(json.dumps(files, ensure_ascii=False, separators=(",", ":")).encode(), preset=6))
 
 
-def unpack_run(file: Path, folder: Path) -> None:
-    """Make ``folder`` of what ``pack_run`` wrote."""
+def unpack_run(file: Path, folder: Path, *, keep: Callable[[str], bool] = lambda name: True) -> None:
+    """Make ``folder`` of what ``pack_run`` wrote, of trials and deployments those whose name is to be kept."""
     for name, content in packed_files(file).items():
+        kind, _, rest = name.partition("/")
+        if kind in ("trials", "deployments") and not keep(rest):
+            continue
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text_of(content).encode())
