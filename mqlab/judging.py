@@ -28,6 +28,7 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
+from mqlab import load_options
 from mqlab.kinds import FOLDER, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
@@ -36,6 +37,11 @@ from mqlab.recorded import committed_ledger
 if TYPE_CHECKING:
     from analysis.analyst import Analyst
     from analysis.spark import SparkPlace
+
+
+def add_load(add: Adder) -> None:
+    """``load``."""
+    load_options.add_command(add, run_load)
 
 
 def add_run_commands(add: Adder) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
 import tempfile
 import textwrap
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,34 +20,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.host.signals import handling
-from mqlab import (
-    advise,
-    audit,
-    clusters,
-    diagnose,
-    judging,
-    load_options,
-    looking,
-    own_incident,
-    patrol,
-    recording,
-    reproduce,
-    serve,
-    tune,
-    upgrade,
-)
-from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
-from mqlab.options import (
-    DEFAULT_RUNS,
-    Adder,
-    Command,
-    add_analysis,
-    add_backend_options,
-    add_bundle,
-    add_releases,
-    add_settings,
-)
-from mqlab.verify import verify
+from mqlab.options import Adder, Command
 
 MESSAGE_MAX = 500
 """Characters of what is wrong with an option; argparse repeats it whole."""
@@ -54,12 +28,11 @@ MESSAGE_MAX = 500
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback reaches the user."""
-    parser = _parser()
     console = Console(stderr=True)
     try:
-        options = parser.parse_args(arguments)
+        options = _parsed(sys.argv[1:] if arguments is None else arguments)
         # A resumed run reads the command that it was started with.
-        options.parse = parser.parse_args
+        options.parse = _parsed
         command: Command = options.command
         with handling(_interrupt, signal.SIGTERM):
             code = command(options, console)
@@ -136,8 +109,14 @@ class _Once(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+def _parsed(words: Sequence[str]) -> argparse.Namespace:
+    named = next((word for word in words if not word.startswith("-")), "")
+    return _parser(named).parse_args(words)
+
+
 @cache
-def _parser() -> argparse.ArgumentParser:
+def _parser(named: str = "") -> argparse.ArgumentParser:
+    """Of the command that is named, else of all of them."""
     parser = _Parser(
         prog="mqlab",
         description="Proves or refutes on a real RocketMQ cluster, release by release, what incident articles claim.",
@@ -154,71 +133,37 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser)
 
     add = _adder(commands)
-    looking.add_commands(add)
-    own_incident.add_command(add)
-    clusters.add_commands(add)
-    audit.add_command(add)
-    load_options.add_command(add, judging.run_load)
-    _add_verify(add)
-    reproduce.add_command(add)
-    judging.add_run_commands(add)
-    patrol.add_command(add)
-    diagnose.add_command(add)
-    judging.add_record_commands(add)
-    tune.add_command(add)
-    serve.add_command(add)
-    upgrade.add_command(add)
-    advise.add_command(add)
-    recording.add_commands(add)
-    clusters.add_clean(add)
+    for names, register in COMMANDS:
+        if named in names or not any(named in others for others, _ in COMMANDS):
+            register(add)
     return parser
 
 
-def _add_verify(add: Adder) -> None:
-    command = add("verify", verify, "run incidents and judge their claims")
-    command.add_argument(
-        "incidents",
-        nargs="*",
-        type=INCIDENT,
-        metavar="INCIDENT",
-        help="see `mqlab list`, or a file of your own (`mqlab new`); none: a quick run of two",
-    )
-    command.add_argument("--all", action="store_true", help="every incident")
-    command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")
-    command.add_argument(
-        "--arm", type=NAMES, default=(), metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
-    )
-    add_releases(command, "all known; a quick run without incidents: the oldest and the newest")
-    command.add_argument(
-        "--trials", type=whole(1, 100), metavar="N", help="trials a cell instead of the scenario's own number"
-    )
-    command.add_argument(
-        "--injection",
-        type=NAMES,
-        default=(),
-        metavar="NAME,NAME",
-        help="how appends are stalled: byteman (in the broker's JVM), freeze (of the store's file system; needs root); "
-        "default: byteman, and in a full run freeze where this host can",
-    )
-    command.add_argument("--seed", type=SEED, default=1, help="draws orders and phases; default: 1")
-    command.add_argument(
-        "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
-    )
-    command.add_argument(
-        "--resume", type=FOLDER, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
-    )
-    command.add_argument(
-        "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
-    )
-    command.add_argument(
-        "--register", action="store_true", help="a run for the record of this checkout: it gets in whatever it shows"
-    )
-    command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
-    add_bundle(command)
-    command.set_defaults(verb="verify")
-    add_backend_options(command)
-    add_settings(command)
-    add_analysis(command)
+def _of(module: str, function: str = "add_command") -> Callable[[Adder], None]:
+    """Adds commands of a module, which is imported only then: all of them together take two seconds to start."""
+    return lambda add: getattr(importlib.import_module(f"mqlab.{module}"), function)(add)
+
+
+COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
+    (("list", "doctor", "fetch"), _of("looking", "add_commands")),
+    (("new",), _of("own_incident")),
+    (("up", "image", "down"), _of("clusters", "add_commands")),
+    (("audit",), _of("audit")),
+    (("load",), _of("judging", "add_load")),
+    (("verify",), _of("verify")),
+    (("reproduce",), _of("reproduce")),
+    (("analyze", "report", "spark-packages"), _of("judging", "add_run_commands")),
+    (("patrol",), _of("patrol")),
+    (("diagnose",), _of("diagnose")),
+    (("law", "changes"), _of("judging", "add_record_commands")),
+    (("tune",), _of("tune")),
+    (("serve",), _of("serve")),
+    (("upgrade",), _of("upgrade")),
+    (("advise",), _of("advise")),
+    (("ledger",), _of("recording", "add_commands")),
+    (("clean",), _of("clusters", "add_clean")),
+)
+"""Names of commands, in the order of their help, with what adds them."""
 
 
 def _adder(commands: argparse._SubParsersAction[_Parser]) -> Adder:

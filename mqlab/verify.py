@@ -18,11 +18,69 @@ from harness.model.scenario import Scenario
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
 from mqlab.judging import judge, place_of_analyst
+from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
 from mqlab.looking import prepare
-from mqlab.options import read_settings
+from mqlab.options import (
+    DEFAULT_RUNS,
+    Adder,
+    add_analysis,
+    add_backend_options,
+    add_bundle,
+    add_releases,
+    add_settings,
+    read_settings,
+)
 from mqlab.own_incident import SUFFIX, incidents_of
 from mqlab.resume import restore_options
 from mqlab.running import Job, carry_out, make_ready
+
+
+def add_command(add: Adder) -> None:
+    """``verify``."""
+    command = add("verify", verify, "run incidents and judge their claims")
+    command.add_argument(
+        "incidents",
+        nargs="*",
+        type=INCIDENT,
+        metavar="INCIDENT",
+        help="see `mqlab list`, or a file of your own (`mqlab new`); none: a quick run of two",
+    )
+    command.add_argument("--all", action="store_true", help="every incident")
+    command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")
+    command.add_argument(
+        "--arm", type=NAMES, default=(), metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
+    )
+    add_releases(command, "all known; a quick run without incidents: the oldest and the newest")
+    command.add_argument(
+        "--trials", type=whole(1, 100), metavar="N", help="trials a cell instead of the scenario's own number"
+    )
+    command.add_argument(
+        "--injection",
+        type=NAMES,
+        default=(),
+        metavar="NAME,NAME",
+        help="how appends are stalled: byteman (in the broker's JVM), freeze (of the store's file system; needs root); "
+        "default: byteman, and in a full run freeze where this host can",
+    )
+    command.add_argument("--seed", type=SEED, default=1, help="draws orders and phases; default: 1")
+    command.add_argument(
+        "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
+    )
+    command.add_argument(
+        "--resume", type=FOLDER, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
+    )
+    command.add_argument(
+        "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
+    )
+    command.add_argument(
+        "--register", action="store_true", help="a run for the record of this checkout: it gets in whatever it shows"
+    )
+    command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
+    add_bundle(command)
+    command.set_defaults(verb="verify")
+    add_backend_options(command)
+    add_settings(command)
+    add_analysis(command)
 
 
 def verify(options: argparse.Namespace, console: Console) -> int:

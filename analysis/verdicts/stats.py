@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+import scipy
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,5 +42,5 @@ def _middle(ordered: Floats) -> float:
 
 def garwood(total: float) -> tuple[float, float]:
     """The exact interval of a Poisson distribution's mean of which ``total`` was counted."""
-    low = float(special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
-    return low, float(special.gammaincinv(total + 1, 1 - _TAIL))
+    low = float(scipy.special.gammaincinv(total, _TAIL)) if total > 0 else 0.0
+    return low, float(scipy.special.gammaincinv(total + 1, 1 - _TAIL))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
 import os
@@ -20,7 +21,7 @@ from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab import looking
-from mqlab.main import _parser, main
+from mqlab.main import COMMANDS, _parser, main
 from mqlab.verify import injections_asked
 
 
@@ -209,3 +210,17 @@ def test_a_reader_that_stops_reading_gets_no_traceback(command: tuple[str, ...])
             cwd=PACKAGES,
         )
     assert (ended.returncode, ended.stderr) == (EXIT_OK, "")
+
+
+@pytest.mark.parametrize("names", [names for names, _ in COMMANDS], ids=lambda names: names[0])
+def test_a_command_that_is_named_is_read_by_its_own_module_as_among_all(names: tuple[str, ...]) -> None:
+    assert all(
+        {name: found.format_help() for name, found in _commands(_parser(one)).items()}
+        == {name: _commands(_parser())[name].format_help() for name in names}
+        for one in names
+    )
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    (found,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found.choices)
