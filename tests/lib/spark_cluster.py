@@ -64,7 +64,7 @@ class SparkCluster:
         """How many executors have a file of this name, that a driver sent."""
         return len(list(self.folder.glob(f"worker-*/app-*/*/{name}")))
 
-    def kill_at_work(self, number: int, analysis: subprocess.Popen[str], driver: str) -> None:
+    def kill_with_task(self, number: int, analysis: subprocess.Popen[str], driver: str) -> None:
         """Kill a worker whose executor has done tasks and was given another one, by the page of the analysis' ``driver``.
 
         Tasks are short, and none may be under way at any look. So the executor is stopped first, and gets its next one then.

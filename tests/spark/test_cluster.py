@@ -106,13 +106,13 @@ def test_two_workers_find_what_one_machine_finds(
 
 
 @pytest.mark.timeout(1800)
-def test_a_worker_that_is_killed_in_the_middle_of_a_task_changes_nothing(
+def test_a_worker_that_is_killed_while_it_has_a_task_changes_nothing(
     cluster: SparkCluster, here: Analysis, spark: SparkSession, tmp_path: Path
 ) -> None:
     page = free_port()
     run, analysis = _start(here, cluster, tmp_path, "spark.ui.enabled=true", f"spark.ui.port={page}")
     try:
-        cluster.kill_at_work(0, analysis, f"http://127.0.0.1:{page}")
+        cluster.kill_with_task(0, analysis, f"http://127.0.0.1:{page}")
         _ended(analysis)
     finally:
         analysis.kill()
