@@ -88,6 +88,8 @@ class TrialContext:
     """Told what the user is to see now."""
     note: Callable[[str], None] = lambda text: None
     """Told what the user, and a reader of the report, has to know."""
+    meter: Callable[[], None] = lambda: None
+    """Reads what the processes that are up have used: a fault that ends some of them asks for it before."""
     client_overrides: dict[str, str] = field(default_factory=dict)
     """What of the user's settings of clients the load has changed, as ``old -> new`` by key."""
     clients: list[JavaClient] = field(default_factory=list)

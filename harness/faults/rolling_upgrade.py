@@ -58,13 +58,13 @@ def upgrade(fault: RollingUpgrade, trial: TrialContext, load: LoadSession) -> In
     begun_ns = mono_ns()
     for number, step in enumerate(steps_of(fault, list(trial.cluster.nodes)), 1):
         was, becomes = (to, before) if step.back else (before, to)
+        if step.node is not None and step.role == "master" and fault.drained_s:
+            _wipe_write_permission(trial.cluster, step.node)
+            trial.stay(fault.drained_s)
+        trial.meter()
         stopping_ns = mono_ns()
         stopped_ns, orderly = stopping_ns, True
         if step.node is not None:
-            if step.role == "master" and fault.drained_s:
-                _wipe_write_permission(trial.cluster, step.node)
-                trial.stay(fault.drained_s)
-            stopping_ns = mono_ns()
             orderly = trial.cluster.stop_node(step.node.name, grace_s=GRACE_S)
             stopped_ns = mono_ns()
             trial.cluster.start_node(step.node.name, release=becomes)

@@ -232,6 +232,7 @@ class Deployment:
                     user=_with_arms_own(context.user, trial.arm),
                     say=context.observer.say,
                     note=self._note,
+                    meter=lambda: costs.read(ready),
                     client_overrides=self.client_overrides,
                 )
                 self._set_live(record.live_conf)
