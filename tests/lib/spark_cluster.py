@@ -69,15 +69,17 @@ class SparkCluster:
 
         Tasks are short, and none may be under way at any look. So the executor is stopped first, and gets its next one then.
         """
-        worker = self.workers[number]
+        worker, seen = self.workers[number], "no executor"
 
         def asked(active: bool) -> psutil.Process:
+            nonlocal seen
             if analysis.poll() is not None:
-                raise LabError("the analysis has ended")
+                raise LabError(f"the analysis has ended; seen last: {seen}")
             executor, name = _executor_of(worker)
             tasks = _tasks(driver, name)
+            seen = f"executor {name}: {tasks}"
             if not tasks["activeTasks" if active else "completedTasks"]:
-                raise NotYet(f"executor {name}: {tasks}")
+                raise NotYet(seen)
             return executor
 
         executor = wait_until("a task's end", lambda: asked(active=False), timeout_s=UP_S_MAX, poll_s=0.2)
@@ -117,7 +119,8 @@ def _asked(url: str) -> Any:
 def _executor_of(worker: LeasedProcess) -> tuple[psutil.Process, str]:
     """The process of a worker's executor, and its number."""
     for process in psutil.Process(worker.pid).children(recursive=True):
-        words = process.cmdline()
+        # The shell that becomes the worker may leave it a child that has ended, and has no command any more.
+        words = [] if process.status() == psutil.STATUS_ZOMBIE else process.cmdline()
         if "--executor-id" in words:
             return process, words[words.index("--executor-id") + 1]
     raise NotYet("the worker has no executor")
