@@ -6,8 +6,8 @@ import re
 
 _SHARE_NOTHING = ("test_verify.py",)
 _LOADS = "tests/cluster/test_load.py"
-_PAGE = "tests/cluster/test_locust_page.py"
-"""It is alone on the machine, as are those that need root: they follow each other while others wait for them once."""
+_ALONE = ("tests/cluster/test_locust_page.py", "tests/cluster/test_verify.py::test_an_interrupted_run")
+"""They are alone on the machine, as are those that need root: they follow each other while others wait for them once."""
 _OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
 """Their Spark is another process', so that they need not wait for the session of the others."""
 
@@ -21,7 +21,7 @@ def group_of(nodeid: str) -> str:
     _, folder, *names = file.split("/")
     if folder in ("root", "docker", "spark") and file not in _OWN_SPARK:
         return folder
-    if file == _PAGE:
+    if nodeid.startswith(_ALONE):
         return "root"
     if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
         return f"cluster of {release[1]}"
