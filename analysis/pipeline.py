@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,9 +13,10 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records, location
+from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.hadoop import bring, clear, give, location
 from analysis.ledger.lines import lines_of
 from analysis.ledger.runs import LINES, recorded_run, recorded_trials, write_lines
 from analysis.logs import gc
@@ -79,7 +79,9 @@ def analyze_in(
     """As :func:`analyze`, in a session that the caller has and keeps."""
     say = progress or _silent
     folder = run.path / ANALYSIS_FOLDER
-    _fresh(folder)
+    # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
+    clear(spark, folder)
+    folder.mkdir()
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
@@ -109,7 +111,9 @@ def analyze_in(
             failed=observed.failed,
             tries=tries_of_run(observed.of_all_trials, run.trials, judged, known),
         )
-        found = with_excerpts(findings(known, evidence), run.path)
+        found = findings(known, evidence)
+        bring(spark, run.path, (line.file for one in found for line in one.evidence))
+        found = with_excerpts(found, run.path)
         series = writing.result()
     spark.catalog.clearCache()
     tables = locust_tables(run, facts)
@@ -137,8 +141,9 @@ def _write_tables(
         for checker, rows in observed.rows.items():
             for row in rows:
                 out.write(json.dumps(dict(zip(schema.names, (*row, checker), strict=True))) + "\n")
+    give(spark, draft)
     keep(spark, spark.read.schema(schema).json(location(draft)), folder / "observations.parquet")
-    draft.unlink()
+    clear(spark, draft)
     return collect.series_json(records, trials, facts, judged)
 
 
@@ -171,13 +176,6 @@ def _write(
             "tables": {incident: [dataclasses.asdict(one) for one in some] for incident, some in tables.items()},
         },
     )
-
-
-def _fresh(folder: Path) -> None:
-    """An analysis replaces the one before as a whole, so that no table of another version stays between its own."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir()
 
 
 def _silent(_: str) -> None:

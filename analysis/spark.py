@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from analysis.java_names import remember_names
@@ -30,6 +32,8 @@ from analysis.spark_settings import (
     LARGE_BYTES_MIN,
     PARTITIONS,
     PARTITIONS_MIN,
+    QUICK_START,
+    RAW_FILES,
     SCAN_PARTITIONS,
     SMALL_HERE_OPTIONS,
     is_local,
@@ -62,6 +66,8 @@ SAID_MAX = 300
 
 _INCUBATOR = "--add-modules=jdk.incubator.vector"
 """Spark 4's launcher asks for this module at every start; it only speeds up machine learning's linear algebra."""
+
+_HADOOPS = "spark.hadoop."
 
 _LOGGING = """\
 status = off
@@ -150,9 +156,7 @@ def spark_session(place: SparkPlace) -> SparkSession:
     if not is_local(place.where):
         _require_master(place.where)
     scratch = scratch_folder()
-    logging = scratch / "log4j2.properties"
-    logging.write_text(_LOGGING)
-    options = f"-Dlog4j2.configurationFile={logging.as_uri()} {place.more_options}"
+    options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
     builder = SparkSession.builder.master(place.where).appName("rocketmq-incident-lab")
@@ -272,6 +276,32 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
     finally:
         with contextlib.suppress(Exception):
             spark.stop()
+
+
+@contextmanager
+def java_of_hadoop(place: SparkPlace) -> Iterator[tuple[Any, Any]]:
+    """A Java that knows Hadoop's file systems, without a session, and its settings: those of the user's that are Hadoop's."""
+    scratch = scratch_folder()
+    options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {' '.join(QUICK_START)}"
+    conf = SparkConf(loadDefaults=False).setAll([("spark.driver.extraJavaOptions", options), *place.conf.items()])
+    with _environment(_launch_environment(place, scratch)), _said_of_start(place):
+        gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
+    try:
+        settings = gateway.jvm.org.apache.hadoop.conf.Configuration()
+        for key, value in {**RAW_FILES, **place.conf}.items():
+            if key.startswith(_HADOOPS):
+                settings.set(key.removeprefix(_HADOOPS), value)
+        yield gateway.jvm, settings
+    finally:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
+def _quiet_logging(scratch: Path) -> str:
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    return logging.as_uri()
 
 
 def _first_bytes(file: Path) -> bytes:

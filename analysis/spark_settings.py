@@ -68,11 +68,13 @@ _ALWAYS = {
     "spark.shuffle.compress": "true",
 }
 
+RAW_FILES = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem"}
+"""Without Hadoop's native library every local file and folder costs a process (chmod), and a checksum file as many again."""
+
 _HERE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # Without Hadoop's native library every file and folder costs a process (chmod), and a checksum file as many again.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    **RAW_FILES,
 }
 """Where driver and executors are one process of this machine."""
 
@@ -101,7 +103,7 @@ _DRIVER = (
     STACK,
 )
 
-_QUICK_START = (
+QUICK_START = (
     # What costs time at start is Java compiling what runs once, so a short session stays with the quick compiler and with
     # the collector that leaves the cores to the work.
     "-XX:TieredStopAtLevel=1",
@@ -114,7 +116,7 @@ _THROUGHPUT = ("-XX:+UseParallelGC", "-XX:ReservedCodeCacheSize=256m")
 
 _IPV4 = "-Djava.net.preferIPv4Stack=true"
 
-SMALL_HERE_OPTIONS = " ".join((*_QUICK_START, *_DRIVER, _IPV4))
+SMALL_HERE_OPTIONS = " ".join((*QUICK_START, *_DRIVER, _IPV4))
 """Java's options of a small run on this machine, which an archive of classes is made with."""
 
 
@@ -144,7 +146,7 @@ def settings_of(
     """
     is_large = history_bytes >= LARGE_BYTES_MIN
     told = {**_ALWAYS, **(_LARGE if is_large else _SMALL), "spark.sql.warehouse.dir": f"{scratch}/warehouse"}
-    java = _THROUGHPUT if is_large else _QUICK_START
+    java = _THROUGHPUT if is_large else QUICK_START
     driver: tuple[str, ...] = (*java, *_DRIVER)
     if is_local(master):
         count = str(partitions(history_bytes, _cores_of(master)) if is_large else PARTITIONS_MIN)

@@ -29,7 +29,7 @@ from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
 from mqlab import load_options
-from mqlab.kinds import FOLDER, NEW_ZIP, RECORDED
+from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
 from mqlab.recorded import committed_ledger
@@ -47,7 +47,7 @@ def add_load(add: Adder) -> None:
 def add_run_commands(add: Adder) -> None:
     """``analyze``, ``report`` and ``spark-packages``."""
     command = add("analyze", analyze_run, "judge a run again, without a cluster")
-    command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
+    command.add_argument("run", type=FOLDER_OR_URL, metavar="RUN_DIR", help="its folder, or hdfs://HOST:PORT/PATH")
     command.add_argument(
         "--with", dest="parts", type=FOLDER, nargs="+", default=(), metavar="RUN_DIR",
         help="the runs of --join that sent a part of this load: judge all histories as one",
@@ -86,7 +86,7 @@ def run_load(options: argparse.Namespace, console: Console) -> int:
     return judge_load(path, options, find_java(), console)
 
 
-def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console) -> int:
+def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console, page: str = "") -> int:
     """Print what became of a load; the exit code says it only with ``--strict``."""
     from analysis.load.judge import judge_load
 
@@ -96,7 +96,7 @@ def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Con
         print_json(dataclasses.asdict(judged))
     else:
         print("\n".join(judged.lines()))
-    print_report(path, options)
+    print_report(path, options, page)
     return judged.exit_code if options.strict else EXIT_OK
 
 
@@ -209,12 +209,26 @@ def judge(
 
 
 def analyze_run(options: argparse.Namespace, console: Console) -> int:
-    """Judge a recorded run again."""
+    """Judge a recorded run again, wherever it lies."""
+    if isinstance(options.run, Path):
+        return _analyze(options, console)
+    from analysis.hadoop import brought
+
+    if options.parts:
+        raise UsageError(
+            "--with joins folders of this machine", advice=f"Copy {options.run} here, or leave --with out."
+        )
+    url = options.run
+    with brought(url, spark_place(options, find_java().home)) as options.run:
+        return _analyze(options, console, f"{url.rstrip('/')}/report.html")
+
+
+def _analyze(options: argparse.Namespace, console: Console, page: str = "") -> int:
     if options.parts:
         join_histories(options.run, options.parts)
     manifest = read_manifest(options.run)
     if manifest.incidents == ("load",):
-        return judge_load(options.run, options, find_java(), console)
+        return judge_load(options.run, options, find_java(), console, page)
     if manifest.command.startswith("mqlab tune"):
         raise UsageError(
             f"{options.run} holds a sweep, which judges no claim",
@@ -222,13 +236,13 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
         )
     chosen = incidents_of_run(options.run, manifest.incidents)
     code = judge(options.run, chosen, options, find_java(), console)
-    print_report(options.run, options)
+    print_report(options.run, options, page)
     return code
 
 
-def print_report(run: Path, options: argparse.Namespace) -> None:
+def print_report(run: Path, options: argparse.Namespace, page: str = "") -> None:
     """End with the path of the page; with ``--json`` on standard error, since what is printed has to be JSON alone."""
-    print(run / "report.html", file=sys.stderr if options.json else sys.stdout)
+    print(page or run / "report.html", file=sys.stderr if options.json else sys.stdout)
 
 
 def rewrite_report(options: argparse.Namespace, console: Console) -> int:

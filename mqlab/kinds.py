@@ -110,6 +110,11 @@ def _existing(is_there: Callable[[Path], bool]) -> Callable[[str], Path]:
     return read
 
 
+def _folder_or_url(text: str) -> Path | str:
+    is_url = re.fullmatch(r"[a-z][a-z0-9+.-]{1,20}://[ -~]{1,1000}", text, re.ASCII) and not text.startswith("file:")
+    return text if is_url else FOLDER.read(text)
+
+
 def _new(text: str) -> Path:
     """A path at which something can be made, with every folder above it."""
     path = Path(text)
@@ -222,6 +227,9 @@ SENTENCE = matching("a sentence of 10 to 500 characters", r"[!-~][ -~]{9,499}")
 
 FILE = Kind(noun="a file that can be read", read=_existing(Path.is_file))
 FOLDER = Kind(noun="a folder that can be read", read=_existing(Path.is_dir))
+FOLDER_OR_URL = Kind(
+    noun="a run's folder that can be read, nor a URL such as hdfs://HOST:PORT/PATH", read=_folder_or_url
+)
 FILE_OR_FOLDER = Kind(
     noun="a file or folder that can be read", read=_existing(lambda path: path.is_file() or path.is_dir())
 )

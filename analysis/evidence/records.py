@@ -6,7 +6,6 @@ is read once, split by record type, and everything later reads columns.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructType
 
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
+from analysis.hadoop import clear, location
 from harness.rundir.reading import RunDirectory
 
 ANALYSIS_FOLDER = "analysis"
@@ -47,7 +47,7 @@ def load_records(spark: SparkSession, run: RunDirectory) -> Records:
     """Read every history and every trial's events, and write them to ``RUN/analysis/``, the history by type."""
     folder = run.path / ANALYSIS_FOLDER
     history_path = folder / "history.parquet"
-    _clear(history_path)
+    clear(spark, history_path)
     history = _parsed(spark, run.history_files(), HISTORY, levels=4)
     history.write.partitionBy("type").parquet(location(history_path))
     whole = spark.read.schema(_stored(history)).parquet(location(history_path))
@@ -80,25 +80,11 @@ def column_of(column: Column | str) -> Column:
     return F.col(column) if isinstance(column, str) else column
 
 
-def location(path: Path) -> str:
-    """The path for Spark, whose own file system by default may be another one, as on YARN.
-
-    Hadoop takes what follows as it is: a space must not be written as in a URL.
-    """
-    return f"file://{path}"
-
-
 def keep(spark: SparkSession, table: DataFrame, path: Path) -> DataFrame:
     """Write the table as Parquet and go on from the file, so that nothing before it is computed again."""
-    _clear(path)
+    clear(spark, path)
     table.write.parquet(location(path))
     return spark.read.schema(table.schema).parquet(location(path))
-
-
-def _clear(path: Path) -> None:
-    # Spark's own overwrite moves a folder aside first; an analysis that was killed may have left half of one.
-    if path.exists():
-        shutil.rmtree(path)
 
 
 def _stored(table: DataFrame) -> StructType:

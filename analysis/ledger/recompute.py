@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, Figure, LedgerLine, ordered, parts_of
@@ -71,10 +71,11 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
             if earlier is not None and finding.injection == NO_INJECTION:
                 finding = dataclasses.replace(finding, injection=earlier.injection)
             lines[finding.claim, cell] = _found(finding, earlier, of_scenario.get(finding.claim, (None,))[0], record)
+    made = _made(record, experiment_of)
     for (claim_id, cell), line in lines.items():
         claim, scenario = of_scenario.get(claim_id, (None, None))
         if claim is not None and scenario is not None:
-            lines[claim_id, cell] = _judged(line, claim, scenario, record, experiment_of)
+            lines[claim_id, cell] = _judged(line, claim, scenario.name, record, made)
     return ordered(lines.values())
 
 
@@ -116,26 +117,45 @@ def _with_present(line: LedgerLine | None) -> tuple[Earlier, ...]:
     return (*line.earlier, present)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Made:
+    """A recorded trial in its run; ``is_of_today``: its experiment is the one that its cell would have now."""
+
+    run: RecordedRun
+    trial: RecordedTrial
+    is_of_today: bool
+    rows: Sequence[Tries]
+
+
+def _made(record: Record, experiment_of: ExperimentOf) -> dict[tuple[str, str, str], list[_Made]]:
+    """All trials by incident, release and backend, as they were recorded."""
+    found: dict[tuple[str, str, str], list[_Made]] = defaultdict(list)
+    for run in record.runs:
+        for trial in run.trials:
+            today = trial.experiment == experiment_of(trial)
+            one = _Made(run=run, trial=trial, is_of_today=today, rows=trial.rows(run.run))
+            found[trial.incident, trial.release, trial.backend].append(one)
+    return found
+
+
 def _judged(
-    line: LedgerLine, claim: Claim, scenario: Scenario, record: Record, experiment_of: ExperimentOf
+    line: LedgerLine, claim: Claim, incident: str, record: Record, made: Mapping[tuple[str, str, str], Sequence[_Made]]
 ) -> LedgerLine:
     """By the rule of today, from all recorded trials of the line's cell."""
+    rule = claim.rule_hash()
     arms = {quantity.arm for quantity in claim.quantities()}
     now: list[Tries] = []
     before: list[Tries] = []
-    runs: list[RecordedRun] = []
-    for run in record.runs:
-        for trial in run.trials:
-            injected = trial.chosen_injection or line.injection
-            if (trial.incident, trial.release, trial.backend, injected) != (
-                scenario.name, line.release, line.backend, line.injection
-            ) or trial.arm not in arms:  # fmt: skip
-                continue
-            is_now = run.rules.get(claim.id) == claim.rule_hash() and trial.experiment == experiment_of(trial)
-            (now if is_now else before).extend(trial.rows(run.run))
-            if is_now and run not in runs:
-                runs.append(run)
-    failed = {name for run in runs for name in run.failed}
+    runs: dict[str, RecordedRun] = {}
+    for one in made.get((incident, line.release, line.backend), ()):
+        injected = one.trial.chosen_injection or line.injection
+        if injected != line.injection or one.trial.arm not in arms:
+            continue
+        is_now = one.is_of_today and one.run.rules.get(claim.id) == rule
+        (now if is_now else before).extend(one.rows)
+        if is_now:
+            runs[one.run.run] = one.run
+    failed = {name for run in runs.values() for name in run.failed}
     judged = tuple(judge_part(part, _with_pairs(part, now), claim.parts_by_sides, failed) for part in claim.parts)
     verdict, reason, decisive = verdict_of(judged)
     summary = summary_of(claim, judged, verdict, reason, decisive)
@@ -158,9 +178,9 @@ def _judged(
         summary=summary,
         expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
-        rule_hash=claim.rule_hash(),
+        rule_hash=rule,
         basis=FROM_RECORD,
-        runs=tuple(run.run for run in runs),
+        runs=tuple(runs),
         trials=len({row.trial for row in now}),
         notes=tuple(notes),
         parts=parts_of(judged),

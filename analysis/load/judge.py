@@ -16,6 +16,7 @@ from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, load_records
 from analysis.evidence.trials import trial_facts, trials_frame
+from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
 from analysis.load.faults import faults_of_load, properties_of
@@ -78,6 +79,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
         locust_requests=requests,
         locust_failures=failures,
     )
+    bring(spark, run.path, (one.file for one in judged.properties if one.file))
     replace_file(folder / "load.json", json.dumps(asdict(judged), indent=1) + "\n")
     write_page(run, judged, facts, series_of(records, facts, faults), logs.counts)
     return judged

@@ -22,8 +22,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType, StructType
 
-from analysis.evidence.records import location
 from analysis.evidence.tables import LOG_FILES, frame_of, table
+from analysis.hadoop import location
 from analysis.logs.files import LogFile
 
 SAMPLES_MAX = 3

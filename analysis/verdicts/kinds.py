@@ -28,7 +28,10 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
     """
     if any(item.measure in failed for item in part.quantities()):
         return _result(part, UNDECIDED, Reason.CHECKER_FAILED, words="not measured")
-    own = [row for row in rows if any(item.is_of(row.arm, row.cell) for item in part.quantities())]
+    # A trial has one row for each measure, all of its one arm and cell.
+    trials = {row.trial: row for row in rows}
+    asked = {name for name, row in trials.items() if any(item.is_of(row.arm, row.cell) for item in part.quantities())}
+    own = [row for row in rows if row.trial in asked]
     counting = [row for row in own if _counts(part, row)]
     if not counting:
         return _result(part, UNDECIDED, _why_none_counts(own), words="not measured")

@@ -30,7 +30,9 @@ def _fact(part: Part, found: PartResult) -> str:
         low, high = (quantity(found.values[index], unit) for index in (0, -1))
         return f"{low if low == high else f'{low} to {high}'} in {_count(found.deployments, 'deployment')}"
     in_how_many = "none" if found.wrong == found.deployments else found.right
-    return f"in {in_how_many} of {_count(found.deployments, 'deployment')}"
+    said = f"in {in_how_many} of {_count(found.deployments, 'deployment')}"
+    missing = found.deployments - found.tries
+    return f"{said}, not measured in {missing} of them" if missing > 0 else said
 
 
 def _number(part: Part, found: PartResult) -> str:

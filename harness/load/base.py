@@ -19,6 +19,8 @@ LONGEST_S = 1200.0
 POLL_S = 0.5
 LOOK_S = 1.0
 KEEPS_UP_S_MAX = 300.0
+DUE_MIN = 2
+"""Where a window has so many sends, it has one at least."""
 BEHIND_S_MAX, IN_FLIGHT_MAX = 1.0, 4
 """What a load may be behind that keeps up: seconds of its sends, and those that are on their way."""
 PROCESS = "clients"
@@ -110,7 +112,7 @@ class Session:
         """A window of plain load in which sends keep up with what is due; ``rate_hz`` is of all schedules together.
 
         On a machine that has more to do than it can sends are late and routes come late without any fault, and what is
-        counted would be that.
+        counted would be that. A load of which nothing is due any more keeps up with nothing: Locust may have ended before.
 
         Raises:
             ClientError: a schedule has stopped by itself.
@@ -121,6 +123,7 @@ class Session:
         looks = max(1, math.ceil(steady_s / LOOK_S))
 
         def have_kept_up() -> bool:
+            at_first = -1
             for wait_s in (*[steady_s / looks] * looks, 0.0):
                 states = {name: client.schedule_state(name) for name in schedules}
                 for name, state in states.items():
@@ -129,7 +132,10 @@ class Session:
                 due, ended = (sum(getattr(state, what) for state in states.values()) for what in ("due", "ended"))
                 if due - ended > IN_FLIGHT_MAX + BEHIND_S_MAX * rate_hz:
                     raise NotYet(f"{due - ended} of {due} sends were due and had not ended")
+                at_first = due if at_first < 0 else at_first
                 self._trial.stay(wait_s)
+            if schedules and due == at_first and rate_hz * steady_s >= DUE_MIN:
+                raise NotYet(f"no send was due in {steady_s:g} s")
             return True
 
         wait_until("sends to keep up", have_kept_up, timeout_s=KEEPS_UP_S_MAX, cancel=self._trial.cancel)

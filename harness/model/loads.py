@@ -346,8 +346,7 @@ class Transactions(LoadValue):
 class QueueNumbers(LoadValue):
     """Normal sends into a topic whose numbers of write and read queues differ, consumed by groups of two members each.
 
-    The topic lies on as many brokers as the cell's parameter ``brokers`` says. ``rate_per_queue_hz`` is that of a topic on
-    one of them; a topic on several gets as many messages in all.
+    It lies on as many brokers as the cell's ``brokers`` says, and gets ``rate_per_queue_hz`` of one broker on all together.
     """
 
     groups: int

@@ -33,11 +33,6 @@ STAYS_S: Mapping[str, float] = {
             "unheard-broker",
             "forgotten-topic",
             "early-topic",
-        ),
-        10.0,
-    ),
-    **dict.fromkeys(
-        (
             "disk-full",
             "disk-filled",
             "throttled-writes",

@@ -32,6 +32,9 @@ BENCHMARK = "benchmark"
 
 BENCHMARK_RELEASE = "4.6.0"
 
+HADOOP = "hadoop"
+"""Name of the lock of Hadoop's cluster of one process, of the version that PySpark brings, which tests start."""
+
 PROXY = "proxy"
 """Name of the lock of the jars that RocketMQ's proxy for gRPC clients needs beyond those of its release."""
 

@@ -20,9 +20,10 @@ from analysis.pipeline import analyze_in
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.reading import read_run_directory
-from tests.lib.own_scenarios import SCENARIOS
+from tests.lib.own_scenarios import SCENARIOS, handover
 from tests.lib.runs import Analysis, Run
 from tests.lib.spark import spark, spark_here
+from tests.lib.trials import log_time
 
 __all__ = ["spark", "spark_here"]
 
@@ -31,6 +32,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
+
+
+INCIDENT = """\
+import dataclasses
+
+from tests.lib.own_scenarios import SCENARIOS, handover
+
+SCENARIO = dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2])
+"""
+"""Of the run itself: each further checker is planned three times."""
 
 
 @pytest.fixture(scope="session")
@@ -76,3 +87,16 @@ def analysed(spark: SparkSession) -> Callable[..., Analysis]:
         )
 
     return analyse
+
+
+@pytest.fixture(scope="session")
+def here(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
+    """Two trials, one of which has lost a message, judged by one machine."""
+    run = new_run("handover", trials=[handover("good"), handover("bad", deployment="d2")])
+    records = run.trials[1].history["successor"]
+    records.remove([record for record in records if record["type"] == "consume" and record["group"] == "g0"][3])
+    run.log("d1", "lock.log", f"{log_time(10)} WARN a line of no parser", "no line of a log")
+    path = run.save()
+    (path / "incidents").mkdir()
+    (path / "incidents" / "handover.py").write_text(INCIDENT)
+    return analysed(path, dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2]))

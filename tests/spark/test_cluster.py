@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,8 @@ from pyspark.sql import SparkSession
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
-from tests.lib.own_scenarios import SCENARIOS, handover
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis
 from tests.lib.spark_cluster import SparkCluster
-from tests.lib.trials import log_time
-
-INCIDENT = """\
-import dataclasses
-
-from tests.lib.own_scenarios import SCENARIOS
-
-SCENARIO = dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2])
-"""
-"""Of the run itself: each further checker is planned three times."""
 
 ANALYSIS_S_MAX = 800.0
 
@@ -39,19 +27,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     folder = tmp_path_factory.mktemp("spark")
     with Leases.open(folder / "state") as leases:
         yield SparkCluster.start(leases, folder, workers=2)
-
-
-@pytest.fixture(scope="module")
-def here(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    """Two trials, one of which has lost a message, judged by one machine."""
-    run = new_run("handover", trials=[handover("good"), handover("bad", deployment="d2")])
-    records = run.trials[1].history["successor"]
-    records.remove([record for record in records if record["type"] == "consume" and record["group"] == "g0"][3])
-    run.log("d1", "lock.log", f"{log_time(10)} WARN a line of no parser", "no line of a log")
-    path = run.save()
-    (path / "incidents").mkdir()
-    (path / "incidents" / "handover.py").write_text(INCIDENT)
-    return analysed(path, dataclasses.replace(SCENARIOS[0], claims=SCENARIOS[0].claims[:2]))
 
 
 def _start(here: Analysis, cluster: SparkCluster, folder: Path, *settings: str) -> tuple[Path, subprocess.Popen[str]]:

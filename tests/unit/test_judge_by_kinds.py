@@ -294,6 +294,12 @@ def test_the_rule_changes_with_its_bound_and_not_with_its_words() -> None:
     assert (hashes[0] != claim.rule_hash(), hashes[1]) == (True, claim.rule_hash())
 
 
+def _without(measure: str, deployments: int) -> list[Tries]:
+    """Trials of further deployments that have no value."""
+    rows = tries_of(measure, "incident", [[1]] * deployments, mark="without")
+    return [dataclasses.replace(row, deployment=f"{row.deployment} without", tries=()) for row in rows]
+
+
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
@@ -301,6 +307,8 @@ def test_the_rule_changes_with_its_bound_and_not_with_its_words() -> None:
     ("part", "rows", "words"),
     [
         (FOUND, tries_of("log_file_exists", "incident", [[1]] * 5), "in 5 of 5 deployments"),
+        (FOUND, [*tries_of("log_file_exists", "incident", [[1]] * 2), *_without("log_file_exists", 3)],
+         "in 2 of 5 deployments, not measured in 3 of them"),
         (FAST, _hand_over(13, 13.1, 13.2, 14, 15), "13.2 s (13\N{EN DASH}15 s in 5 deployments)"),
         (FAST, tries_of("handover_s", "incident", [[13] * 9] * 5), "13 s in each of 5 deployments of 9 owners"),
         (FAST, _hand_over(13, 15), "14 s (13 s and 15 s in 2 deployments)"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -20,13 +21,16 @@ ALLOWED = int(IN_FLIGHT_MAX + BEHIND_S_MAX * LOAD.rate_hz)
 STEADY_S = 3.0
 
 
-def _session(behind: Sequence[int], stays: list[float]) -> SteadySession:
-    """Sends are behind by so many at one look after the other; the producer stops by itself after the last one."""
-    looks = iter(behind)
+def _session(behind: Sequence[int], stays: list[float], *, is_over: bool = False) -> SteadySession:
+    """Sends are behind by so many at one look after the other; the producer stops by itself after the last one.
+
+    Of a load that is over none comes any more.
+    """
+    looks, dues = iter(behind), itertools.count(100, 0 if is_over else 10)
 
     def state(_name: str) -> ScheduleState:
-        late = next(looks, None)
-        return ScheduleState(due=100, issued=100, ended=100 - (late or 0), sending=late is not None)
+        late, due = next(looks, None), next(dues)
+        return ScheduleState(due=due, issued=due, ended=due - (late or 0), sending=late is not None)
 
     trial: Any = SimpleNamespace(
         record=SimpleNamespace(topic="t", groups=("g",)),
@@ -51,6 +55,12 @@ def test_a_window_begins_anew_when_sends_fall_behind(late: list[int]) -> None:
     stays: list[float] = []
     _session([*late, 0, 0, 0, 0], stays).steady()
     assert sum(stays) == STEADY_S + len(late) - 1
+
+
+def test_a_load_that_is_over_keeps_up_with_nothing() -> None:
+    # Whoever waits for it is told at last that the producer has stopped.
+    with pytest.raises(ClientError, match="stopped sending by itself"):
+        _session([0] * 8, [], is_over=True).steady()
 
 
 def test_a_producer_that_stops_by_itself_ends_the_trial_with_its_name() -> None:

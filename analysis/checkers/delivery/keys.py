@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import IntegerType, LongType, StringType
 
-from analysis.evidence.records import location
 from analysis.evidence.tables import table
+from analysis.hadoop import location
 from harness.rundir.reading import RunDirectory
 
 _RECORDS = table(

@@ -39,14 +39,22 @@ def _failed(sends: DataFrame) -> DataFrame:
 
 
 def _noticed(sends: DataFrame) -> DataFrame:
-    """Only where the topic gets more queues. A producer that has used none of them by the end of the hold is censored."""
+    """Only where the topic gets more queues. A producer that has used none of them by the end of the hold is censored.
+
+    One that sent nothing after the change could not use any.
+    """
     changed = sends.where("fault = 'more-queues' AND outcome = 'ok'")
     before = changed.where("started_ns < fault_ns").groupBy("trial").agg(F.max("queue").alias("queue_max"))
     new = F.when((F.col("started_ns") > F.col("fault_ns")) & (F.col("queue") > F.col("queue_max")), F.col("started_ns"))
     each = (
         changed.join(before, "trial")
         .groupBy("trial", "deployment", "instance", "fault_ns", "hold_to_ns", "fault_line")
-        .agg(F.min(new).alias("noticed_ns"), F.min_by(place(), new).alias("at"))
+        .agg(
+            F.min(new).alias("noticed_ns"),
+            F.min_by(place(), new).alias("at"),
+            F.count_if(F.col("started_ns").between(F.col("fault_ns"), F.col("hold_to_ns"))).alias("sends"),
+        )
+        .where("sends > 0")
     )
     return observations(
         each,

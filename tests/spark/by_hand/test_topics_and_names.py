@@ -100,6 +100,10 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     _consumed(parted, 1, 700, due_ms=500)
     _consumed(parted, 2, 40_000, due_ms=7_000)
 
+    over = run.trial("over", "name-server-divergence", "incident-more-queues", fault="more-queues", groups=["over-g0"])
+    over.send(0, due_ms=-3_000, offset=0)
+    over.send(1, due_ms=-100, queue=1, offset=1)
+
     apart = run.trial(
         "apart", "name-server-divergence", "incident-unheard-broker", groups=["apart-g0"], fault="unheard-broker"
     )
@@ -237,6 +241,10 @@ def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(analysis: A
     # Queue 1 was not used before either: what is new is beyond the largest that was.
     assert analysis.one("notice_s", "parted") == pytest.approx(0.5, abs=0.01)
     assert analysis.found("notice_s", "agreed") == []
+
+
+def test_a_producer_whose_load_was_over_before_the_change_notices_nothing(analysis: Analysis) -> None:
+    assert analysis.found("notice_s", "over") == []
 
 
 def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(analysis: Analysis) -> None:

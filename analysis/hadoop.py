@@ -1,0 +1,169 @@
+"""A run that lies in a Hadoop file system, by its URL: HDFS, or an object store that Spark has a connector for.
+
+Its histories stay where they are and Spark reads them there; all else, which is small, comes to a folder of this machine, in which
+each history is an empty file of the same length. What the analysis writes goes back. Whoever has a path in that folder need not
+know any of it: ``location`` says where Spark finds the file.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from analysis.scratch import scratch_folder
+from analysis.spark import SparkPlace, java_of_hadoop
+from harness.errors import ConfigurationError
+
+MARKER = ".hadoop-url"
+"""The file in the folder that says where the run lies."""
+
+ANALYSIS, HISTORIES = "analysis/", "trials/*/history/*"
+
+
+def location(path: Path) -> str:
+    """The path for Spark, whose own file system by default may be another one, as on YARN.
+
+    Hadoop takes what follows as it is: a space must not be written as in a URL.
+    """
+    root = _root_of(path.parent)
+    return f"file://{path}" if root is None else f"{_url_of(root)}/{path.relative_to(root)}"
+
+
+@functools.cache
+def _root_of(folder: Path) -> Path | None:
+    """The folder that stands for a run elsewhere, of one in it."""
+    return next((one for one in (folder, *folder.parents) if (one / MARKER).exists()), None)
+
+
+@functools.cache
+def _url_of(root: Path) -> str:
+    return (root / MARKER).read_text()
+
+
+class HadoopFolder:
+    """A folder in a Hadoop file system, with a Java that knows it. Names are relative to it."""
+
+    def __init__(self, java: Any, settings: Any, url: str) -> None:
+        """``settings`` are Hadoop's own, as Java has them. Raises Py4JJavaError, as all methods do."""
+        self._path, self._copy = java.org.apache.hadoop.fs.Path, java.org.apache.hadoop.fs.FileUtil.copy
+        self._settings = settings
+        self._root = self._path(url)
+        self._files = self._root.getFileSystem(settings)
+        self._here = self._path("file:///").getFileSystem(settings)
+
+    def sizes(self) -> dict[str, int]:
+        """The length of each file in it and in its folders."""
+        root = self._files.makeQualified(self._root).toUri().getPath()
+        found: dict[str, int] = {}
+        listed = self._files.listFiles(self._root, True)
+        while listed.hasNext():
+            one = listed.next()
+            found[one.getPath().toUri().getPath().removeprefix(root).lstrip("/")] = one.getLen()
+        return found
+
+    def get(self, name: str, folder: Path) -> None:
+        """Copy a file into the folder that stands for this one."""
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        there, here = self._path(self._root, name), self._path(f"file://{folder / name}")
+        self._copy(self._files, there, self._here, here, False, True, self._settings)
+
+    def put(self, name: str, folder: Path) -> None:
+        """Copy a file from there."""
+        there, here = self._path(self._root, name), self._path(f"file://{folder / name}")
+        self._copy(self._here, here, self._files, there, False, True, self._settings)
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or a folder with all that is in it, if it is there."""
+        self._files.delete(self._path(self._root, name), True)
+
+
+def clear(spark: SparkSession, path: Path) -> None:
+    """Delete a file or folder of a run, wherever it lies."""
+    if path.is_dir():
+        # Spark's own overwrite moves a folder aside first; an analysis that was killed may have left half of one.
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+    for root, there in _elsewhere(spark, path):
+        there.delete(str(path.relative_to(root)))
+
+
+def give(spark: SparkSession, path: Path) -> None:
+    """Let Spark find a file that was written in the run's folder."""
+    for root, there in _elsewhere(spark, path):
+        there.put(str(path.relative_to(root)), root)
+
+
+def bring(spark: SparkSession, run: Path, files: Iterable[str]) -> None:
+    """Have those files of a run here that are cited, which histories elsewhere are not."""
+    for root, there in _elsewhere(spark, run / MARKER):
+        for file in sorted(set(files)):
+            if Path(file).match(HISTORIES):
+                there.get(file, root)
+
+
+def _elsewhere(spark: SparkSession, path: Path) -> Iterator[tuple[Path, HadoopFolder]]:
+    """Nothing of a run on this machine."""
+    if (root := _root_of(path.parent)) is not None:
+        context = spark.sparkContext
+        yield root, HadoopFolder(context._jvm, context._jsc.hadoopConfiguration(), _url_of(root))
+
+
+@contextmanager
+def brought(url: str, place: SparkPlace) -> Iterator[Path]:
+    """The folder that stands for the run at a URL, for the time of the block; what was written in it goes there at its end.
+
+    Raises ConfigurationError when the run cannot be read or written there.
+    """
+    folder = scratch_folder() / "run"
+    with java_of_hadoop(place) as (java, settings):
+        with _said(url):
+            there = HadoopFolder(java, settings, url)
+            for name, size in there.sizes().items():
+                if Path(name).match(HISTORIES):
+                    _stand_for(folder / name, size)
+                elif not name.startswith(ANALYSIS):
+                    there.get(name, folder)
+        folder.mkdir(exist_ok=True)
+        (folder / MARKER).write_text(url.rstrip("/"))
+        before = _stamps(folder)
+        yield folder
+        with _said(url):
+            for name, stamp in _stamps(folder).items():
+                if before.get(name) != stamp and not Path(name).match(HISTORIES):
+                    there.put(name, folder)
+
+
+def _stand_for(path: Path, size: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
+def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            status = path.stat()
+            if path.is_file():
+                found[str(path.relative_to(folder))] = (status.st_size, status.st_mtime_ns)
+    return found
+
+
+@contextmanager
+def _said(url: str) -> Iterator[None]:
+    try:
+        yield
+    except Py4JJavaError as error:
+        words = str(error.java_exception.toString()).partition("\n")[0][:300]
+        raise ConfigurationError(
+            f"{url} cannot be read or written: {words}",
+            advice="Give the URL of a run's folder; settings of its file system go to --spark-conf spark.hadoop.KEY=VALUE.",
+        ) from error
