@@ -64,6 +64,8 @@ class TrialFacts:
     wall_minus_mono_us: int | None = None
     wall_step_ms: float = 0.0
     sends: int = 0
+    sent_to_ns: int | None = None
+    """When the last of them began."""
     records: int = 0
     damaged_lines: int = 0
     healed_ns: int | None = None
@@ -229,11 +231,15 @@ def _clocks(anchors: DataFrame) -> DataFrame:
 
 def _history_counts(records: Records) -> DataFrame:
     kinds = {"sends": records.sends, "consumptions": records.consumptions, "damaged_lines": records.damaged}
-    each = [table.select("trial", F.lit(name).alias("kind")) for name, table in kinds.items()]
+    sent_ns = {name: F.col("started_ns") if name == "sends" else F.lit(None) for name in kinds}
+    each = [
+        table.select("trial", F.lit(name).alias("kind"), sent_ns[name].cast("long").alias("sent_ns"))
+        for name, table in kinds.items()
+    ]
     return (
         functools.reduce(DataFrame.unionByName, each)
         .groupBy("trial")
-        .agg(*[F.count_if(F.col("kind") == name).alias(name) for name in kinds])
+        .agg(*[F.count_if(F.col("kind") == name).alias(name) for name in kinds], F.max("sent_ns").alias("sent_to_ns"))
         .withColumn("records", F.col("sends") + F.col("consumptions"))
     )
 

@@ -17,6 +17,7 @@ from analysis.verdicts.validity import (
     STALL_TOLERANCE_MS,
     STALL_TOLERANCE_SHARE,
     WALL_STEP_MS_MAX,
+    load_was_over,
 )
 from harness.model.faults import Proof
 from harness.model.scenario import Scenario
@@ -44,6 +45,8 @@ def why_discarded(facts: TrialFacts, scenario: Scenario) -> Discard | None:
     if facts.trial.status != "complete" and (facts.fault_ns is None or facts.trial.status == "interrupted"):
         return Discard.HARNESS
     if facts.records == 0 or facts.fault_ns is None or facts.hiccup_ms_max is None or facts.wall_minus_mono_us is None:
+        return Discard.HARNESS
+    if load_was_over(facts, scenario):
         return Discard.HARNESS
     if facts.wall_step_ms > WALL_STEP_MS_MAX:
         return Discard.CLOCK

@@ -32,6 +32,9 @@ to stay well below the 200 ms at which requests are refused."""
 STOPPED_MS_MAX = 2.0
 """The log has whole milliseconds; a safepoint that meets a frozen thread lasts until the thaw."""
 
+OVER_S = 5.0
+"""Locust's users together send many times a second, and none of them waits so long for an answer."""
+
 _Check = Callable[[TrialFacts, Scenario], Iterator[Exclusion]]
 
 
@@ -78,6 +81,19 @@ def _has_history(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
         yield Exclusion(
             reason=Reason.MISSING_EVIDENCE, words="its events do not say when the fault was and the hold ended"
         )
+
+
+def load_was_over(facts: TrialFacts, scenario: Scenario) -> bool:
+    """Whether a load that Locust steers had ended seconds before the fault, which no fault can have brought about."""
+    arm = next((arm for arm in scenario.arms if arm.name == facts.trial.arm), None)
+    if arm is None or getattr(arm.load, "locust", None) is None or facts.fault_ns is None:
+        return False
+    return facts.sent_to_ns is None or facts.fault_ns - facts.sent_to_ns > OVER_S * 1e9
+
+
+def _was_sent(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
+    if load_was_over(facts, scenario):
+        yield _not_exercised("its load had ended before the fault")
 
 
 def _one_clock(facts: TrialFacts, scenario: Scenario) -> Iterator[Exclusion]:
@@ -229,4 +245,4 @@ _PROOFS: Mapping[Proof, Callable[[TrialFacts], Iterator[Exclusion]]] = {
 }
 """What is looked at for each; a fault that names none of these is never counted."""
 
-_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _one_clock, _quiet, _fault_took_effect)
+_CHECKS: tuple[_Check, ...] = (_completed, _has_history, _was_sent, _one_clock, _quiet, _fault_took_effect)

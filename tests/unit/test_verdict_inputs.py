@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from analysis.evidence.trials import TrialFacts
-from analysis.verdicts import validity
+from analysis.verdicts import discards, validity
 from harness.errors import RunDirectoryError
 from harness.model.cluster import Topology
 from harness.model.faults import (
@@ -23,6 +23,7 @@ from harness.model.faults import (
     Fault,
     KillOwners,
     KillOwnersRestartBroker,
+    MoreQueues,
     NetworkCut,
     NoFault,
     PageCacheNeighbour,
@@ -31,7 +32,7 @@ from harness.model.faults import (
     ShutDownOwners,
     TopicMoments,
 )
-from harness.model.loads import OpenLoopSends, OrderedGroups
+from harness.model.loads import LocustUsers, OpenLoopSends, OrderedGroups, SteadyClients
 from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Reason
@@ -260,6 +261,20 @@ def _facts(
         "watched_appends": 7,
     }
     return TrialFacts(**{**values, **changed})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("sent_to_s", "counts"), [(19.9, True), (5.1, True), (4.9, False), (None, False)])
+def test_a_load_of_locusts_that_was_over_before_the_fault_is_none(sent_to_s: float | None, counts: bool) -> None:
+    by_locust = SteadyClients(locust=LocustUsers())
+    scenario = _scenario(MoreQueues())
+    arms = tuple(dataclasses.replace(arm, load=by_locust) for arm in scenario.arms)
+    facts = _facts(sent_to_ns=None if sent_to_s is None else int(sent_to_s * S))
+    steered = dataclasses.replace(scenario, arms=arms)
+    assert (discards.why_discarded(facts, steered) is None) == counts
+    (judged,) = validity.judge([facts], [steered])
+    assert any("its load had ended" in one.words for one in judged.exclusions) != counts
+    # What is not steered by Locust may well send nothing by then.
+    assert discards.why_discarded(facts, scenario) is None
 
 
 CUT = NetworkCut(nodes=("broker-a",))
