@@ -22,12 +22,15 @@ class Client:
     def __init__(self) -> None:
         self.specs: list[ScheduleSpec] = []
         self.stopped: list[str] = []
+        self.due = 0
 
     def start_schedule(self, spec: ScheduleSpec) -> None:
         self.specs.append(spec)
 
     def schedule_state(self, name: str) -> SimpleNamespace:
-        return SimpleNamespace(due=0, ended=0, sending=name not in self.stopped, is_through=name in self.stopped)
+        sending = name not in self.stopped
+        self.due += sending
+        return SimpleNamespace(due=self.due, ended=self.due, sending=sending, is_through=not sending)
 
     def stop_schedule(self, name: str) -> None:
         self.stopped.append(name)

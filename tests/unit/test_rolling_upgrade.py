@@ -58,6 +58,8 @@ class FakeCluster:
         self.timeouts = timeouts
         self.spec, self.nodes, self.done, self.told = SimpleNamespace(release="4.6.0"), NODES, list[str](), told
         self.releases: dict[str, str] = {}
+        self.metered: list[int] = []
+        """How much had been done each time."""
 
     def stop_node(self, name: str, *, grace_s: float) -> bool:
         self.done.append(f"stop {name}")
@@ -96,6 +98,7 @@ def _run(
     trial = SimpleNamespace(
         cluster=cluster, params={"to": "5.5.0"}, stay=lambda seconds: cluster.done.append(f"stay {seconds:g}"),
         events=SimpleNamespace(record=lambda kind, **values: restarts.append({"type": kind, **values})),
+        meter=lambda: cluster.metered.append(len(cluster.done)),
     )  # fmt: skip
     return restarts, upgrade(fault, cast(Any, trial), cast(Any, SimpleNamespace()))
 
@@ -105,6 +108,8 @@ def test_each_node_is_back_before_the_next_one_is_stopped(monkeypatch: pytest.Mo
     restarts, done = _run(monkeypatch, RollingUpgrade(order=("namesrv", "slave")), cluster)
     names = ("namesrv-1", "broker-a-s1", "broker-b-s1")
     assert cluster.done == [word for name in names for word in (f"stop {name}", f"start {name} 5.5.0", "registered")]
+    stops = [number for number, word in enumerate(cluster.done) if word.startswith("stop ")]
+    assert cluster.metered == stops, "what a node has used is read before it is gone"
     assert [(one["step"], one["node"], one["role"]) for one in restarts] == [
         (1, "namesrv-1", "namesrv"), (2, "broker-a-s1", "slave"), (3, "broker-b-s1", "slave"),
     ]  # fmt: skip

@@ -27,6 +27,7 @@ class Client:
         self.specs: dict[str, ScheduleSpec] = {}
         self.consumers: list[ConsumerSpec] = []
         self.producer: dict[str, object] = {}
+        self.due = 0
 
     def start_producer(
         self, instance: str, group: str, addresses: str, *, transactional: bool, **settings: Setting
@@ -51,7 +52,8 @@ class Client:
 
     def schedule_state(self, name: str) -> SimpleNamespace:
         sending = f"{name} ends" not in self.did
-        return SimpleNamespace(due=0, ended=0, sending=sending, is_through=not sending)
+        self.due += sending
+        return SimpleNamespace(due=self.due, ended=self.due, sending=sending, is_through=not sending)
 
 
 @pytest.fixture
