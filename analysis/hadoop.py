@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -148,13 +148,8 @@ def _stand_for(path: Path, size: int) -> None:
 
 
 def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
-    found = {}
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            status = path.stat()
-            if path.is_file():
-                found[str(path.relative_to(folder))] = (status.st_size, status.st_mtime_ns)
-    return found
+    files = {str(path.relative_to(folder)): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {name: (status.st_size, status.st_mtime_ns) for name, status in files.items()}
 
 
 @contextmanager

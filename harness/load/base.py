@@ -123,7 +123,7 @@ class Session:
         looks = max(1, math.ceil(steady_s / LOOK_S))
 
         def have_kept_up() -> bool:
-            at_first = -1
+            dues = []
             for wait_s in (*[steady_s / looks] * looks, 0.0):
                 states = {name: client.schedule_state(name) for name in schedules}
                 for name, state in states.items():
@@ -132,9 +132,9 @@ class Session:
                 due, ended = (sum(getattr(state, what) for state in states.values()) for what in ("due", "ended"))
                 if due - ended > IN_FLIGHT_MAX + BEHIND_S_MAX * rate_hz:
                     raise NotYet(f"{due - ended} of {due} sends were due and had not ended")
-                at_first = due if at_first < 0 else at_first
+                dues.append(due)
                 self._trial.stay(wait_s)
-            if schedules and due == at_first and rate_hz * steady_s >= DUE_MIN:
+            if schedules and dues[0] == dues[-1] and rate_hz * steady_s >= DUE_MIN:
                 raise NotYet(f"no send was due in {steady_s:g} s")
             return True
 
