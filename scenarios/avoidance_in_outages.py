@@ -34,8 +34,9 @@ LOAD = AvoidingProducers(
     poll_route_ms=30_000,
     locust=LocustUsers(users=20, shape=((0.0, 0.25), (2.0, 0.5), (4.0, 1.0))),
 )
-BROKER = BrokerSettings(conf={"sendMessageThreadPoolNums": "200", "useReentrantLockWhenPutMessage": "true"})
-"""Slow, not busy: a send that is held up keeps a send thread, and with the default of 4.6.0, one, all others would wait for it."""
+SLOW_CONF = {"sendMessageThreadPoolNums": "200", "useReentrantLockWhenPutMessage": "true", "maxMessageSize": "65536"}
+BROKER = BrokerSettings(conf=SLOW_CONF)
+"""Slow, not busy: a send that is held up keeps a send thread. 200 buffers of 4 MiB are more than MaxDirectMemorySize."""
 THREE = Topology(name="three-masters", masters=3)
 
 
