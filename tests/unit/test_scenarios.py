@@ -97,7 +97,7 @@ def test_an_incident_is_read_in_one_file_of_a_few_screens() -> None:
         "avoidance_in_outages",
         "broker_killed",
         "broker_slow",
-        "newer_clients",
+        "avoidance_mended",
         "send_retries",
     }
     assert sum(count for name, count in of_articles.items() if name not in avoidance_and_sends) <= 4_500

@@ -12,7 +12,7 @@ from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 
-INCIDENTS = ("avoidance-in-outages", "newer-clients")
+INCIDENTS = ("avoidance-in-outages", "avoidance-mended")
 LATE_MS = 1000
 BACK_FROM_S, BACK_TO_S = 10, 20
 """After the broker is well: shares are those of the seconds from the shortest time on for which any release avoids a failed one."""

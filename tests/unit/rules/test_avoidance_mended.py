@@ -1,19 +1,20 @@
-"""Each part of the claims on newer clients, by tries that confirm it and by tries that refute it."""
+"""Each part of the claims on what helps avoidance, by tries that confirm it and by tries that refute it."""
 
 from __future__ import annotations
 
 import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
-from scenarios import newer_clients
+from scenarios import avoidance_mended
 from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
-CLAIMS = claims_of(newer_clients.SCENARIO)
-ONE, TWO, THREE, FOUR, FIVE = (f"X-newer-clients-0{number}" for number in range(1, 6))
+CLAIMS = claims_of(avoidance_mended.SCENARIO)
+ONE, TWO, THREE, FOUR, FIVE, SIX = (f"X-avoidance-mended-0{number}" for number in range(1, 7))
+ONCE = "better-no-retries"
 
 
-def _late(producer: str) -> str:
-    return f"late_of_producer_share incident-stopped producer={producer} when=during"
+def _late(producer: str, arm: str = "incident-stopped") -> str:
+    return f"late_of_producer_share {arm} producer={producer} when=during"
 
 
 def _back(client: str, producer: str = "on") -> str:
@@ -28,6 +29,8 @@ AS_READ: History = {
     _late("off"): _five(0.3),
     _late("on"): _five(0.28),
     **{_late(producer): _five(0.01) for producer in ("limit", "limit-on", "detector")},
+    _late("once", ONCE): _five(0.1),
+    _late("off", ONCE): _five(0.3),
     _back("newer"): _five(0.45),
     _back("older"): _five(0.0),
     **{_back(client, "off"): _five(0.5) for client in ("newer", "older")},
@@ -40,10 +43,12 @@ PARTS: dict[tuple[str, str], History] = {
     (TWO, "late"): {_late("on"): _five(0.01)},
     (THREE, "fewer"): {_late("detector"): _five(0.25)},
     (THREE, "late"): {_late("on"): _five(0.01)},
-    (FOUR, "share"): {_back("newer"): _five(0)},
-    (FOUR, "switch off"): {_back("newer", "off"): _five(0)},
-    (FIVE, "share"): {},
-    (FIVE, "switch off"): {_back("older", "off"): _five(0)},
+    (FOUR, "fewer"): {_late("once", ONCE): _five(0.25)},
+    (FOUR, "late"): {_late("off", ONCE): _five(0.01)},
+    (FIVE, "share"): {_back("newer"): _five(0)},
+    (FIVE, "switch off"): {_back("newer", "off"): _five(0)},
+    (SIX, "share"): {},
+    (SIX, "switch off"): {_back("older", "off"): _five(0)},
 }
 """By claim and part what is changed to refute it."""
 
