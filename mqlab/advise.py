@@ -97,7 +97,7 @@ def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) 
     parts = dict(sorted(told, key=lambda one: one[1].verdict is not VerdictKind.UNDECIDED))
     found: list[Advice] = []
     for name in failures:
-        of_it = [_advice(name, release, tried, parts) for tried in FAILURES[name].tried]
+        of_it = [_advice(name, release, tried, parts) for tried in FAILURES[name].tried if release in tried.releases]
         best = [min(of, key=_worst) for of in _alike(one for one in of_it if one.answer == HELPS)]
         answered = [replace(one, answer=BEST) if one in best else one for one in of_it]
         found += sorted(answered, key=lambda one: ANSWERS.index(one.answer))

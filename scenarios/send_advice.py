@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.model.verdicts import VerdictKind
+from scenarios.releases import RELEASES, RELEASES_5X
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
 
@@ -32,10 +33,11 @@ class Shown:
 class Tried:
     """A setting. It helps where one of ``helps`` says so and none speaks against it; ``costs`` are what it costs there.
 
-    Of those for the same ``sends`` the earlier one is to be preferred where they help alike.
+    Of those for the same ``sends`` the earlier one is to be preferred where they help alike. ``releases`` are those that have it.
     """
 
     setting: str
+    releases: tuple[str, ...] = RELEASES
     sends: str = "normal"
     helps: tuple[Shown, ...]
     costs: tuple[Shown, ...] = ()
@@ -52,7 +54,7 @@ class Failure:
 RETRIES = "retryTimesWhenSendFailed=2 (the default) or more"
 AVOIDANCE = "sendLatencyFaultEnable=true"
 SENT_AGAIN = "a failed selector send, sent again by the application to another broker's queue"
-WORTH_IT = "X-avoidance-in-outages"
+WORTH_IT, MENDED = "X-avoidance-in-outages", "X-avoidance-mended"
 
 
 def _retries(part: str) -> Tried:
@@ -77,6 +79,16 @@ def _fewer(number: str, brokers: str = "two") -> Shown:
     )
 
 
+def _mended(number: str, than: str) -> Shown:
+    return Shown(
+        claim=f"{MENDED}-{number}",
+        part="fewer",
+        verdict=CONFIRMED,
+        says=f"at most half as many sends fail or take over a second as {than}",
+        otherwise=f"more than half as many sends fail or take over a second as {than}",
+    )
+
+
 def _spared(part: str) -> Shown:
     return Shown(
         claim="SENDS-04",
@@ -98,6 +110,7 @@ def _away(part: str) -> Shown:
     )
 
 
+BARE, AVOIDED = "without avoidance", "with avoidance alone"
 AFTER_A_TIMEOUT = Shown(
     claim="AVOID-07",
     part="after a timeout",
@@ -132,6 +145,16 @@ FAILURES: Mapping[str, Failure] = {
                 helps=(_spared("avoided, still"), _fewer("02")),
                 costs=(_away("stopped"), AFTER_A_TIMEOUT),
             ),
+            Tried(setting="sendMsgMaxTimeoutPerRequest=500", helps=(_mended("01", BARE),), releases=RELEASES_5X),
+            Tried(
+                setting=f"{AVOIDANCE}, sendMsgMaxTimeoutPerRequest=500",
+                helps=(_mended("02", AVOIDED),),
+                releases=RELEASES_5X,
+            ),
+            Tried(
+                setting=f"{AVOIDANCE}, startDetectorEnable=true", helps=(_mended("03", AVOIDED),), releases=RELEASES_5X
+            ),
+            Tried(setting=f"{AVOIDANCE}, retryTimesWhenSendFailed=0", helps=(_mended("04", BARE),)),
         ),
     ),
     "slow": Failure(

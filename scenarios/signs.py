@@ -244,6 +244,8 @@ SILENT: Mapping[str, str] = {
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
     "one slow send.",
+    "avoidance-mended": "Which brokers a producer avoids is in no log: look in the client's for an attempt at a broker that is "
+    "well which failed after 0 ms (RT: 0ms).",
     "last-offset-reads-history": "Where a group began is in no log: compare its first offsets with those of the queues (mqadmin "
     "consumerProgress) as it starts.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "

@@ -74,6 +74,7 @@ class AvoidingSession(OneProcessSession):
             retryTimesWhenSendAsyncFailed=one.retries,
             sendLatencyFaultEnable=False,
             **scaled,
+            **one.settings,
         )
         queues = one.queues * len(masters(self._trial.cluster))
         self._client.wait_for_route(one.name, self._watched(one), queues)

@@ -62,7 +62,19 @@ class LocustUsers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedGroups(LoadValue):
+class OfARelease(LoadValue):
+    """A load whose Java clients may be of another release than its brokers."""
+
+    client_release: str = ""
+    """Of the clients, where it is not that of the brokers."""
+
+    def client_of(self, release: str) -> str:
+        """Java's, of its own release if it has one."""
+        return super().client_of(self.client_release or release)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderedGroups(OfARelease):
     """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
 
     The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
@@ -91,12 +103,6 @@ class OrderedGroups(LoadValue):
     body_bytes: int = 128
     locust: LocustUsers | None = None
     """Who makes the rate; None leaves it to the client's own schedule."""
-    client_release: str = ""
-    """Of the clients, where it is not that of the brokers."""
-
-    def client_of(self, release: str) -> str:
-        """Java's, of its own release if it has one."""
-        return super().client_of(self.client_release or release)
 
     def messages_hz(self, topology: Topology, params: Parameters) -> float:
         """Every queue has its rate."""
@@ -194,10 +200,12 @@ class Avoider:
     threads: int = 1
     durations_ms: tuple[int, ...] = ()
     """``notAvailableDuration``, by the client's own setter; empty: the release's own."""
+    settings: Mapping[str, int | bool] = field(default_factory=dict)
+    """Further bean properties of the producer by name, from its start on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AvoidingProducers(LoadValue):
+class AvoidingProducers(OfARelease):
     """Producers side by side, each with a client, a topic and a table of its own.
 
     ``poll_route_ms`` is the period in which they ask for their routes. A route that is asked for anew leaves out a broker that is

@@ -68,6 +68,12 @@ def test_a_setting_helps_where_a_verdict_says_so_and_none_speaks_against_it() ->
     assert _of(advice([spared, against], "5.5.0", ["stopped"]), AVOIDANCE).answer == DOES_NOT
 
 
+def test_a_setting_is_not_asked_about_on_a_release_that_has_it_not() -> None:
+    asked = {release: {one.setting for one in advice([], release, ["stopped"])} for release in ("4.9.7", "5.3.3")}
+    assert {setting for setting in asked["5.3.3"] - asked["4.9.7"] if "sendMsgMaxTimeoutPerRequest" in setting}
+    assert asked["4.9.7"] < asked["5.3.3"]
+
+
 @pytest.mark.parametrize(
     "line",
     [

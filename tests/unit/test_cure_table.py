@@ -34,7 +34,9 @@ def test_each_release_has_one_row_of_each_failure_with_what_the_command_calls_be
 
 def test_what_nobody_has_measured_says_so() -> None:
     rows = _rows(table([]))
-    assert {row[1] for row in rows} == {", ".join(known_releases())}
+    # Of a broker that stands still more was asked on the releases that have more settings.
+    releases = {row[1] for row in rows if not row[0].startswith("stopped")}
+    assert releases == {", ".join(known_releases())}
     assert {row[0].partition(":")[0]: row[2] for row in rows} == {
         failure: "nothing that was tried" if failure == "all-slow" else "not measured" for failure in FAILURES
     }

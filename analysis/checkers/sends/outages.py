@@ -12,7 +12,7 @@ from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 
-INCIDENT = "avoidance-in-outages"
+INCIDENTS = ("avoidance-in-outages", "avoidance-mended")
 LATE_MS = 1000
 BACK_FROM_S, BACK_TO_S = 10, 20
 """After the broker is well: shares are those of the seconds from the shortest time on for which any release avoids a failed one."""
@@ -22,7 +22,7 @@ DURING, AFTER = "during", "after"
 def observe(inputs: Inputs) -> DataFrame:
     """By producer, during the outage and from ten to twenty seconds after it."""
     healed_ns = F.coalesce("healed_ns", "hold_to_ns")
-    windows = inputs.trials.where(F.col("incident") == INCIDENT).select(
+    windows = inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
         "trial",
         "deployment",
         "fault_ns",
