@@ -104,6 +104,7 @@ class LedgerLine:
 
     ``basis`` is ``record`` where the verdict was made from all recorded trials, ``run`` where it is what the newest run found
     of a claim that no incident has any more, ``summary`` where it is the verdict that an earlier rule gave.
+    ``settings`` are those of its arms that no release has by itself; the user's own, which no recorded run has, are in the notes.
     ``counterexamples`` are those of the record's events that nobody withdrew, in words.
     """
 
@@ -122,6 +123,7 @@ class LedgerLine:
     expected_from_code: str
     rule_commit: str = ""
     rule_hash: str = ""
+    settings: tuple[str, ...] = ()
     basis: str = FROM_RECORD
     runs: tuple[str, ...] = ()
     trials: int = 0
@@ -226,6 +228,7 @@ def _line(finding: Finding, data: ReportData) -> LedgerLine:
         expected_from_code=finding.expected_from_code,
         rule_commit=finding.rule_commit,
         rule_hash=finding.rule_hash,
+        settings=finding.settings,
         runs=(data.manifest.run,),
         trials=finding.trials,
         notes=finding.validity,

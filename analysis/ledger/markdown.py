@@ -105,7 +105,7 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
         "# Ledger",
         "",
         "What was measured for each claim, release by release. Written by `mqlab ledger` from [the record](record/) and the "
-        "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures and the evidence; do not edit it by hand.",
+        "rules, beside [ledger.jsonl](ledger.jsonl), which has the figures, the settings and the evidence; do not edit it by hand.",
         "",
         "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
         "*Undecided* is never a pass. *Not applicable* is a claim where its release lacks what it sets, or has nothing for it to "

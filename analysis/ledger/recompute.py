@@ -15,6 +15,7 @@ from analysis.verdicts.claims import summary as summary_of
 from analysis.verdicts.claims import verdict_of
 from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.kinds import judge_part
+from analysis.verdicts.settings import settings_of
 from analysis.verdicts.tries import Tries
 from harness.model.rules import Claim, Kind, Part, Role
 from harness.model.scenario import Scenario
@@ -75,7 +76,7 @@ def recompute(record: Record, scenarios: Sequence[Scenario], experiment_of: Expe
     for (claim_id, cell), line in lines.items():
         claim, scenario = of_scenario.get(claim_id, (None, None))
         if claim is not None and scenario is not None:
-            lines[claim_id, cell] = _judged(line, claim, scenario.name, record, made)
+            lines[claim_id, cell] = _judged(line, claim, scenario, record, made)
     return ordered(lines.values())
 
 
@@ -139,7 +140,11 @@ def _made(record: Record, experiment_of: ExperimentOf) -> dict[tuple[str, str, s
 
 
 def _judged(
-    line: LedgerLine, claim: Claim, incident: str, record: Record, made: Mapping[tuple[str, str, str], Sequence[_Made]]
+    line: LedgerLine,
+    claim: Claim,
+    scenario: Scenario,
+    record: Record,
+    made: Mapping[tuple[str, str, str], Sequence[_Made]],
 ) -> LedgerLine:
     """By the rule of today, from all recorded trials of the line's cell."""
     rule = claim.rule_hash()
@@ -147,7 +152,7 @@ def _judged(
     now: list[Tries] = []
     before: list[Tries] = []
     runs: dict[str, RecordedRun] = {}
-    for one in made.get((incident, line.release, line.backend), ()):
+    for one in made.get((scenario.name, line.release, line.backend), ()):
         injected = one.trial.chosen_injection or line.injection
         if injected != line.injection or one.trial.arm not in arms:
             continue
@@ -179,6 +184,7 @@ def _judged(
         expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
         rule_hash=rule,
+        settings=settings_of(claim, scenario),
         basis=FROM_RECORD,
         runs=tuple(runs),
         trials=len({row.trial for row in now}),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from analysis.verdicts.claim_evidence import ClaimEvidence
 from analysis.verdicts.claims import judge
 from analysis.verdicts.evidence import Evidence
+from analysis.verdicts.settings import settings_of
 from analysis.verdicts.support import reservations, sources, summaries
 from harness.model.findings import EvidenceLine, Finding
 from harness.model.rules import Claim
@@ -47,6 +48,7 @@ def finding(claim: Claim, scenario: Scenario, release: str, evidence: Evidence, 
         injection=injection or _listed([trial.injection for trial in trials if trial.injection != "none"]) or "none",
         rule_commit=evidence.run.manifest.commit,
         rule_hash=claim.rule_hash(),
+        settings=settings_of(claim, scenario),
         validity=reservations(on, trials, counting),
         expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",

@@ -94,3 +94,5 @@ class Finding:
     parts: tuple[PartResult, ...]
     measures: tuple[MeasureSummary, ...]
     evidence: tuple[EvidenceLine, ...]
+    settings: tuple[str, ...] = ()
+    """Those that its arms have set otherwise than the releases do by themselves."""

@@ -184,7 +184,7 @@ def test_a_line_has_the_fields_of_the_contract(tmp_path: Path, document: dict[st
     entry = json.loads(document_text(lines(tmp_path, document)))["findings"][0]
     assert set(entry) >= {
         *("claim", "release", "backend", "injection", "client", "verdict", "reason", "summary", "expected"),
-        *("expected_from_code", "runs", "parts", "figures", "evidence", "earlier"),
+        *("expected_from_code", "settings", "runs", "parts", "figures", "evidence", "earlier"),
     }
     assert set(entry["parts"][0]) >= {
         *("name", "role", "kind", "verdict", "right", "wrong", "line", "deployments", "values", "tries", "events"),

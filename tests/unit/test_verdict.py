@@ -325,6 +325,7 @@ def test_a_finding_names_expectation_rule_and_how_far_it_carries() -> None:
     found = _judge(claim, _values(trial, [50] * 6), [trial])
     assert (found.expected, found.expected_from_code) == (CONFIRMED, "it says so (Some.java)")
     assert (found.rule_hash, found.rule_commit, found.client) == (claim.rule_hash(), "abc", "java 4.6.0")
+    assert found.settings == ("client.sendMsgTimeout=10000",)
     assert "1 of 1 trials count" in found.validity
     assert any("mappedFileSizeCommitLog=64m" in words for words in found.validity)
     assert any("Java 17.0.15 on 2" in words for words in found.validity)
