@@ -1,4 +1,4 @@
-"""docs/undecided.md: what the committed ledger leaves open, and what would decide it.
+"""docs/undecided.md: what the committed ledger leaves open or has no line of, and what would decide it.
 
 ``python -m mqlab.undecided_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
 """
@@ -7,27 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import scenarios
+from analysis.ledger.absent import never_run
 from analysis.ledger.lacking import lacking
 from analysis.ledger.lines import LedgerLine, ordered
+from analysis.verdicts.order import natural_key
+from harness.faults.injections import injections_of
+from harness.host.facts import Host
+from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
+from harness.plan.request import Request
+from harness.plan.schedule import make_plan
 from harness.releases.jars import known_releases
 from mqlab.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "undecided.md"
+TWO_CORES = Host(cores=2, memory_mb=20_000)
 HEAD = """# What is undecided
 
 {undecided} of the ledger's {lines} lines are undecided: {not_run} of these have no trial under the rule and the experiment that
-they have now, {measured} were measured and did not come out. Written by `mqlab ledger` from
-[the ledger](../scenarios/LEDGER.md); do not edit it by hand.
+they have now, {measured} were measured and did not come out. {never} more, each a claim on a release, have no line: no run of them
+is recorded. Written by `mqlab ledger` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
 """
 NOT_RUN = """
 ## Not measured yet
 
-What an earlier rule or experiment found of them stands in [the ledger](../scenarios/LEDGER.md).
+What an earlier rule or experiment found of some of them stands in [the ledger](../scenarios/LEDGER.md). The minutes are what the
+plan guesses for two cores that have run none of it.
 
-| incident | claims | releases | what measures them |
-|---|---|---|---|
+| incident | claims | releases | what measures them | minutes |
+|---|---|---|---|---|
 """
 MEASURED = """
 ## Measured, and undecided
@@ -38,33 +48,54 @@ A part lacks what stands beside it, if what comes agrees with what most of it ha
 |---|---|---|---|
 """
 
+Cell = tuple[str, str, str, str]
+"""Incident, backend, claim and release."""
 
-def document(lines: Sequence[LedgerLine]) -> str:
+
+def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenarios.ALL) -> str:
     """Its text."""
     undecided = [line for line in ordered(lines) if line.verdict is VerdictKind.UNDECIDED]
     measured = [line for line in undecided if line.trials]
-    not_run = [line for line in undecided if not line.trials]
+    not_run: list[Cell] = [
+        (line.incident, line.backend, line.claim, line.release) for line in undecided if not line.trials
+    ]
+    never: list[Cell] = [
+        (incident, "local", claim, release)
+        for incident, claim, release in never_run(lines, incidents, known_releases())
+    ]
+    head = HEAD.format(
+        undecided=len(undecided), lines=len(lines), not_run=len(not_run), measured=len(measured), never=len(never)
+    )
     return (
-        HEAD.format(undecided=len(undecided), lines=len(lines), not_run=len(not_run), measured=len(measured))
-        + (NOT_RUN + "".join(_not_run(not_run)) if not_run else "")
+        head
+        + (NOT_RUN + "".join(_not_run([*not_run, *never], incidents)) if not_run or never else "")
         + (MEASURED + "".join(_measured(measured)) if measured else "")
     )
 
 
-def _not_run(lines: Iterable[LedgerLine]) -> Iterator[str]:
-    """A row for an incident, a backend and the releases of each of its claims."""
+def _not_run(cells: Iterable[Cell], incidents: Iterable[Scenario]) -> Iterator[str]:
+    """A row for an incident, a backend and the releases of each of its claims; none for an incident that is gone."""
     found: dict[tuple[str, str, str], set[str]] = {}
-    for one in lines:
-        found.setdefault((one.incident, one.backend, one.claim), set()).add(one.release)
+    for incident, backend, claim, release in cells:
+        found.setdefault((incident, backend, claim), set()).add(release)
     claims: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for (incident, backend, claim), on in found.items():
         claims.setdefault((incident, backend, _in_order(on)), []).append(claim)
+    by_name = {scenario.name: scenario for scenario in incidents}
     for (incident, backend, releases), of in sorted(claims.items()):
-        how = "" if backend == "local" else f" --backend {backend}"
-        yield (
-            f"| {incident} | {', '.join(of)} | {', '.join(releases)} "
-            f"| `mqlab verify {incident} --release {','.join(releases)}{how}` |\n"
-        )
+        if incident in by_name:
+            how = "" if backend == "local" else f" --backend {backend}"
+            yield (
+                f"| {incident} | {', '.join(sorted(of, key=natural_key))} | {', '.join(releases)} "
+                f"| `mqlab verify {incident} --release {','.join(releases)}{how}` "
+                f"| {_minutes(by_name[incident], releases)} |\n"
+            )
+
+
+def _minutes(scenario: Scenario, releases: Sequence[str]) -> str:
+    """Of a full run, with each injection that it offers."""
+    request = Request(scenarios=[scenario], releases=releases, injections=tuple(injections_of(scenario)))
+    return f"{make_plan(request, TWO_CORES).seconds / 60:.0f}"
 
 
 def _measured(lines: Iterable[LedgerLine]) -> Iterator[str]:

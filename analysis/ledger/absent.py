@@ -6,7 +6,7 @@ Whatever has no such reason was not run. Nothing of this decides a verdict; it i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.ledger.lines import LedgerLine
 from harness.model.rules import Claim
@@ -43,6 +43,18 @@ def not_applicable(lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], r
         if not scenario.asks(claim, release)
         and (reason := claim.lacks.get(release) or _nothing_to_cure(claims.get(claim.cure_of), release, verdicts))
     }
+
+
+def never_run(
+    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Incident, claim and release of which the ledger has no line, though a run of the incident on the release would measure it."""
+    there = {(line.claim, line.release) for line in lines if line.backend == "local"}
+    for scenario in scenarios:
+        for claim in scenario.claims:
+            for release in releases:
+                if scenario.asks(claim, release) and (claim.id, release) not in there:
+                    yield scenario.name, claim.id, release
 
 
 def absence(claim: str, release: str, reasons: Reasons) -> str:

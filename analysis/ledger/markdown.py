@@ -109,7 +109,8 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
         "",
         "A verdict holds for its release, on the host, the settings and the injection that stand beside it. "
         "*Undecided* is never a pass. *Not applicable* is a claim where its release lacks what it sets, or has nothing for it to "
-        "cure; what else has no verdict was *not run*.",
+        "cure; what else has no verdict was *not run*. A claim of which no run is recorded on any release has no row: "
+        "[undecided.md](../docs/undecided.md#not-measured-yet) names those, too.",
         "",
     ]
     if summarised := [line for line in lines if line.basis == FROM_SUMMARY]:

@@ -7,15 +7,23 @@ from typing import Any
 
 import pytest
 
+import scenarios
 from analysis.ledger.lacking import lacking
 from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.verdicts.events import limit_of_none
 from analysis.verdicts.sides import decide
+from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
+from harness.plan.request import Request
+from harness.plan.schedule import make_plan
+from harness.releases.jars import known_releases
 from mqlab.recorded import committed_ledger
-from mqlab.undecided_table import DOCUMENT, document
+from mqlab.undecided_table import DOCUMENT, TWO_CORES, document
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+STUCK = scenarios.find("busy-flag-stuck")
+"""Its third and fourth claim are cures, whose arms 4.6.0 and 5.3.3 alone have; its others are of all releases."""
+IT = dataclasses.replace(STUCK, name="it", claims=())
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +84,48 @@ def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: Ledger
     compose = dataclasses.replace(new[0], backend="compose")
     old = dataclasses.replace(line, claim="X-3", parts=(_part("F", "too few deployments", deployments=1),))
     decided = dataclasses.replace(line, claim="X-4", verdict=REFUTED)
-    text = document([*new, compose, old, decided])
+    text = document([*new, compose, old, decided], [IT])
     assert "6 of the ledger's 7 lines are undecided: 5 of these have no trial" in text
-    assert "| it | X-1, X-2 | 4.6.0, 5.5.0 | `mqlab verify it --release 4.6.0,5.5.0` |" in text
-    assert "| it | X-1 | 4.6.0 | `mqlab verify it --release 4.6.0 --backend compose` |" in text
+    assert (
+        f"| it | X-1, X-2 | 4.6.0, 5.5.0 | `mqlab verify it --release 4.6.0,5.5.0` | {_minutes(IT, '4.6.0', '5.5.0')} |"
+        in text
+    )
+    assert "| it | X-1 | 4.6.0 | `mqlab verify it --release 4.6.0 --backend compose` | " in text
     assert "| X-3 | 4.6.0 | part | 1 more deployment |" in text
     assert "X-4" not in text
 
 
 def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: LedgerLine) -> None:
-    assert "|" not in document([dataclasses.replace(line, verdict=CONFIRMED)])
+    assert "|" not in document([dataclasses.replace(line, verdict=CONFIRMED)], [IT])
+
+
+def _minutes(scenario: Scenario, *releases: str) -> int:
+    return round(make_plan(Request(scenarios=[scenario], releases=releases), TWO_CORES).seconds / 60)
+
+
+def _told(text: str) -> list[tuple[str, str]]:
+    """Claims and releases of the rows about the incident, in order."""
+    cells = [row.split(" | ") for row in text.splitlines() if row.startswith(f"| {STUCK.name} |")]
+    return [(claims, releases) for _, claims, releases, _, _ in cells]
+
+
+def test_a_claim_without_a_line_is_listed_on_the_releases_that_have_its_arms(line: LedgerLine) -> None:
+    text = document([line], [STUCK])
+    first, second, *cures, last = (claim.id for claim in STUCK.claims)
+    everywhere = (f"{first}, {second}, {last}", "4.6.0, 4.9.7, 5.3.3, 5.5.0")
+    assert _told(text) == [everywhere, (", ".join(cures), "4.6.0, 5.3.3")]
+    minutes = _minutes(STUCK, "4.6.0", "5.3.3")
+    assert f"| 4.6.0, 5.3.3 | `mqlab verify {STUCK.name} --release 4.6.0,5.3.3` | {minutes} |" in text
+    assert "1 of the ledger's 1 lines are undecided" in text
+    assert "16 more, each a claim on a release, have no line" in text
+
+
+def test_a_line_keeps_its_claim_from_the_list_on_its_release_alone_and_in_processes_alone(line: LedgerLine) -> None:
+    first, *others = (claim.id for claim in STUCK.claims)
+    lines = [dataclasses.replace(line, claim=claim, release=release, verdict=REFUTED)
+             for claim in others for release in known_releases()]  # fmt: skip
+    lines += [
+        dataclasses.replace(line, claim=first, release=release, verdict=CONFIRMED) for release in ("4.6.0", "5.3.3")
+    ]
+    in_containers = dataclasses.replace(lines[-1], release="5.5.0", backend="compose")
+    assert _told(document([*lines, in_containers], [STUCK])) == [(first, "4.9.7, 5.5.0")]
