@@ -10,10 +10,14 @@ from pathlib import Path
 import scenarios
 from harness.faults.injections import INJECTIONS, needs_of, why_not
 from harness.host.abilities import Abilities
+from harness.model.scenario import Arm
 from harness.paths import PACKAGES
 from harness.rundir.reading import read_run_directory
 
 DOCUMENT = PACKAGES / "docs" / "containers.md"
+RELEASE = "5.3.3"
+"""The one that its arms are run on."""
+
 HEAD = ("| incident | arm | asks of the backend | in containers |", "|---|---|---|---|")
 ABLE = Abilities(
     root=True, loop_devices=True, file_systems=frozenset({"ext4", "xfs"}), tools=frozenset({"iptables", "tc"}),
@@ -37,8 +41,14 @@ def _rows(ran: Commits) -> Iterator[str]:
             words = ", ".join(sorted(need.name.lower().replace("_", " ") for need in needs))
             reason = why_not(arm, "compose", ABLE)
             commit = ran.get((scenario.name, arm.name))
-            said = f"cannot: {reason}" if reason else f"ran, {commit}" if commit else "not run yet"
+            said = f"cannot: {reason}" if reason else f"ran, {commit}" if commit else _not_run(arm)
             yield f"| {scenario.name} | {arm.name} | {words} | {said} |"
+
+
+def _not_run(arm: Arm) -> str:
+    if arm.releases and RELEASE not in arm.releases:
+        return f"no arm of {RELEASE}, only of {', '.join(arm.releases)}"
+    return f"stands in for {arm.stands_in_for}" if arm.stands_in_for else "not run yet"
 
 
 def committed() -> tuple[list[str], Commits]:

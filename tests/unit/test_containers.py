@@ -21,7 +21,7 @@ from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.releases.java import Java, find_java
 from harness.trial import TrialContext
-from mqlab.container_table import committed, table
+from mqlab.container_table import Commits, committed, table
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,25 @@ def _blueprint(folder: Path, java: Java, settings: BrokerSettings) -> Blueprint:
 def test_the_committed_table_is_what_the_plan_says_of_every_arm() -> None:
     lines, ran = committed()
     assert lines == table(ran), "python -m mqlab.container_table RUN_DIR..."
+
+
+@pytest.mark.parametrize(
+    ("incident", "arm", "said"),
+    [
+        ("retry-topic-flood", "better-compressed", "no arm of 5.3.3, only of 4.6.0, 4.9.7"),
+        ("ordered-lock-handover", "incident-silent-owner", "stands in for incident-cut-off-owner"),
+        ("ordered-lock-handover", "incident", "not run yet"),
+        ("restarted-broker-forgets-consumers", "fix-heartbeat-own-route", "not run yet"),
+    ],
+)
+def test_an_arm_that_did_not_run_says_whether_a_run_of_the_release_starts_it(
+    incident: str, arm: str, said: str
+) -> None:
+    def row(ran: Commits) -> list[str]:
+        return next(line for line in table(ran) if line.startswith(f"| {incident} | {arm} |")).strip("| ").split(" | ")
+
+    assert row({})[-1] == said
+    assert row({(incident, arm): "a4bff5d"})[-1] == "ran, a4bff5d"
 
 
 def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Path, java: Java) -> None:
