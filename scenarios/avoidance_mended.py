@@ -23,7 +23,7 @@ SEND = f"{CLIENT}.impl.producer.DefaultMQProducerImpl.sendDefaultImpl"
 TABLE = f"{CLIENT}.latency.MQFaultStrategy.updateFaultItem"
 DETECT = f"{CLIENT}.latency.LatencyFaultToleranceImpl.detectByOneRound"
 NO_LIMIT = dict.fromkeys(RELEASES_4X, "DefaultMQProducer has no sendMsgMaxTimeoutPerRequest")
-NO_DETECTOR = dict.fromkeys(RELEASES_4X, "DefaultMQProducer has no setStartDetectorEnable")
+NO_DETECTOR = dict.fromkeys(RELEASES_4X, "ClientConfig has no startDetectorEnable")
 
 COMMON = {"queues": 4, "timeout_ms": 3000, "retries": 2, "threads": 96}
 OFF, ON, ONCE, LIMIT, LIMIT_ON, DETECTOR = "off", "on", "once", "limit", "limit-on", "detector"
