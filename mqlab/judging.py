@@ -194,14 +194,15 @@ def judge(
 
     findings = analyse(path, chosen, options, java, console, analyst)
     is_quick = read_manifest(path).budget == "quick"
-    shown = agreement.tried(findings) if is_quick else findings
+    tried = agreement.tried(findings) if is_quick else findings
+    shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():
         Console().print(summary_table(shown))
     else:
         print("\n".join(summary_lines(shown)))
-    ours = [one for one in shown if one.incident in {scenario.name for scenario in scenarios.ALL}]
+    ours = [one for one in tried if one.incident in {scenario.name for scenario in scenarios.ALL}]
     if is_quick and not options.json:
         compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []
         print("\n".join([*agreement.left_out(findings), *compared]))

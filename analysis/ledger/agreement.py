@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
+from analysis.verdicts.claims import without_lack
 from analysis.verdicts.evidence import cell_of, unit_of
 from analysis.verdicts.numbers import quantity
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding, MeasureSummary, PartResult
 from harness.model.rules import BY_SIDES, Kind
+from harness.model.verdicts import Reason
 
 TOLERANCE = 0.05
 """Beyond the record's own range by so much of its median a figure still agrees: another machine is a little faster or slower."""
@@ -28,6 +31,16 @@ class Standing(StrEnum):
     AGREES = "agrees with the record"
     DIFFERS = "differs from the record"
     NOT_COMPARABLE = "not comparable with the record"
+
+
+NOT_TRIED = "not tried in this run"
+
+MEANINGS: dict[str, str] = {
+    Standing.AGREES: "What this run saw is what the record has. So few deployments give no verdict of their own.",
+    Standing.DIFFERS: "At least one figure is not as recorded; the claim's sentence has both.",
+    Standing.NOT_COMPARABLE: "There is no figure to compare, in this run or in the record; the claim's sentence says why.",
+    NOT_TRIED: "No trial of this run counts for the claim: a quick run leaves arms out.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +74,39 @@ def _line_of(finding: Finding, record: Sequence[LedgerLine]) -> LedgerLine | Non
 
 
 def tried(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that a trial of this run says something of: a short run leaves arms out, and with them whole claims."""
-    return [one for one in findings if one.trials]
+    """Those that this run had trials of, although noise may have spoiled them: a short run leaves out arms, and so whole claims."""
+    return [one for one in findings if _was_tried(one)]
+
+
+def _was_tried(finding: Finding) -> bool:
+    return bool(finding.trials) or finding.reason != Reason.NOT_EXERCISED
 
 
 def left_out(findings: Sequence[Finding]) -> list[str]:
     """One line that names the others, if there are any."""
     names = sorted({one.claim for one in findings} - {one.claim for one in tried(findings)}, key=natural_key)
     return [f"Not tried, since a quick run leaves their arms out: {', '.join(names)}."] if names else []
+
+
+def beside_record(findings: Sequence[Finding], record: Sequence[LedgerLine]) -> list[Finding]:
+    """The findings as a short run shows them: how each stands to the record, in place of what it lacks for a verdict.
+
+    Those of an incident that is not recorded, such as a user's own, keep their reasons where they were tried.
+    """
+    recorded = {line.incident for line in record}
+    return [_beside(one, record) if one.incident in recorded or not _was_tried(one) else one for one in findings]
+
+
+def _beside(finding: Finding, record: Sequence[LedgerLine]) -> Finding:
+    standing, said = NOT_TRIED, MEANINGS[NOT_TRIED]
+    if _was_tried(finding):
+        found = _agreement(finding, _line_of(finding, record))
+        standing, said = str(found.standing), without_lack(finding.summary)
+        said += f" {standing.capitalize()}: {found.words}." if found.words else ""
+    parts = tuple(
+        dataclasses.replace(part, reason="") if part.reason == Reason.NOT_EXERCISED else part for part in finding.parts
+    )
+    return dataclasses.replace(finding, reason=standing, summary=said, parts=parts)
 
 
 def lines(found: Sequence[Agreement]) -> list[str]:
@@ -106,6 +144,8 @@ def _agreement(finding: Finding, line: LedgerLine | None) -> Agreement:
         return said(Standing.NOT_COMPARABLE, "nothing is recorded of it")
     if not finding.trials:
         return said(Standing.NOT_COMPARABLE, f"no trial of it counts ({finding.reason})")
+    if finding.reason == Reason.CHECKER_FAILED:
+        return said(Standing.NOT_COMPARABLE, "a checker of it failed")
     compared = list(_parts(finding, line)) or list(_figures(finding, line))
     if not compared:
         return said(Standing.NOT_COMPARABLE, "the record has no figure of the cells that were tried")

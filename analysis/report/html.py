@@ -8,6 +8,7 @@ anything, whatever it has in it.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -20,7 +21,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
-from analysis.ledger.agreement import agreements, tried
+from analysis.ledger.agreement import MEANINGS, agreements, beside_record, tried
 from analysis.ledger.lines import LedgerLine
 from analysis.report import claims
 from analysis.report.cells import CellLabels
@@ -88,7 +89,10 @@ class IncidentView:
 def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
     """The whole page as text. The same data give the same bytes. A short run is compared with the ``record``."""
     manifest = data.manifest
-    compared = agreements(tried(data.findings), record) if record and manifest.budget == "quick" else []
+    is_short = manifest.budget == "quick"
+    compared = agreements(tried(data.findings), record) if is_short else []
+    if is_short:
+        data = dataclasses.replace(data, findings=tuple(beside_record(data.findings, record)))
     names = sorted({*manifest.incidents, *(finding.incident for finding in data.findings)})
     releases = sorted({*manifest.releases, *(finding.release for finding in data.findings)}, key=natural_key)
     carries = dict.fromkeys(note for finding in in_order(data.findings) for note in finding.validity)
@@ -108,11 +112,11 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
             releases=releases,
             families=sorted({finding.claim.partition("-")[0] for finding in data.findings}),
             todos=todos(data, compared),
-            standings={(one.claim, one.release, one.injection): one.standing for one in compared},
             differing=differs_between_releases(data.findings),
             matrix={name: _matrix(data, name) for name in names},
             claims=data.claims,
             incidents=incidents,
+            reason_meanings=_meanings_in(data.findings) if is_short else REASON_MEANINGS,
             logs=[
                 (log.file, f"{number(log.unmatched)} of {number(log.lines)} lines", log.sample)
                 for log in sorted(data.logs.unmatched, key=lambda log: (-log.unmatched, log.file))
@@ -171,7 +175,6 @@ def environment() -> jinja2.Environment:
         figure_json=_figure_json,
         symbols=SYMBOLS,
         verdict_meanings=VERDICT_MEANINGS,
-        reason_meanings=REASON_MEANINGS,
         tally_words=tally_words,
         is_mismatch=is_mismatch,
         unlike=unlike,
@@ -193,6 +196,12 @@ def _figure_json(figure: Timeline | Strips | Stack) -> Markup:
 
 
 # --- the page's values ------------------------------------------------------------------------------------------------
+
+
+def _meanings_in(findings: Sequence[Finding]) -> dict[str, str]:
+    """Of the standings and reasons that a short run has."""
+    shown = {reason for one in findings for reason in (one.reason, *(part.reason for part in one.parts))}
+    return {reason: words for reason, words in (*MEANINGS.items(), *REASON_MEANINGS.items()) if reason in shown}
 
 
 def _matrix(data: ReportData, incident: str) -> dict[tuple[str, str], dict[str, Finding]]:

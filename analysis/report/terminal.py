@@ -66,7 +66,7 @@ def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Findin
 
 def _cell(finding: Finding) -> Text:
     cell = Text(f"{SYMBOLS[finding.verdict]} {finding.verdict}", style=STYLES[finding.verdict])
-    if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
+    if finding.reason:
         cell.append(f"\n{printable(finding.reason)}", style="dim")
     if beside := unlike(finding):
         cell.append(f"\n{beside}", style="bold" if is_mismatch(finding) else "dim")

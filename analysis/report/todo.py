@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.ledger.agreement import Agreement, Standing
+from analysis.ledger.agreement import NOT_TRIED, Agreement, Standing
 from analysis.verdicts.document import ReportData
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import is_mismatch
@@ -24,7 +24,7 @@ class Todo:
 
 def was_tried(finding: Finding) -> bool:
     """False where a run has nothing that the claim could be judged by: mostly an arm that a short run leaves out."""
-    return finding.verdict is not VerdictKind.UNDECIDED or finding.reason != Reason.NOT_EXERCISED
+    return finding.verdict is not VerdictKind.UNDECIDED or finding.reason not in (Reason.NOT_EXERCISED, NOT_TRIED)
 
 
 def todos(data: ReportData, compared: Sequence[Agreement] = ()) -> tuple[Todo, ...]:

@@ -80,5 +80,10 @@ def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, rea
     return said
 
 
+def without_lack(said: str) -> str:
+    """The finding's sentence without why it is undecided."""
+    return re.sub(r"^Undecided \([^)]*\): ", "", said)
+
+
 def _badness(reason: str) -> int:
     return next((index for index, item in enumerate(_REASONS) if item == reason), len(_REASONS))

@@ -99,7 +99,7 @@ def unlike(finding: Judged) -> str:
 def verdict_words(finding: Finding) -> str:
     """``confirmed``, ``refuted``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ."""
     words = str(finding.verdict)
-    if finding.verdict is VerdictKind.UNDECIDED and finding.reason:
+    if finding.reason:
         words += f" ({finding.reason})"
     if beside := unlike(finding):
         words += f", {beside}"

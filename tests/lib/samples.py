@@ -21,6 +21,22 @@ def sample() -> Document:
     return copy.deepcopy(_SAMPLE)
 
 
+def short_sample() -> Document:
+    """Of a quick run that leaves the arms of ORDER-01 out, and of ORDER-06, whose rule has an arm that nothing makes yet."""
+    document = sample()
+    document["manifest"]["budget"] = "quick"
+    lacks = {"verdict": "undecided", "reason": "not exercised"}
+    nothing = {**lacks, "estimate": None, "low": None, "high": None, "units": 0, "words": "not measured"}
+    for finding in document["findings"]:
+        parts = finding["parts"]
+        if finding["claim"] == "ORDER-01":
+            finding.update(lacks, trials=0, measures=[], parts=[{**one, **nothing} for one in parts])
+        elif finding["claim"] == "ORDER-06":
+            parts.append({**parts[0], **nothing, "name": "an arm to come"})
+            finding.update(lacks, summary=f"Undecided (not exercised): {finding['summary']}")
+    return document
+
+
 def write_document(run: Path, document: Document) -> Path:
     """Writes it where an analysis of the run would; returns the run."""
     target = run / "analysis" / "report_data.json"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from analysis.ledger.agreement import Standing, agreements, left_out, lines, tried
+from analysis.ledger.agreement import NOT_TRIED, Standing, agreements, beside_record, left_out, lines, tried
 from analysis.ledger.lines import Figure, LedgerLine, LedgerPart
 from harness.model.findings import Finding, MeasureSummary, PartResult
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import Reason, VerdictKind
 
 UNDECIDED, CONFIRMED = VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
 
@@ -100,9 +100,56 @@ def test_a_run_that_left_arms_out_is_compared_with_the_record_of_all_their_injec
     assert _standing(_finding(), third, _line(rule_hash="")) is Standing.AGREES
 
 
+UNTRIED = dataclasses.replace(_finding(trials=0), reason=str(Reason.NOT_EXERCISED))
+SPOILED = dataclasses.replace(_finding(trials=0), reason=str(Reason.TOO_NOISY), claim="BUSY-08")
+
+
 def test_claims_of_which_no_trial_says_anything_are_named_apart() -> None:
-    seen, unseen = _finding(), dataclasses.replace(_finding(trials=0), claim="BUSY-07")
-    elsewhere = dataclasses.replace(_finding(trials=0), release="4.6.0")
-    assert tried([seen, unseen, elsewhere]) == [seen]
+    seen, unseen = _finding(), dataclasses.replace(UNTRIED, claim="BUSY-07")
+    elsewhere = dataclasses.replace(UNTRIED, release="4.6.0")
+    assert tried([seen, unseen, SPOILED, elsewhere]) == [seen, SPOILED]
     assert left_out([seen, unseen, elsewhere]) == ["Not tried, since a quick run leaves their arms out: BUSY-07."]
     assert left_out([seen]) == []
+
+
+def _beside(finding: Finding, *record: LedgerLine) -> Finding:
+    (one,) = beside_record([finding], record)
+    return one
+
+
+def test_a_claim_whose_rule_has_an_arm_that_does_not_exist_stands_as_what_was_tried_of_it_does() -> None:
+    to_come = dataclasses.replace(_part("Q", 0.0), name="to come", estimate=None, reason=str(Reason.NOT_EXERCISED))
+    finding = dataclasses.replace(
+        _finding(_part("Q", 14.0), to_come),
+        reason=str(Reason.NOT_EXERCISED),
+        summary="Undecided (not exercised): It took 14 s.",
+    )
+    known = LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0)
+    line = _line(known, LedgerPart(name="to come", verdict=UNDECIDED, estimate=None))
+    shown = _beside(finding, line)
+    assert (shown.verdict, shown.reason, shown.summary) == (UNDECIDED, Standing.AGREES, "It took 14 s.")
+    assert [part.reason for part in shown.parts] == ["too few deployments", ""]
+
+
+def test_a_claim_that_differs_is_shown_with_both_figures_and_one_that_is_decided_with_its_verdict() -> None:
+    lack = "too few deployments: 5 deployments are needed"
+    finding = dataclasses.replace(_finding(p50=12), summary=f"Undecided ({lack}): 12 a stall.")
+    shown = _beside(finding, _line(rule_hash=""))
+    assert shown.reason == Standing.DIFFERS
+    assert shown.summary == (
+        "12 a stall. Differs from the record: rejected_count of incident: 12, recorded 100 (98 to 103)."
+    )
+    refuted = dataclasses.replace(_finding(), verdict=VerdictKind.REFUTED, reason="")
+    assert (_beside(refuted, _line()).verdict, _beside(refuted, _line()).reason) == (refuted.verdict, Standing.AGREES)
+
+
+def test_what_was_not_tried_says_so_and_what_noise_or_a_checker_spoiled_is_not_comparable() -> None:
+    assert _beside(UNTRIED, _line()).reason == NOT_TRIED
+    assert "too noisy" in _beside(SPOILED, dataclasses.replace(_line(), claim=SPOILED.claim)).summary
+    failed = dataclasses.replace(_finding(), reason=str(Reason.CHECKER_FAILED))
+    assert _beside(failed, _line()).reason == Standing.NOT_COMPARABLE
+
+
+def test_an_incident_that_is_not_recorded_keeps_its_reasons_where_it_was_tried() -> None:
+    assert _beside(_finding()) == _finding()
+    assert _beside(UNTRIED).reason == NOT_TRIED

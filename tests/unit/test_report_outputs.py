@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import functools
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,8 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from analysis.ledger.agreement import beside_record
+from analysis.ledger.lines import lines_of
 from analysis.report.junit import junit_xml
 from analysis.report.terminal import summary_lines, summary_table
 from analysis.report.write import exit_code, write_reports
@@ -19,8 +24,10 @@ from analysis.verdicts.document import ReportData
 from harness.errors import RunDirectoryError
 from harness.model.findings import Finding
 from harness.model.verdicts import Reason, VerdictKind
+from harness.releases.java import Java
 from harness.rundir.files import replace_file
-from tests.lib.samples import loaded, sample
+from mqlab.judging import judge
+from tests.lib.samples import loaded, sample, short_sample
 
 Load = Callable[[dict[str, Any]], ReportData]
 
@@ -166,6 +173,39 @@ def test_plain_lines_have_one_line_a_finding_and_no_control_character(load: Load
     assert len(lines) == 25
     assert not any("\x1b" in line or "\n" in line for line in lines)
     assert any("[bold]not markup[/bold]" in line for line in lines)
+
+
+def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
+    tmp_path: Path, load: Load, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, short = lines_of(load(sample())), load(short_sample())
+    (tmp_path / "manifest.json").write_text(json.dumps({**short_sample()["manifest"], "schema": 1, "trials": []}))
+    monkeypatch.setattr("mqlab.judging.analyse", lambda *_: list(short.findings))
+    monkeypatch.setattr("mqlab.judging.committed_ledger", lambda: record)
+    options = argparse.Namespace(json=False, strict=False)
+    assert judge(tmp_path, (), options, Java(home=tmp_path, version="17", source=""), Console()) == 0
+    printed = capsys.readouterr().out
+    assert "not exercised" not in printed
+    lines = printed.splitlines()
+    assert not any(line.startswith("ORDER-01 ") for line in lines)
+    assert re.split(" {2,}", next(line for line in lines if line.startswith("ORDER-06  4.6.0")))[2:] == [
+        "undecided (agrees with the record)",
+        "With a completed shutdown the hand-over took 0.8 s (median of 64 queues).",
+    ]
+    assert lines[-2:] == [
+        "Not tried, since a quick run leaves their arms out: ORDER-01.",
+        "Agree with the record: 18 of 21 findings; differ: 0; not comparable: 3.",
+    ]
+
+
+def test_the_table_of_a_short_run_has_the_standing_of_decided_claims_too(load: Load) -> None:
+    record, short = lines_of(load(sample())), load(short_sample())
+    console = Console(width=110)
+    with console.capture() as capture:
+        console.print(summary_table(beside_record(short.findings, record)))
+    shown = capture.get()
+    assert "not exercised" not in shown
+    assert (shown.count("agrees with the"), shown.count("not tried in this")) == (18, 3)
 
 
 def test_a_summary_of_nothing_says_that_there_is_nothing() -> None:

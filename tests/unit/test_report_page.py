@@ -22,7 +22,7 @@ from analysis.report.strips import strips
 from analysis.report.timeline import timeline
 from analysis.report.todo import differs_between_releases, todos
 from analysis.verdicts.document import ReportData
-from tests.lib.samples import loaded, sample
+from tests.lib.samples import loaded, sample, short_sample
 
 STALL, HANDOVER = "append-stall", "ordered-lock-handover"
 VOID = {"meta", "link", "img", "br", "hr", "input", "path", "circle"}
@@ -385,14 +385,31 @@ def test_the_page_of_a_short_run_says_how_it_stands_to_the_record(load: Load, do
     # ORDER-11 has no figure in the sample, on none of three releases.
     tried = len(record)
     assert f"Nothing differs from the record: {tried - 3} of the {tried} findings that were tried agree." in page
-    assert page.count("agrees with the record</small>") == tried - 3
-    assert page.count("not comparable with the record</small>") == 3
+    # In the matrix, and at the claim.
+    assert page.count("agrees with the record</small>") == 2 * (tried - 3)
+    assert page.count("not comparable with the record</small>") == 2 * 3
     elsewhere = next(one for one in record if one.figures)
     moved = tuple(dataclasses.replace(one, p50=-9.0, min=-9.0, max=-9.0) for one in elsewhere.figures)
     others = [one for one in record if one is not elsewhere]
     page = html.render(load(document), [*others, dataclasses.replace(elsewhere, rule_hash="", figures=moved)])
-    assert page.count('<small class="differs">differs from the record</small>') == 1
+    assert page.count('<small class="differs">differs from the record</small>') == 2
+    assert page.count("Differs from the record: ") == 1
+    assert page.count(", recorded ") == len(moved)
     assert "What this run saw is not what the record has" in page
+
+
+def test_the_page_of_a_short_run_gives_no_claim_a_reason_that_only_a_longer_run_takes_away(load: Load) -> None:
+    record = lines_of(load(sample()))
+    page = html.render(load(short_sample()), record)
+    assert "not exercised" not in page
+    assert page.count("not tried in this run</small>") == 2 * 3
+    assert 'aria-label="ORDER-01 on 4.6.0: undecided, not tried in this run"' in page
+    assert 'aria-label="ORDER-06 on 4.6.0: undecided, agrees with the record"' in page
+    rows = re.findall(r'<tr class="row untried"[^>]*>\s*<th scope="row"><a href="#(ORDER-\d+)"', page)
+    assert rows == ["ORDER-01"]
+    glossary = page.split('id="glossary"')[1]
+    assert "<dt>agrees with the record</dt>" in glossary
+    assert "<dt>not tried in this run</dt>" in glossary
 
 
 def test_claims_that_were_not_tried_come_last(load: Load, document: dict[str, Any]) -> None:
