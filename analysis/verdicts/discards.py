@@ -40,7 +40,7 @@ def with_discards(
 def why_discarded(facts: TrialFacts, scenario: Scenario) -> Discard | None:
     """One of the closed list, or None for a trial that counts."""
     fault = next((arm.fault for arm in scenario.arms if arm.name == facts.trial.arm), None)
-    if fault is None or not set(fault.proofs) <= set(_INJECTED):
+    if fault is None or not fault.proofs or not set(fault.proofs) <= set(_INJECTED):
         return Discard.HARNESS
     if facts.trial.status != "complete" and (facts.fault_ns is None or facts.trial.status == "interrupted"):
         return Discard.HARNESS

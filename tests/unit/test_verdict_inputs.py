@@ -35,7 +35,7 @@ from harness.model.faults import (
 from harness.model.loads import LocustUsers, OpenLoopSends, OrderedGroups, SteadyClients
 from harness.model.rocketmq import LOCK_LIFE
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
-from harness.model.verdicts import Reason
+from harness.model.verdicts import Discard, Reason
 from harness.rundir.manifest import HostRecord, TrialStatus
 from harness.rundir.reading import read_run_directory
 from tests.lib.records import trial_record
@@ -352,16 +352,40 @@ def _any(kind: type[Fault]) -> Fault:
 @pytest.mark.parametrize("states", [frozenset(), frozenset({"asked"})], ids=["no records", "asked"])
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
 def test_no_fault_counts_without_its_records(kind: type[Fault], states: frozenset[str]) -> None:
-    reasons = _reasons(_facts(**NO_RECORDS, states=states, appends=0), _any(kind))
-    if kind is NoFault:
-        assert reasons == {}
-    else:
-        assert list(reasons) == [Reason.NOT_EXERCISED]
+    facts, fault = _facts(**NO_RECORDS, states=states, appends=0), _any(kind)
+    needs_none = kind is NoFault
+    assert list(_reasons(facts, fault)) == ([] if needs_none else [Reason.NOT_EXERCISED])
+    assert discards.why_discarded(facts, _scenario(fault)) is (None if needs_none else Discard.INJECTOR)
+
+
+WITHOUT: dict[Proof, dict[str, Any]] = {
+    Proof.STAMPED: {"appends": 0},
+    Proof.LASTED: {"asked_ms": None},
+    Proof.PAUSED: {"achieved_ms": None},
+    Proof.OWNERS_KILLED: {"injected_ns": None},
+    Proof.OWNERS_SHUT_DOWN: {"injecting_ns": None},
+    Proof.OWNERS_GONE: {"injected_ns": None},
+    Proof.BROKER_GONE: {"injected_ns": None},
+    Proof.HELD: {"exercised": None},
+    Proof.DONE: {"states": frozenset({"asked"})},
+    Proof.WATCHED: {"watched_appends": None},
+}
+"""What a trial's facts lack without the records of a proof."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "proof"),
+    [(kind, proof) for kind in FAULTS for proof in kind.proofs if proof is not Proof.NOTHING],
+    ids=lambda value: getattr(value, "kind", value),
+)
+def test_no_fault_counts_for_claims_without_the_records_of_each_of_its_proofs(kind: type[Fault], proof: Proof) -> None:
+    assert discards.why_discarded(_facts(**WITHOUT[proof]), _scenario(_any(kind))) is Discard.INJECTOR
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
 def test_every_fault_counts_with_all_of_its_records(kind: type[Fault]) -> None:
     assert _reasons(_facts(), _any(kind)) == {}
+    assert discards.why_discarded(_facts(), _scenario(_any(kind))) is None
 
 
 def test_a_fault_whose_proof_nobody_knows_is_a_failure_of_the_checker_and_never_counts() -> None:
@@ -370,6 +394,7 @@ def test_a_fault_whose_proof_nobody_knows_is_a_failure_of_the_checker_and_never_
     unknown: Any = type("Other", (Fault,), {"proofs": (Proof.HELD, "witnessed")})
     for kind in (without, unknown):
         assert f"fault {kind.kind} took effect" in _reasons(_facts(), kind())[Reason.CHECKER_FAILED]
+        assert discards.why_discarded(_facts(), _scenario(kind())) is Discard.HARNESS
     assert not {without, unknown} & {*FAULTS}
 
 
