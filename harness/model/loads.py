@@ -62,19 +62,19 @@ class LocustUsers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfARelease(LoadValue):
-    """A load whose Java clients may be of another release than its brokers."""
+class OfARelease:
+    """Beside a load's own fields: its Java clients may be of another release than its brokers."""
 
     client_release: str = ""
     """Of the clients, where it is not that of the brokers."""
 
     def client_of(self, release: str) -> str:
-        """Java's, of its own release if it has one."""
-        return super().client_of(self.client_release or release)
+        """The client of its trials, by the brokers' release."""
+        return f"java {self.client_release or release}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderedGroups(OfARelease):
+class OrderedGroups(OfARelease, LoadValue):
     """Keyed ordered sends into one topic, consumed in order by several groups of two members each.
 
     The first member of every group (its *owner*) lives in one client process, the second (the *successor*) in another.
@@ -205,7 +205,7 @@ class Avoider:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AvoidingProducers(OfARelease):
+class AvoidingProducers(OfARelease, LoadValue):
     """Producers side by side, each with a client, a topic and a table of its own.
 
     ``poll_route_ms`` is the period in which they ask for their routes. A route that is asked for anew leaves out a broker that is
