@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from harness.model.cluster import UserSettings
-from harness.model.loads import AvoidingProducers, LoadValue
+from harness.model.loads import Avoider, AvoidingProducers, LoadValue
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.rules import Claim, Kind
 from harness.model.scenario import Arm, Scenario
@@ -67,7 +67,10 @@ def _of_arm(arm: Arm) -> set[str]:
 
 
 def _of_clients(load: LoadValue) -> Iterator[str]:
-    for one in (load, *(load.producers if isinstance(load, AvoidingProducers) else ())):
+    having: tuple[LoadValue | Avoider, ...] = (
+        (load, *load.producers) if isinstance(load, AvoidingProducers) else (load,)
+    )
+    for one in having:
         for field in dataclasses.fields(one):
             value = getattr(one, field.name)
             if isinstance(value, Mapping):
