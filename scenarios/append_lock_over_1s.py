@@ -114,8 +114,8 @@ BUSY_01 = claim(
                      "line, and that only in one millisecond of every ten seconds", PROCESS_REQUEST),
     parts=BUSY_01_PARTS,
     summary="Requests were refused before queueing {before queueing}, while queued for the page cache {for the page cache} and "
-    "for waiting {for waiting}, in the store {in the store}, and by a full queue {full queue}: with the article's text {the "
-    "article's text}.",
+    "for waiting {for waiting}, in the store with 64 threads {in the store}, and by a full queue of 50 {full queue}: with the "
+    "article's text {the article's text}.",
 )  # fmt: skip
 
 BUSY_02 = claim(
@@ -151,8 +151,8 @@ BUSY_16 = claim(
     expected=refuted("a request is rejected before it is queued, and answered with SYSTEM_BUSY: nothing was acknowledged",
                      PROCESS_REQUEST),
     parts=BUSY_16_PARTS,
-    summary="Acknowledged messages were lost {lost}. A stall had {never sent} sends refused for good, which their senders were "
-    "told.",
+    summary="Acknowledged messages were lost {lost}. Without retries a stall had {never sent} sends refused for good, which their "
+    "senders were told.",
 )  # fmt: skip
 
 BUSY_21 = claim(

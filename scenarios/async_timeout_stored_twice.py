@@ -120,7 +120,7 @@ X_03 = claim(
     reading="One of two masters is killed, and stays in the routes. By default asynchronous sends to it fail for good.",
     expected=NOT_TRIED_AGAIN,
     parts={"fail": _failing(DEAD, HALF), "to that broker": _aimed(WELL), "both well": control(_failing(WELL, NONE))},
-    summary="Asynchronous sends to a dead broker failed for good {fail}.",
+    summary="Asynchronous sends to a dead broker that was still in the routes failed for good {fail}.",
 )  # fmt: skip
 
 X_04 = claim(

@@ -75,8 +75,8 @@ def _kept_away(
         "of the one that does not.",
         expected=expected,
         parts={"fewer": _fewer(arm), "late": control(_late(arm, late))},
-        summary=f"While {meanwhile}, the share of sends that failed or took over a second was, with the switch on over off, "
-        "{fewer}.",
+        summary=f"While {meanwhile}{', with 200 send threads' if SLOW in arm else ''}, the share of sends that failed or took over "
+        "a second was, with the switch on over off, {fewer}.",
     )  # fmt: skip
 
 
@@ -104,7 +104,8 @@ ALL_SLOW_05 = claim(
     parts={"p99": ratio(of("p99_of_producer_ms", ALL_SLOW, producer="on", when="during"),
                         of("p99_of_producer_ms", ALL_SLOW, producer="off", when="during"),
                         side(1, 2, "as long, or one slow try more", bound=1.5))},
-    summary="While both brokers were slow, the 99th percentile with the switch on was {p99} times that with it off.",
+    summary="While both brokers were slow, with 200 send threads, the 99th percentile with the switch on was {p99} times that with "
+    "it off.",
 )  # fmt: skip
 
 BACK_06 = claim(

@@ -41,8 +41,8 @@ AVOID_02 = claim(
         "without avoidance": control(fact(of("avoided_s", "incident", producer="once"),
                                           side(0.5, 10, "the next turn of the broker, or the shortest time of any release"))),
     },
-    summary="A producer one of whose sends had failed sent the broker nothing for {avoided}; without avoidance it went on {without "
-    "avoidance}.",
+    summary="A producer that kept its routes, one of whose sends had failed, sent the broker nothing for {avoided}; without "
+    "avoidance it went on {without avoidance}.",
 )  # fmt: skip
 
 AVOID_06 = claim(
@@ -56,8 +56,8 @@ AVOID_06 = claim(
         "retry": fact(of("failed_of_producer_share", "incident", producer="retried"), FAILS),
         "dead": control(fact(of("failed_of_producer_share", "incident", producer="once"),
                              side(0.5, 0, "every second send meets the dead broker, or none"))),
-    },
-    summary="The first choice of each send was its turn's {first choice} while the broker was dead; a retry met it again {retry}.",
+    }, summary="The first choice of each send was its turn's {first choice} while a dead broker was in the routes; a retry met it "
+    "again {retry}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

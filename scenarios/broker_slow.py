@@ -111,7 +111,7 @@ AVOID_04 = claim(
     | refuted("the durations are 0, 0, 2, 5, 6, 10, 30 s, of other latencies", LATENCY_TABLE, RELEASES_5X),
     parts={f"{slow_ms} ms": _after(slow_ms) for slow_ms in STEPS_S},
     summary="After a send of 75 ms its broker got nothing for {75 ms}, of 300 ms for {300 ms}, of 775 ms for {775 ms}, of 1.4 s "
-    "for {1400 ms}, of 2.4 s for {2400 ms}, of 4 s for {4000 ms}, of 17 s for {17000 ms}.",
+    "for {1400 ms}, of 2.4 s for {2400 ms}, with sendMsgTimeout=60000 of 4 s for {4000 ms}, of 17 s for {17000 ms}.",
 )  # fmt: skip
 
 AVOID_07 = claim(

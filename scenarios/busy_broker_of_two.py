@@ -98,7 +98,7 @@ BUSY_19 = claim(
     "tenths of its refusals. Stalls that become rarer with less load are another scope, and not tried.",
     expected=AS_MANY_IN_ALL,
     parts={"two masters": _of_one_master(TWO_MASTERS)},
-    summary="At the same total load two masters, each of which stalled as the single one did, had {two masters} of its refusals.",
+    summary="At the same total load, retries off, two masters that each stalled as the one did had {two masters} of its refusals.",
 )  # fmt: skip
 
 BUSY_06 = claim(
@@ -111,7 +111,7 @@ BUSY_06 = claim(
         "absent of two": _none_absent(TWO_MASTERS), "absent of moved": _none_absent(MOVED),
         "on a well one": control(never(of("rejected_count", ON_A_WELL_ONE, keyword="any"), IN_A_STALL, "as on one that stalls")),
     },
-    summary="Where each master stalls as the first did, two had {two masters} of its refusals and another one {moved}; "
+    summary="Where each master stalls as the first did, retries off, two had {two masters} of its refusals and another {moved}; "
     "acknowledged and absent were messages {absent of two} and {absent of moved}. On a master that was well sends were refused "
     "{on a well one}.",
 )  # fmt: skip

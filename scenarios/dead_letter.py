@@ -105,8 +105,8 @@ TOPICS_08 = claim(
         "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE),
         "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3)),
         "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one")),
-    },
-    summary="Off 17 consumptions by {count}; delays of 1 to 8 s {late} late, default ones kept {unscaled}; dead letters {dead}.",
+    }, summary="Off 17 consumptions by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} late, default delays were "
+    "kept {unscaled}; dead letters {dead}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(

@@ -104,7 +104,7 @@ X_04 = claim(
         "twice": _twice(KEPT, NONE_TWICE),
         "by default": control(_asked("incident", ASKED)),
     },
-    summary="With that topic made no transaction that had ended was asked about {asked}, and none came twice {twice}.",
+    summary="With that topic made checks every 10 s asked about no transaction that had ended {asked}, none came twice {twice}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -112,7 +112,7 @@ X_05 = claim(
     reading="Without a deletion, until a check has passed over them: none is asked about, and no message comes twice.",
     expected=confirmed("a half message that something has ended is passed over", f"{QUEUE}.check"),
     parts={"asked": _asked("baseline", NONE), "twice": _twice("baseline", NONE_TWICE)},
-    summary="Without a deletion no transaction that had ended was asked about {asked}.",
+    summary="Without a deletion checks every 10 s asked about no transaction that had ended {asked}.",
 )  # fmt: skip
 
 

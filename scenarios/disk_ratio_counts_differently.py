@@ -111,8 +111,8 @@ X_04 = claim(
         "refused": _refused(RATIO, NONE),
         "files": _deleted(RATIO, FILES),
         "by default": control(_refused(REFUSES, ALL)),
-    },
-    summary="With a ratio of 0.95 no send was refused at 0.94 {refused}; files were deleted all the same {files}.",
+    }, summary="With a diskSpaceWarningLevelRatio of 0.95 no send was refused at 0.94 {refused}; files were deleted all the same "
+    "{files}.",
 )  # fmt: skip
 
 X_05 = claim(

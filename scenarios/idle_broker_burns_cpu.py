@@ -85,8 +85,8 @@ X_03 = claim(
     expected=confirmed("a queue's last batch is younger than the interval until then; a check knows what is written down alone",
                        f"{BATCH}, {CHECK}", SPINS),
     parts=OF_LATER,
-    summary="With transactionOpBatchInterval=60000 no thread took a core meanwhile {busy}; the transactions were asked about again "
-    "{asked}, and committed ones came twice {twice}.",
+    summary="With transactionOpBatchInterval=60000 no thread took a core meanwhile {busy}; checks every 10 s asked about the "
+    "transactions again {asked}, and committed ones came twice {twice}.",
 )  # fmt: skip
 
 X_04 = claim(

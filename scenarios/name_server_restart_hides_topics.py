@@ -61,7 +61,7 @@ X_01 = claim(
                 ("4.9.7",))
     | refuted("of a broker that is not known one topic is refused; else each topic is looked at by itself", REGISTER, RELEASES_5X),
     parts=OF_ONE,
-    summary="The old topic had no route {hidden}, the new one had one {new}.",
+    summary="With transactionCheckInterval=2000 the old topic had no route {hidden}, the new one had one {new}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -111,7 +111,7 @@ X_04 = claim(
     | refuted("as in 4.6.0 the version comes with the one topic, before the full registration",
               f"{BROKER}.BrokerController.registerIncrementBrokerData, {REGISTER}", ("4.9.7",)),
     parts={"back": _back(ANOTHER), "hidden": control(_hidden(ANOTHER))},
-    summary="After one more topic was made the old one was back {back}.",
+    summary="With transactionCheckInterval=2000 the old topic was back after one more was made {back}.",
 )  # fmt: skip
 
 X_05 = claim(

@@ -158,7 +158,7 @@ ORDER_18 = claim(
         "renewed": fact(of("foreign_lock_granted", "fix-short-lock", asked="own"), side(0, 1, "a lock lives 15 s, owners 25 s")),
     },
     summary="The lock timer began {first round} after the start. No broadcasting member asked for a lock: {broadcasting}. No "
-    "renewed lock was granted to a stranger: {renewed}.",
+    "renewed lock of 15 s was granted to a stranger: {renewed}.",
 )  # fmt: skip
 
 CLAIMS = (ORDER_01, ORDER_02, ORDER_03, ORDER_05, ORDER_06, ORDER_07, ORDER_09, ORDER_17, ORDER_18)

@@ -93,7 +93,7 @@ BUSY_04 = claim(
            "default wait": _avoided(POOL_DEFAULT, DEFAULT, "1200 ms with waitTimeMillsInSendQueue=200"),
            "2500 ms": fact(of("rejected_count", ROLLING, keyword="first-four"), ROLLED, scope="2500 ms and files of 1 MiB")},
     summary="With the pool there were left, of the refusals of a stall of 1200 ms, {1200 ms} with waitTimeMillsInSendQueue=100000 "
-    "and {default wait} with 200; of one of 2500 ms, which outlasts the ready files, at most a tenth {2500 ms}.",
+    "and {default wait} with 200; of one of 2500 ms, which outlasts the ready files of 1 MiB, at most a tenth {2500 ms}.",
 )  # fmt: skip
 
 BUSY_18 = claim(
@@ -104,8 +104,8 @@ BUSY_18 = claim(
                        "make", f"{STORE}.{MAKES_FILE}"),
     parts={"appends over 500 ms": happens(of("slow_append_lines", ROLLING), 1, "one for each stall that outlasts the ready files",
                                           without=of("slow_append_lines", "fix-pool-calm"), noun="stalls")},
-    summary="With the pool, stalls of 2500 ms in which the commit log needed new files had an append over 500 ms {appends over 500 "
-    "ms}.",
+    summary="With the pool and files of 1 MiB, stalls of 2500 ms in which the commit log needed new ones had an append over 500 ms "
+    "{appends over 500 ms}.",
 )  # fmt: skip
 
 BUSY_22_PARTS = {
@@ -126,8 +126,8 @@ BUSY_22 = claim(
     | refuted("the same in another class", f"{STORE}.logfile.Default{SELECT}", RELEASES_5X),
     parts=BUSY_22_PARTS,
     summary="Beside a reader of cold data appends without the pool had {faults} times the page faults and held the lock {held} "
-    "times as long, and sends were refused {refused}; old data was still in memory {cold}, and appends waited for a page cache "
-    "that stood still {waits}.",
+    "times as long, and sends were refused with waitTimeMillsInSendQueue=100000 {refused}; old data was still in memory {cold}, "
+    "and appends waited for a page cache that stood still {waits}.",
 )  # fmt: skip
 
 POOL_02_PARTS = {

@@ -91,8 +91,8 @@ POOL_03 = claim(
         "pool of 5": control(never(of("rejected_count", FIVE, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
         "no pool": control(never(of("rejected_count", NO_POOL, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
     },
-    summary="A pool of five whose commit stood still for 4 s rejected requests {pool of 5, stalled}, a pool of one without any "
-    "stall {pool of 1}, a pool of two {pool of 2}.",
+    summary="With files of 1 MiB a pool of five whose commit stood still for 4 s rejected requests {pool of 5, stalled}, a pool of "
+    "one without any stall {pool of 1}, a pool of two {pool of 2}.",
 )  # fmt: skip
 
 POOL_09 = claim(
@@ -138,7 +138,7 @@ POOL_11 = claim(
                        "mapped file (CommitLog.getMessage), whose pages the kernel reads ahead in sequence",
                        "org.apache.rocketmq.store.TransientStorePool.init"),
     parts=POOL_11_PARTS,
-    summary="Five buffers had five files' length locked {five}, two that of two {two}; from a disk of 100 reads a second a message "
+    summary="Five buffers had five files of 1 MiB locked {five}, two had two {two}; from a disk of 100 reads a second a message "
     "at a random place took {random reads} times what one in sequence took, where old data was still in memory {cold}.",
 )  # fmt: skip
 

@@ -112,8 +112,8 @@ BUSY_05 = claim(
                                         without=of("lost_count", NO_POOL), noun="deaths"),
         "killed without the pool": never(of("lost_count", NO_POOL), HALF_A_FLUSH, "Half of the 500 ms between two flushes.",
                                          noun="deaths"),
-    },
-    summary="Acknowledged messages were lost {killed with the pool} with the pool, and without it {killed without the pool}.",
+    }, summary="With files of 1 MiB acknowledged messages were lost {killed with the pool} with the pool, and without it {killed "
+    "without the pool}.",
 )  # fmt: skip
 
 POOL_04 = claim(
@@ -127,8 +127,8 @@ POOL_04 = claim(
         "slow commit": control(mean(of("lost_count", SLOW_COMMITS), FULL, noun="deaths")),
         "without power": control(mean(of("lost_count", POWERLESS), FULL, noun="deaths")),
     },
-    summary="At 1000 messages a second a kill lost {at the defaults}, {slow commit} with a commit every 3 s; that it kept what "
-    "waited for a flush once a minute is so {slow flush}; a power loss lost {without power} then.",
+    summary="At 1000 messages a second, with files of 1 MiB, a kill lost {at the defaults}, {slow commit} with a commit every 3 s; "
+    "that it kept what waited for a flush once a minute is so {slow flush}; a power loss lost {without power} then.",
 )  # fmt: skip
 
 POOL_05 = claim(
@@ -142,8 +142,8 @@ POOL_05 = claim(
         "slow flush": ratio(of("lost_count", SLOW_FLUSHES), of("lost_count", WITH_POOL),
                             side(1, TRIAL / PAGES, "all that was sent over half of 16 KiB, if the disk were the boundary")),
     },
-    summary="A killed broker with the pool lost {slow commit} times as much with a commit every 3 s as at the defaults, and "
-    "{slow flush} times as much with a flush once a minute: the boundary is the commit to the page cache, not the disk.",
+    summary="With files of 1 MiB a killed broker with the pool lost {slow commit} times as much with a commit every 3 s as at the "
+    "defaults, and {slow flush} times with a flush once a minute: the boundary is the commit to the page cache, not the disk.",
 )  # fmt: skip
 
 POOL_06 = claim(

@@ -91,7 +91,7 @@ X_04 = claim(
     | confirmed("an ordered consumer waits until nobody works on its queue", SLEEPS, ("5.5.0",)),
     parts={"late": _late(ORDERED_TOLD, GOES_ON), "set back": _set_back(ORDERED_TOLD),
            "normal consumers wait": control(_late(TOLD, STOPS))},
-    summary="An ordered consumer that was told of a reset had no message 5 s late {late}.",
+    summary="With useServerSideResetOffset=false an ordered consumer had no message 5 s late after a reset {late}.",
 )  # fmt: skip
 
 X_05 = claim(

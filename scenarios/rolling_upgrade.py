@@ -75,7 +75,8 @@ X_04 = claim(
                           side(9, 1, "as long as a master is away, 8 to 10 s; or one timeout at most", bound=3),
                           without=of("step_silent_s", "incident", role=("namesrv", "slave"), send="normal")),
     },
-    summary="Restarts of a master with 3 s and more without an acknowledged normal send: {silence}.",
+    summary="With waitTimeMillsInSendQueue=30000, restarts of a master with 3 s and more without an acknowledged normal send: "
+    "{silence}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -89,8 +90,8 @@ X_05 = claim(
         "at once": control(fact(of("step_failed_share", "incident", role="master", send="hash"),
                                 side(0.05, 0, "a fifth and more of the ordered sends from a master's end to the next step"))),
     },
-    summary="Sends that were not acknowledged from a master's restart to the next step: {drained}; without the precaution, of "
-    "ordered ones: {at once}.",
+    summary="With waitTimeMillsInSendQueue=30000, sends that were not acknowledged from a master's restart to the next step: "
+    "{drained}; without the precaution, of ordered ones: {at once}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -158,9 +158,9 @@ SENDS_04 = claim(
     "half; with avoidance on few do. Tried are normal sends while it is dead, stands still or is busy, and selector sends.",
     expected=RETRIES_HELP,
     parts=BY_RETRIES,
-    summary="Half failed for good in spite of five retries without avoidance: normal sends to a dead broker {dead}, one that stood "
-    "still {still}, a busy one {busy}; selector sends to a dead one {selector}. With avoidance few did when it stood still "
-    "{avoided, still}, was busy {avoided, busy}.",
+    summary="Half failed for good in spite of five retries without avoidance, while no route changed: normal sends to a dead "
+    "broker {dead}, one that stood still {still}, a busy one {busy}; selector sends to a dead one {selector}. With avoidance few "
+    "did when it stood still {avoided, still}, was busy {avoided, busy}.",
 )  # fmt: skip
 
 

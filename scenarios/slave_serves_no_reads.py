@@ -73,7 +73,7 @@ X_03 = claim(
     reading="A group with an ordered consumer consumes none of the 200 messages while the master is dead, though slaves are read.",
     expected=confirmed("a queue is taken only with its lock, which is asked of the master alone", LOCK),
     parts={"read": _share(ORDERED, NOTHING), "kept": _kept(ORDERED)},
-    summary="An ordered consumer was given none of the messages while the master was dead {read}.",
+    summary="With slaveReadEnable an ordered consumer was given none of the messages while the master was dead {read}.",
 )  # fmt: skip
 
 X_04 = claim(

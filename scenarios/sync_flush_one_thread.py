@@ -87,8 +87,8 @@ X_03 = claim(
         "refused": _refused(THREADS, NONE),
         "price": fact(of("waited_flush_share", THREADS), WAITS),
         "by default": control(_alone("incident")),
-    },
-    summary="With 16 send threads {accepted} times as much was accepted, under a tenth refused {refused}; each waited {price}.",
+    }, summary="With SYNC_FLUSH and 16 send threads {accepted} times as much was accepted, under a tenth refused {refused}; each "
+    "waited {price}.",
 )  # fmt: skip
 
 X_04 = claim(
