@@ -64,7 +64,9 @@ class AvoidingSession(OneProcessSession):
 
     def _start(self, index: int, one: Avoider) -> Iterator[ScheduleSpec]:
         """Start a producer; its schedules."""
-        own: dict[str, Any] = {"notAvailableDuration": list(one.durations_ms)} if one.durations_ms else {}
+        own: dict[str, Any] = {**one.settings}
+        if one.durations_ms:
+            own["notAvailableDuration"] = list(one.durations_ms)
         self._client.start_producer(
             one.name,
             f"{self._topic}-{one.name}",
@@ -73,7 +75,7 @@ class AvoidingSession(OneProcessSession):
             retryTimesWhenSendFailed=one.retries,
             retryTimesWhenSendAsyncFailed=one.retries,
             sendLatencyFaultEnable=False,
-            **own | one.settings,
+            **own,
         )
         queues = one.queues * len(masters(self._trial.cluster))
         self._client.wait_for_route(one.name, self._watched(one), queues)
