@@ -158,7 +158,9 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
                 for arm in arms:
                     settings = injection_of(arm.fault, injection).brokers(settings)
                 if not scenario.exclusive or scenario.shares_machine:
-                    settings = _beside_others(settings, release, request, exclusive=scenario.exclusive)
+                    settings = beside_others(settings, release, request.user.broker)
+                if not scenario.exclusive:
+                    settings = dataclasses.replace(settings, timer_slack_ms=TIMER_SLACK_MS)
                 if trials:
                     found.append(
                         PlannedDeployment(
@@ -174,16 +176,16 @@ def deployments_of(scenario: Scenario, request: Request, costs: Costs) -> list[P
     return found
 
 
-def _beside_others(settings: BrokerSettings, release: str, request: Request, *, exclusive: bool) -> BrokerSettings:
-    """What brokers are started with that share the cores with those of other deployments."""
+def beside_others(settings: BrokerSettings, release: str, users: Collection[str] = ()) -> BrokerSettings:
+    """What brokers are started with that share the cores with others; settings of the user's stay his."""
     ahead = settings.topics_ahead
     # To write and send tens of thousands of topics again and again is work for both compilers.
     if ahead is None or ahead.frame_bytes < LARGE_FRAME_BYTES:
         settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
     if is_5x(release):
-        conf = {key: value for key, value in QUIET_5X.items() if key not in request.user.broker}
+        conf = {key: value for key, value in QUIET_5X.items() if key not in users}
         settings = dataclasses.replace(settings, conf={**conf, **settings.conf})
-    return settings if exclusive else dataclasses.replace(settings, timer_slack_ms=TIMER_SLACK_MS)
+    return settings
 
 
 def _name(*parts: str) -> str:

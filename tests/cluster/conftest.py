@@ -9,7 +9,8 @@ import pytest
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
-from harness.model.cluster import Topology, UserSettings
+from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.plan.deployments import beside_others
 from harness.releases.java import Java
 from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
 from tests.lib.groups import group_of
@@ -53,6 +54,7 @@ def _start(release: str, folder: Path, leases: Leases, java: Java) -> LocalClust
         name=f"tests-{release}",
         release=release,
         topology=Topology(name="two-masters", masters=2),
+        settings=beside_others(BrokerSettings(), release),
         # On a busy machine a broker's first sends may wait longer than the 200 ms after which it refuses them.
         user=UserSettings(
             broker={"flushDiskType": "ASYNC_FLUSH", "listenPort": "1234", "waitTimeMillsInSendQueue": "30000"}

@@ -16,6 +16,8 @@ import scenarios
 from harness.backends.local import start_local
 from harness.host.facts import Host
 from harness.leases.leases import Leases
+from harness.model.cluster import BrokerSettings
+from harness.plan.deployments import FIRST_COMPILER
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases.java import find_java
@@ -48,7 +50,11 @@ class KillsInPhase(Display):
 def main(phase: str, folder: Path, injection: str) -> None:
     """Run one trial of 4.6.0 with an append stalled by this injection, and die in ``phase``."""
     scenario = scenarios.find("append-stall")
-    arm = dataclasses.replace(scenario.arm("incident"), cells=({"stall_ms": STALL_MS, "rate_hz": 200},))
+    arm = dataclasses.replace(
+        scenario.arm("incident"),
+        cells=({"stall_ms": STALL_MS, "rate_hz": 200},),
+        broker=BrokerSettings(jvm=FIRST_COMPILER),
+    )
     short = dataclasses.replace(scenario, arms=(arm,))
     plan = make_plan(
         Request(scenarios=[short], releases=["4.6.0"], trials=1, injections=[injection]), Host(cores=2, memory_mb=8000)

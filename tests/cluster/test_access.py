@@ -17,6 +17,7 @@ from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
+from harness.plan.deployments import beside_others
 from harness.protocol.access import DENIED, Access
 from harness.releases.jars import is_5x, known_releases
 from harness.releases.java import Java
@@ -75,10 +76,13 @@ def guarded(
         name=f"guarded-{request.param}",
         release=request.param,
         topology=Topology(name="single"),
-        settings=BrokerSettings(
-            conf={**conf, **PATIENT},
-            properties={**SERVES_TLS, "tls.enable": "true"},
-            name_server_jvm=tuple(f"-D{key}={value}" for key, value in SERVES_TLS.items()),
+        settings=beside_others(
+            BrokerSettings(
+                conf={**conf, **PATIENT},
+                properties={**SERVES_TLS, "tls.enable": "true"},
+                name_server_jvm=tuple(f"-D{key}={value}" for key, value in SERVES_TLS.items()),
+            ),
+            request.param,
         ),
         access=Access(credentials=_credentials(folder), tls=True, tls_ca=TLS / "node.crt"),
     )

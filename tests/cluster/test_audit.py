@@ -22,6 +22,7 @@ from harness.clients.java import ConsumerSpec, JavaClient
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.rocketmq import FRAME_BYTES_MAX
+from harness.plan.deployments import beside_others
 from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
 from tests.lib.clusters import OLDEST_AND_NEWEST
@@ -38,7 +39,7 @@ def flooded(
         name=f"audit-{request.param}",
         release=request.param,
         topology=Topology(name="audit", name_servers=2),
-        settings=BrokerSettings(topics_ahead=AHEAD),
+        settings=beside_others(BrokerSettings(topics_ahead=AHEAD), request.param),
     )
     started = start_local(spec, tmp_path_factory.mktemp("audit"), leases, java, until_s=900.0)
     create_topic(started, "orders", read_queues=4, write_queues=4)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from scenarios import find
 
 GONE_S_MAX = 10.0
 STARTED_AND_ENDED_S_MAX = 480
+CLAIMS = 4
 
 
 def _processes_of(state: Path) -> list[int]:
@@ -91,8 +93,11 @@ def test_killing_the_harness_in_a_phase_leaves_no_process_and_a_run_that_can_be_
     events = [json.loads(line) for line in (trial / "events.jsonl").read_text().splitlines()]
     begun = [event["phase"] for event in events if event["type"] == "phase" and event["event"] == "begin"]
     assert begun == list(PHASES[: len(begun)])
-    findings = analyze_in(spark, read_run_directory(tmp_path / "run"), [find("append-stall")])
-    assert findings
+    stall = find("append-stall")
+    # Of twenty claims some are enough: to plan what all of them ask for is half of what a case costs.
+    judged = dataclasses.replace(stall, claims=stall.claims[:CLAIMS])
+    findings = analyze_in(spark, read_run_directory(tmp_path / "run"), [judged])
+    assert len(findings) == CLAIMS
     assert {finding.verdict for finding in findings} == {VerdictKind.UNDECIDED}
 
 

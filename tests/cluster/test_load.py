@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pyspark.sql import SparkSession
 
 from harness.backends.cluster import create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster
@@ -70,23 +71,23 @@ def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three:
 
 @pytest.mark.parametrize("client", ["java", *CLIENTS])
 def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
-    request: pytest.FixtureRequest, leases: Leases, java: Java, tmp_path: Path, client: str
+    request: pytest.FixtureRequest, spark: SparkSession, leases: Leases, java: Java, tmp_path: Path, client: str
 ) -> None:
     if client != "grpc":
-        _kill_in_mid_load(request.getfixturevalue("three"), client, tmp_path)
+        _kill_in_mid_load(request.getfixturevalue("three"), client, spark, tmp_path)
         return
     cluster = request.getfixturevalue("three_5x")
     with proxy_beside(namesrv_addresses(cluster), tmp_path / "proxy", leases, java, until_s=CLUSTER_S_MAX) as proxy:
-        _kill_in_mid_load(cluster, client, tmp_path, "--proxy", proxy)
+        _kill_in_mid_load(cluster, client, spark, tmp_path, "--proxy", proxy)
 
 
-def _kill_in_mid_load(cluster: LocalCluster, client: str, tmp_path: Path, *arguments: str) -> None:
+def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, tmp_path: Path, *arguments: str) -> None:
     """Kill a worker with its client, a consumer and a broker, and hold what is said of the load against the stores."""
     is_java = client == "java"
     command = Command(
         cluster, tmp_path / "run", f"killed-{client}", "--client", client, "--rate", "150", "--duration", "0",
         "--processes", "2", "--mode", "sync", "--route", "fixed" if is_java else "selector", "--threads", "8",
-        "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--json", *arguments,
+        "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--record-only", *arguments,
     )  # fmt: skip
     worker, consumer = command.pid("locust-worker-1"), command.pid("consumer-1")
     (sender,) = psutil.Process(worker).children()
@@ -101,7 +102,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, tmp_path: Path, *argum
     cluster.start_node("broker-c")
     command.wait_consumed(100)
     command.process.send_signal(signal.SIGINT)
-    judged = json.loads(command.end())
+    judged = command.judged(spark)
     told = {item["name"]: item for item in judged["properties"]}
 
     sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
@@ -154,7 +155,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, tmp_path: Path, *argum
 
 @pytest.mark.parametrize("cluster", ["three", "three_5x"])
 def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
-    request: pytest.FixtureRequest, tmp_path: Path, cluster: str
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path, cluster: str
 ) -> None:
     found: LocalCluster = request.getfixturevalue(cluster)
     create_topic(found, "users", read_queues=8, write_queues=8)
@@ -163,7 +164,7 @@ def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
         for number in range(100):
             connection.send("users", number % 8, b"an order of the user's")
         command = Command(
-            found, tmp_path / "run", "users", "--rate", "100", "--duration", "0", "--consumers", "1", "--json"
+            found, tmp_path / "run", "users", "--rate", "100", "--duration", "0", "--consumers", "1", "--record-only"
         )
         command.pid("consumer-0")
         command.wait_consumed(50)
@@ -171,7 +172,7 @@ def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
             connection.send("users", number % 8, b"another order, meanwhile")
         command.wait_consumed(50)
         command.process.send_signal(signal.SIGINT)
-        judged = json.loads(command.end())
+        judged = command.judged(spark)
     told = {item["name"]: item for item in judged["properties"]}
     consumed = command.records("consumer", "consume")
     assert {record["outcome"] for record in consumed} == {"ok", "foreign"}
@@ -208,17 +209,17 @@ def _groups_of(cluster: LocalCluster, command: Command) -> set[str]:
 
 
 def test_a_broker_that_a_file_names_stands_still_after_a_dry_run_and_the_load_goes_on(
-    three: LocalCluster, tmp_path: Path
+    three: LocalCluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     broker = next(node for node in three.nodes if node.name == "broker-b")
     process = proc.identify(three.pid("broker-b") or 0)
     assert process is not None
     (tmp_path / "nodes.toml").write_text(f'[theirs]\naddress = "{broker.address}"\npid = {process.pid}\n')
     arguments = (
-        "--rate", "100", "--duration", "9", "--consumers", "1", "--keep-groups", "--json",
+        "--rate", "100", "--duration", "9", "--consumers", "1", "--keep-groups", "--record-only",
         "--nodes", str(tmp_path / "nodes.toml"), "--fault", "pause-node:theirs,for=3s@3s",
     )  # fmt: skip
-    dry = Command(three, tmp_path / "dry", "staged", *arguments, "--dry-run")
+    dry = Command(three, tmp_path / "dry", "staged", *arguments, "--dry-run", "--json")
     dry_run = json.loads(dry.end())
     assert [step["what"].split(" (")[0] for step in dry_run["steps"]] == [
         f"SIGSTOP to process {process.pid}",
@@ -228,7 +229,7 @@ def test_a_broker_that_a_file_names_stands_still_after_a_dry_run_and_the_load_go
 
     command = Command(three, tmp_path / "run", "staged", *arguments, "--confirm", dry_run["confirm"])
     wait_until("the broker to stand still", process.is_stopped, timeout_s=300, poll_s=0.02)
-    judged = json.loads(command.end())
+    judged = command.judged(spark)
     assert process.is_alive()
     assert not process.is_stopped()
     told = {item["name"]: item["verdict"] for item in judged["properties"]}
@@ -261,7 +262,7 @@ def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path
 
 
 def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
-    three: LocalCluster, tmp_path: Path
+    three: LocalCluster, spark: SparkSession, tmp_path: Path
 ) -> None:
     port = free_port()
     create_topic(three, "joined", read_queues=8, write_queues=8)
@@ -276,15 +277,14 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     assert other.process.returncode == 3
     assert f"this is no part of the load at 127.0.0.2:{port}: per_user is 10.0 there" in said
     parts = [Command(three, tmp_path / f"part-{i}", "joined", *same, "--rate", "300", *to) for i in (1, 2)]
-    master.end()
     for part in parts:
         part.end()
-    told = _analyzed(tmp_path / "master")
+    alone = {item["name"]: item for item in master.judged(spark)["properties"]}
     for name in ("history whole", "Locust agrees"):
-        assert told[name]["verdict"] == "undecided"
-        assert told[name]["words"].startswith("the histories of 2 workers are missing")
+        assert alone[name]["verdict"] == "undecided"
+        assert alone[name]["words"].startswith("the histories of 2 workers are missing")
 
-    told = _analyzed(tmp_path / "master", "--with", str(tmp_path / "part-1"), str(tmp_path / "part-2"))
+    told = _analyzed_with(tmp_path / "master", tmp_path / "part-1", tmp_path / "part-2")
     assert {item["verdict"] for item in told.values()} == {"confirmed"}
     sends = master.records("producer", "send")
     # Numbered as they came to the master, which the one that was refused did as well.
@@ -293,10 +293,10 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     assert set(seqs(sends)) == set(seqs(master.records("consumer", "consume")))
 
 
-def _analyzed(run: Path, *arguments: str) -> Mapping[str, Mapping[str, str]]:
-    """The properties of a load that is judged again."""
+def _analyzed_with(run: Path, *parts: Path) -> Mapping[str, Mapping[str, str]]:
+    """The properties of a load that is judged again with the histories of others."""
     done = subprocess.run(
-        [sys.executable, "-m", "mqlab", "analyze", str(run), "--json", *arguments],
+        [sys.executable, "-m", "mqlab", "analyze", str(run), "--json", "--with", *map(str, parts)],
         env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

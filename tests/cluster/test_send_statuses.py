@@ -23,6 +23,7 @@ from harness.generator.senders import java_driver, python_driver
 from harness.generator.target import find_target
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
+from harness.plan.deployments import beside_others
 from harness.protocol.targets import LOOPBACK
 from harness.releases.jars import is_5x
 from harness.releases.java import Java
@@ -48,7 +49,8 @@ def unsure(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java)
         def started(release: str) -> tuple[LocalCluster, str]:
             # The limit of the send queue is raised, since a broker's first sends may wait long on a busy machine.
             conf = BrokerSettings(conf={**UNSURE[release], "waitTimeMillsInSendQueue": "30000"})
-            spec = ClusterSpec(name="unsure", release=release, topology=Topology(name="single"), settings=conf)
+            settings = beside_others(conf, release)
+            spec = ClusterSpec(name="unsure", release=release, topology=Topology(name="single"), settings=settings)
             folder = tmp_path_factory.mktemp(release)
             cluster = start_local(spec, folder / "cluster", leases, java, until_s=1800)
             stack.callback(cluster.down)

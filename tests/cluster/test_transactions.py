@@ -15,8 +15,9 @@ from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.leases.leases import Leases
-from harness.model.cluster import Topology
+from harness.model.cluster import BrokerSettings, Topology
 from harness.model.loads import COMMITTED, STATE_PREFIX
+from harness.plan.deployments import beside_others
 from harness.releases.java import Java
 from harness.wait import wait_until
 from tests.lib.clusters import OLDEST_AND_NEWEST
@@ -26,7 +27,8 @@ TEST_S_MAX = 600.0
 
 @pytest.fixture(params=OLDEST_AND_NEWEST)
 def transactional(request: pytest.FixtureRequest, tmp_path: Path, leases: Leases, java: Java) -> Iterator[LocalCluster]:
-    spec = ClusterSpec(name="transactional", release=request.param, topology=Topology(name="single"))
+    settings = beside_others(BrokerSettings(), request.param)
+    spec = ClusterSpec(name="transactional", release=request.param, topology=Topology(name="single"), settings=settings)
     started = start_local(spec, tmp_path / "cluster", leases, java, until_s=TEST_S_MAX)
     yield started
     started.down()

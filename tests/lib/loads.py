@@ -9,19 +9,24 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
+from pyspark.sql import SparkSession
 
+from analysis.load.judge import judge_load_in
 from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import LabError
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
 from harness.paths import PACKAGES
+from harness.plan.deployments import TIMER_SLACK_MS, beside_others
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
+from harness.rundir.reading import read_run_directory
 from harness.wait import wait_until
 
 Json = Mapping[str, object]
@@ -36,7 +41,12 @@ def masters_of(release: str, folder: Path, leases: Leases, java: Java, *, master
         name="load",
         release=release,
         topology=Topology(name=f"{masters}-masters", masters=masters),
-        settings=BrokerSettings(properties={"rocketmq.broker.rebalance.lockMaxLiveTime": "10000"}),
+        settings=beside_others(
+            BrokerSettings(
+                properties={"rocketmq.broker.rebalance.lockMaxLiveTime": "10000"}, timer_slack_ms=TIMER_SLACK_MS
+            ),
+            release,
+        ),
         user=UserSettings(broker={"waitTimeMillsInSendQueue": "30000"}),
     )
     cluster = start_local(spec, folder, leases, java, until_s=CLUSTER_S_MAX)
@@ -93,6 +103,11 @@ class Command:
         out, err = self.process.communicate(timeout=400)
         assert self.process.returncode == 0, err[-3000:]
         return out
+
+    def judged(self, spark: SparkSession) -> Any:
+        """Wait for the end of one that only records; what is judged of it, in a session that is there already."""
+        self.end()
+        return json.loads(json.dumps(asdict(judge_load_in(spark, read_run_directory(self.out)))))
 
     def ends(self, broker: str) -> dict[int, int]:
         """The largest offset of each queue, as the broker itself told at the end."""
