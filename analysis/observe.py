@@ -15,10 +15,11 @@ from typing import cast
 from pyspark.sql import Row
 
 from analysis import checkers
-from analysis.checkers.base import Checker, Inputs
+from analysis.checkers.base import Checker, Inputs, giving
+from analysis.stall_model import model
 from analysis.verdicts.evidence import TrialValidity
 from analysis.verdicts.observations import Observation, Source
-from harness.model.measures import MEASURES, measures_of
+from harness.model.measures import GROUPED, MEASURES, measures_of
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -58,11 +59,15 @@ def observe(
 ) -> Observed:
     """Run the checkers that ``scenarios`` ask for over all trials."""
     wanted = _wanted(inputs.run, scenarios)
-    asked = [name for name in CHECKERS if wanted.intersection(measures_of(name))]
+    # Where its checker runs anyway, what is judged only in arms that were not run is shown of the others; the model reads two.
+    given = model.MEASURED.union(*[scenario.measures() for scenario in scenarios])
+    asked = [name for name in CHECKERS if _has_to_look(name, wanted, inputs.run, scenarios)]
 
     def run(name: str) -> tuple[list[Row], str]:
         try:
-            return sorted(CHECKERS[name].observe(inputs).collect(), key=_in_order), ""
+            with giving(given):
+                table = CHECKERS[name].observe(inputs)
+            return sorted(table.collect(), key=_in_order), ""
         # A checker may fail in any way that Spark or its own code can; the verdict says so instead of a traceback.
         except Exception as error:
             return [], f"the checker {name} failed: {_first_line(error)}"
@@ -92,6 +97,15 @@ def _wanted(run: RunDirectory, scenarios: Sequence[Scenario]) -> frozenset[str]:
     for trial in run.trials:
         arms[trial.incident].add(trial.arm)
     return frozenset().union(*[scenario.measures(arms[scenario.name]) for scenario in scenarios])
+
+
+def _has_to_look(name: str, wanted: frozenset[str], run: RunDirectory, scenarios: Sequence[Scenario]) -> bool:
+    """Whether a measure of the checker is wanted, and of a trial that it looks at."""
+    own = wanted.intersection(measures_of(name))
+    if not own or name not in GROUPED:
+        return bool(own)
+    asked = {scenario.name: own & scenario.measures() for scenario in scenarios}
+    return any(asked.get(trial.incident) for trial in run.trials if bool(trial.groups) == GROUPED[name])
 
 
 def _in_order(row: Row) -> list[tuple[bool, object]]:

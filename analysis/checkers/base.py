@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from string import Formatter
 from typing import Protocol
@@ -13,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.consumption import Consumption
 from analysis.evidence.records import Records, column_of, place
-from analysis.evidence.tables import OBSERVATIONS
+from analysis.evidence.tables import OBSERVATIONS, frame_of
 from analysis.logs.tables import Logs
 from harness.model.measures import MEASURES
 from harness.rundir.reading import RunDirectory
@@ -56,13 +58,34 @@ class Value:
     censored: Column | None = None
 
 
-def observations(table: DataFrame, *values: Value) -> DataFrame:
+_wanted: ContextVar[Collection[str]] = ContextVar("_wanted", default=MEASURES)
+
+
+@contextmanager
+def giving(measures: Collection[str]) -> Iterator[None]:
+    """Within the block, and in its thread, checkers give values of these measures alone.
+
+    A checker says all that it can give, and most of a small run's time goes into planning: what nobody asks for is left out here.
+    """
+    before = _wanted.set(measures)
+    try:
+        yield
+    finally:
+        _wanted.reset(before)
+
+
+def observations(table: DataFrame | Callable[[], DataFrame], *values: Value) -> DataFrame:
     """The values of every row of ``table``, which must have ``trial``, ``deployment`` and the measures' own keys.
 
-    All of a row's values are made in one pass; a union of one table for each measure would read it as many times.
+    All of a row's values are made in one pass; a union of one table for each measure would read it as many times. Where none
+    of them is wanted the table is not read, nor made where it is a function.
     """
-    each = F.explode(F.array(*[_struct(value) for value in values])).alias("item")
-    flat = table.select("trial", "deployment", each).where("item.value IS NOT NULL")
+    wanted = [value for value in values if value.measure in _wanted.get()]
+    if not wanted:
+        return frame_of(SparkSession.active(), [], OBSERVATIONS)
+    each = F.explode(F.array(*[_struct(value) for value in wanted])).alias("item")
+    rows = table if isinstance(table, DataFrame) else table()
+    flat = rows.select("trial", "deployment", each).where("item.value IS NOT NULL")
     return flat.select(
         *[F.col(name if name in {"trial", "deployment"} else f"item.{name}") for name in OBSERVATIONS.names]
     )

@@ -42,6 +42,9 @@ from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
 INCIDENT = "append-stall"
+LENGTH, COUNT = "append_in_lock_ms", "rejected_count"
+MEASURED = frozenset({LENGTH, COUNT})
+"""What the model is held against."""
 KEYWORDS = (TIMEOUT_CLEAN_QUEUE, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, PC_SYNCHRONIZED, OVERLOAD)
 
 PERIOD_MS = 10.0
@@ -130,9 +133,9 @@ def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequ
     counts: dict[tuple[str, str], float] = {}
     for item in observations:
         if item.trial in trials:
-            if item.measure == "append_in_lock_ms":
+            if item.measure == LENGTH:
                 stalls_ms[item.trial] = item.value
-            elif item.measure == "rejected_count" and str(item.extra.get("keyword")) in KEYWORDS:
+            elif item.measure == COUNT and str(item.extra.get("keyword")) in KEYWORDS:
                 counts[item.trial, str(item.extra["keyword"])] = item.value
     cells: dict[tuple[object, ...], list[TrialRecord]] = defaultdict(list)
     for name in stalls_ms:

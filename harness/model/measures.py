@@ -463,6 +463,9 @@ _ALL = (
 MEASURES: Mapping[str, Measure] = {measure.name: measure for measure in _ALL}
 """By name, in the order of the checkers."""
 
+GROUPED: Mapping[str, bool] = {"loss": True, "stored": False}
+"""Of the two checkers for loss one looks at trials with groups of consumers, the other at those without."""
+
 
 CHECKER_VERSIONS: Mapping[str, int] = {}
 """By checker, from 2 on: raised when the value of a trial that is recorded changes by a change of the checker's code."""

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from analysis.checkers.base import Inputs
+from analysis.checkers.base import Inputs, Value, giving, observations, together
 from analysis.checkers.locks import handover as handover_checker
+from analysis.evidence.tables import OBSERVATIONS
 from analysis.ledger.runs import LINES, read_lines
 from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
@@ -146,6 +147,20 @@ def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
     assert any("the checker handover failed" in words for words in found["HAND-01"].validity)
     assert found["HAND-02"].verdict == "confirmed"
+
+
+def test_a_table_is_made_where_a_value_of_it_is_wanted(spark: SparkSession) -> None:
+    def table() -> DataFrame:
+        return spark.sql("SELECT 't' AS trial, 'd' AS deployment, 'g' AS group, 'f' AS file, 7 AS n, 1 AS found")
+
+    def never() -> DataFrame:
+        raise AssertionError("nobody wants what is in it")
+
+    with giving({"lost_count"}):
+        both = [Value("lost_count", "found", "lost"), Value("duplicate_count", "found", "twice")]
+        made = together(observations(never, *both[1:]), observations(table, *both), observations(table(), *both[1:]))
+    assert made.columns == OBSERVATIONS.names
+    assert [(row["measure"], row["value"], row["line"]) for row in made.collect()] == [("lost_count", 1.0, 7)]
 
 
 def test_evidence_of_another_run_is_not_needed_to_know_that_nothing_counts(new_run: Callable[..., Run]) -> None:

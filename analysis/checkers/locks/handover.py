@@ -26,9 +26,9 @@ def observe(inputs: Inputs) -> DataFrame:
 
 def _delayed_in_ten_seconds(queues: DataFrame) -> DataFrame:
     """By group: messages that were due in the 10 s after the fault and came 1 s late or later."""
-    groups = queues.groupBy("trial", "deployment", "group", "fault_line").agg(F.sum("late_in_10s").alias("late"))
     return observations(
-        groups, Value("delayed_in_10s_count", "late", "group {group}: {late} messages late", at=at_fault())
+        lambda: queues.groupBy("trial", "deployment", "group", "fault_line").agg(F.sum("late_in_10s").alias("late")),
+        Value("delayed_in_10s_count", "late", "group {group}: {late} messages late", at=at_fault()),
     )
 
 

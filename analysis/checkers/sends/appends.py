@@ -77,6 +77,19 @@ def _lines_of_stalls(inputs: Inputs, stalls: DataFrame) -> DataFrame:
 
 def _lines_of_faults(inputs: Inputs) -> DataFrame:
     """How often the store of the fault's node logged a slow append; nothing where its log was not kept."""
+    return observations(
+        lambda: _slow_appends(inputs),
+        Value(
+            "slow_append_lines",
+            F.coalesce("lines", F.lit(0)),
+            "{logged}",
+            at=F.when(F.col("line").isNotNull(), place("line", "log_file")).otherwise(at_fault()),
+        ),
+    )
+
+
+def _slow_appends(inputs: Inputs) -> DataFrame:
+    """One row for each trial, with what the log of its fault's node says."""
     kept = {(one.deployment, one.node): one.file for one in inputs.logs.files if one.name == _STORE_LOG}
     logs = frame_of(
         inputs.spark,
@@ -97,16 +110,8 @@ def _lines_of_faults(inputs: Inputs) -> DataFrame:
         .agg(F.count("*").alias("lines"), F.max("in_lock_ms").alias("longest_ms"), F.min("line").alias("line"))
     )
     words = F.concat(F.lit("slow appends logged; the longest held the lock for ms: "), F.col("longest_ms"))
-    return observations(
-        trials.join(found, "trial", "left").withColumn(
-            "logged", F.coalesce(words, F.lit("no slow append in store.log"))
-        ),
-        Value(
-            "slow_append_lines",
-            F.coalesce("lines", F.lit(0)),
-            "{logged}",
-            at=F.when(F.col("line").isNotNull(), place("line", "log_file")).otherwise(at_fault()),
-        ),
+    return trials.join(found, "trial", "left").withColumn(
+        "logged", F.coalesce(words, F.lit("no slow append in store.log"))
     )
 
 

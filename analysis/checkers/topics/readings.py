@@ -40,6 +40,16 @@ def _plain(read: DataFrame) -> DataFrame:
 
 def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
     """Page faults between the two readings, and how many there were for each acknowledged send."""
+    said = "{target}: {faults} page faults, {appends} appends"
+    return observations(
+        lambda: _counted(inputs, read),
+        Value("faults_per_append", F.col("faults") / F.col("appends"), said, at=in_events()),
+        Value("append_faults", "faults", said, at=in_events()),
+    )
+
+
+def _counted(inputs: Inputs, read: DataFrame) -> DataFrame:
+    """One row for each trial with both readings."""
     at_before, at_after = (F.when(F.col("moment") == moment, F.col("at_ns")) for moment in ("before", "after"))
     counted = (
         read.where(F.col("name") == _FAULTS)
@@ -60,9 +70,4 @@ def _faults(inputs: Inputs, read: DataFrame) -> DataFrame:
         .groupBy("trial")
         .agg(F.count("*").alias("appends"))
     )
-    said = "{target}: {faults} page faults, {appends} appends"
-    return observations(
-        counted.join(appended, "trial"),
-        Value("faults_per_append", F.col("faults") / F.col("appends"), said, at=in_events()),
-        Value("append_faults", "faults", said, at=in_events()),
-    )
+    return counted.join(appended, "trial")
