@@ -25,7 +25,7 @@ def observe(inputs: Inputs) -> DataFrame:
     """For the queues that changed hands, and the lines of other files that say so."""
     changed = _changed_queues(inputs).persist()
     lines = _lines_of_queues(inputs, changed).persist()
-    return together(_of_queues(changed, lines), _in_other_files(changed, lines), _changes_in_logs(inputs, changed))
+    return together(_of_queues(changed, lines), _in_other_files(changed, lines))
 
 
 def _changed_queues(inputs: Inputs) -> DataFrame:
@@ -50,54 +50,66 @@ def _client_ids(inputs: Inputs) -> DataFrame:
 
 
 def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
-    """Log lines about each queue, by file: that the successor waits, and that the owner unlocked it."""
+    """Log lines about each queue, by file and what happened: its first lock, its unlocking, that the successor waits or has it.
+
+    Waiting and unlocking count from the fault on. An expired lock is one that the successor took from the owner.
+    """
     happened = F.col("happened")
     lines = (
         lock.parse(inputs.logs.kept)
-        .where(happened.isin(lock.WAITING, lock.UNLOCKED))
+        .where(happened.isin(lock.FIRST, lock.WAITING, lock.UNLOCKED, lock.EXPIRED))
         .select(
             *(*_LOGGED_QUEUE, "name", "wall_us", "resolution_us", "happened", "client", "holder"),
             place("line").alias("at"),
         )
     )
+    from_owner = (F.col("client") == F.col("successor_client")) & (F.col("holder") == F.col("owner_client"))
     waiting = (
-        (happened == lock.WAITING)
-        & (F.col("client") == F.col("successor_client"))
-        & (F.col("holder") == F.col("owner_client"))
-        & (F.col("wall_us") <= _wall_us(F.coalesce("granted_ns", "end_ns")))
+        (happened == lock.WAITING) & from_owner & (F.col("wall_us") <= _wall_us(F.coalesce("granted_ns", "end_ns")))
     )
     unlocked = (happened == lock.UNLOCKED) & (F.col("client") == F.col("owner_client"))
     # The line's time is the start of its millisecond or second; the event may be anywhere in it.
     not_before_fault = F.col("wall_us") + F.col("resolution_us") > _wall_us(F.col("fault_ns"))
+    taken = (happened == lock.EXPIRED) & from_owner
     return (
         changed.join(lines, list(_LOGGED_QUEUE))
-        .where(not_before_fault & (waiting | unlocked))
+        .where((not_before_fault & (waiting | unlocked)) | (happened == lock.FIRST) | taken)
         .groupBy(*LOCKED_QUEUE, "name", "happened")
         .agg(
             F.count("*").alias("lines"),
             F.min_by("at", "wall_us").alias("first_at"),
             F.max_by("at", "wall_us").alias("last_at"),
+            F.min_by("at", "at.line").alias("upper_at"),
         )
     )
 
 
 def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
-    """One row for each queue: its take-over, the lines of lock.log about its waiting, those of any file about unlocking."""
-    waiting = _waiting_lines(lines, F.col("name") == _LOCK_LOG).drop("name")
-    unlocks = (
-        lines.where(F.col("happened") == lock.UNLOCKED)
-        .groupBy(*LOCKED_QUEUE)
-        .agg(F.sum("lines").alias("unlock_lines"), F.min("first_at").alias("unlocked_at"))
+    """One row for each queue: its take-over, the lines of lock.log about its waiting, those of any file about the rest."""
+
+    def told(happened: str, column: str) -> Column:
+        return F.when(F.col("happened") == happened, F.col(column))
+
+    in_lock_log = F.col("name") == _LOCK_LOG
+    counted = lines.groupBy(*LOCKED_QUEUE).agg(
+        F.sum(F.when(in_lock_log, told(lock.WAITING, "lines"))).alias("waiting_lines"),
+        F.max(F.when(in_lock_log, told(lock.WAITING, "last_at"))).alias("waiting_at"),
+        F.sum(told(lock.UNLOCKED, "lines")).alias("unlock_lines"),
+        F.min(told(lock.UNLOCKED, "first_at")).alias("unlocked_at"),
+        F.sum(told(lock.FIRST, "lines")).alias("first_lines"),
+        F.min_by("upper_at", told(lock.FIRST, "upper_at.line")).alias("first_at"),
+        F.sum(told(lock.EXPIRED, "lines")).alias("takeover_lines"),
+        F.min_by("upper_at", told(lock.EXPIRED, "upper_at.line")).alias("takeover_at"),
     )
-    queues = changed.join(waiting, list(LOCKED_QUEUE), "left").join(unlocks, list(LOCKED_QUEUE), "left")
     granted = F.col("granted_ns").isNotNull()
     words = F.when(granted, "lock granted to the successor").otherwise("lock never granted")
+    queue = "group {group} queue {broker}:{queue}: "
     return observations(
-        queues.withColumns({"taken": words, "name": F.lit(_LOCK_LOG)}),
+        changed.join(counted, list(LOCKED_QUEUE), "left").withColumns({"taken": words, "name": F.lit(_LOCK_LOG)}),
         Value(
             "lock_age_at_takeover_s",
             (F.coalesce("granted_ns", "end_ns") - F.col("renewed_ns")) / SECOND_NS,
-            "group {group} queue {broker}:{queue}: {taken}",
+            queue + "{taken}",
             at=F.coalesce("granted_at", "owned_at"),
             censored=~granted,
         ),
@@ -105,22 +117,30 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
         Value(
             "unlock_lines",
             F.coalesce("unlock_lines", F.lit(0)),
-            "group {group} queue {broker}:{queue}: {value} lines of unlocking by the owner",
+            queue + "{value} lines of unlocking by the owner",
             at=F.coalesce("unlocked_at", "unlock_at", "owned_at"),
+        ),
+        Value(
+            "first_lock_lines",
+            F.coalesce("first_lines", F.lit(0)),
+            queue + "{value} lines of its first lock",
+            at=F.coalesce("first_at", "owned_at"),
+        ),
+        Value(
+            "takeover_lines",
+            F.coalesce("takeover_lines", F.lit(0)),
+            queue + "{value} lines of its take-over",
+            at=F.coalesce("takeover_at", "owned_at"),
         ),
     )
 
 
 def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
-    elsewhere = _waiting_lines(lines, F.col("name") != _LOCK_LOG)
-    return observations(changed.join(elsewhere, list(LOCKED_QUEUE)), _waiting_value())
-
-
-def _waiting_lines(lines: DataFrame, among: Column) -> DataFrame:
-    waiting = lines.where((F.col("happened") == lock.WAITING) & among)
-    return waiting.select(
+    """Lines about the waiting in files other than lock.log, one row for each queue and file that has any."""
+    elsewhere = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") != _LOCK_LOG)).select(
         *LOCKED_QUEUE, "name", F.col("lines").alias("waiting_lines"), F.col("last_at").alias("waiting_at")
     )
+    return observations(changed.join(elsewhere, list(LOCKED_QUEUE)), _waiting_value())
 
 
 def _waiting_value() -> Value:
@@ -130,48 +150,6 @@ def _waiting_value() -> Value:
         "group {group} queue {broker}:{queue}: {value} lines in {name} that {successor_client} waits for {owner_client}",
         at=F.coalesce("waiting_at", "refused_at", "granted_at", "owned_at"),
         params={"file": "name"},
-    )
-
-
-def _changes_in_logs(inputs: Inputs, changed: DataFrame) -> DataFrame:
-    """Log lines about each queue's first lock, and about its take-over from the owner by the successor."""
-    happened = F.col("happened")
-    lines = (
-        lock.parse(inputs.logs.kept)
-        .where(happened.isin(lock.FIRST, lock.EXPIRED))
-        .select(*_LOGGED_QUEUE, place("line").alias("at"), "happened", "client", "holder")
-    )
-    first = happened == lock.FIRST
-    taken = (
-        (happened == lock.EXPIRED)
-        & (F.col("client") == F.col("successor_client"))
-        & (F.col("holder") == F.col("owner_client"))
-    )
-    counted = (
-        changed.join(lines, list(_LOGGED_QUEUE), "left")
-        .groupBy(*LOCKED_QUEUE, "deployment", "broker", "queue", "owned_at")
-        .agg(
-            F.count_if(first).alias("first_lines"),
-            F.count_if(taken).alias("taken_lines"),
-            F.min_by("at", F.when(first, F.col("at.line"))).alias("first_at"),
-            F.min_by("at", F.when(taken, F.col("at.line"))).alias("taken_at"),
-        )
-    )
-    queue = "group {group} queue {broker}:{queue}: "
-    return observations(
-        counted,
-        Value(
-            "first_lock_lines",
-            "first_lines",
-            queue + "{value} lines of its first lock",
-            at=F.coalesce("first_at", "owned_at"),
-        ),
-        Value(
-            "takeover_lines",
-            "taken_lines",
-            queue + "{value} lines of its take-over",
-            at=F.coalesce("taken_at", "owned_at"),
-        ),
     )
 
 
