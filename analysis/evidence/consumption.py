@@ -105,7 +105,8 @@ def _pieces(ordered: DataFrame, trials: DataFrame) -> DataFrame:
             F.min_by("n", F.when(after_fault, F.col("started_ns"))).alias("after_fault_line"),
             F.max(F.when(~after_fault, at_work_ns)).alias("before_fault_ns"),
             F.max_by("n", F.when(~after_fault, F.col("started_ns"))).alias("before_fault_line"),
-            F.collect_list(delay).alias("delays_ns"),
+            F.count(delay).alias("timed"),
+            F.count(F.when(delay > SECOND_NS, 1)).alias("over_1s"),
             F.count(F.when(timed & in_ten_seconds & (delay > SECOND_NS), 1)).alias("late_in_10s"),
             F.max(delay).alias("delay_ns_max"),
             F.max_by("n", delay).alias("delay_max_line"),
@@ -126,7 +127,6 @@ def _queues(pieces: DataFrame) -> DataFrame:
     is_owner, is_successor = F.col("process") == OWNER, F.col("process") == SUCCESSOR
     taken_ns = F.when(is_successor, F.col("after_fault_ns"))
     owned_ns = F.when(is_owner, F.col("before_fault_ns"))
-    delays = F.array_sort(F.flatten(F.collect_list("delays_ns")))
     folded = pieces.groupBy(*QUEUE_KEY).agg(
         F.sum("consumptions").alias("consumptions"),
         F.sum("steps_ahead").alias("steps_ahead"),
@@ -137,7 +137,8 @@ def _queues(pieces: DataFrame) -> DataFrame:
         F.min_by(place("after_fault_line"), taken_ns).alias("taken_at"),
         F.max(owned_ns).alias("owned_ns"),
         F.max_by(place("before_fault_line"), owned_ns).alias("owned_at"),
-        delays.alias("delays_ns"),
+        F.sum("timed").alias("timed"),
+        F.sum("over_1s").alias("over_1s"),
         F.sum("late_in_10s").alias("late_in_10s"),
         F.max("delay_ns_max").alias("delay_ns_max"),
         F.max_by(place("delay_max_line"), "delay_ns_max").alias("delay_max_at"),

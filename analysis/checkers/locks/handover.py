@@ -18,9 +18,7 @@ def observe(inputs: Inputs) -> DataFrame:
     """The hand-over of each queue, and the delays of its messages from 5 s before the fault to the end of the hold."""
     taken = F.col("taken_ns").isNotNull()
     words = F.when(taken, "first consumption by the successor").otherwise("the owner's last; none by the successor")
-    queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"]).withColumns(
-        {"taken": words, "messages": F.size("delays_ns")}
-    )
+    queues = inputs.consumption.queues.join(inputs.trials, ["trial", "topic"]).withColumn("taken", words)
     return together(observations(queues, _handover(), *_delays()), _delayed_in_ten_seconds(queues))
 
 
@@ -47,13 +45,13 @@ def _delays() -> list[Value]:
     """Delays are known for messages that were consumed; before a complete drain the largest ones are not in yet."""
     values = {
         "message_delay_max_s": F.col("delay_ns_max") / SECOND_NS,
-        "delayed_over_1s_count": F.size(F.filter("delays_ns", lambda delay: delay > SECOND_NS)),
+        "delayed_over_1s_count": F.col("over_1s"),
     }
     return [
         Value(
             measure,
-            F.when(F.col("messages") > 0, value),
-            "group {group} queue {broker}:{queue}: the latest of {messages} messages",
+            F.when(F.col("timed") > 0, value),
+            "group {group} queue {broker}:{queue}: the latest of {timed} messages",
             at=F.coalesce("delay_max_at", at_fault()),
             censored=~F.coalesce("drained", F.lit(False)),
         )

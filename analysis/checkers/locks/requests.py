@@ -22,8 +22,7 @@ that it came from RebalanceImpl.lockAll, which the lock thread alone calls."""
 def owned_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """The queues that owners had at the fault of ``trials``, with ``lock_queue`` and the trials' columns."""
     return (
-        inputs.consumption.queues.drop("delays_ns")
-        .join(trials, ["trial", "topic"])
+        inputs.consumption.queues.join(trials, ["trial", "topic"])
         .where(owned_at_fault())
         .withColumn("lock_queue", queue_name())
     )
