@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.delivery.keys import queues_of_keys
@@ -102,7 +102,7 @@ def stored_meanwhile(records: Records) -> DataFrame:
     )
 
 
-def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property:
+def keys(records: Records, trial: TrialRecord) -> Property:
     """Where sends go by key, each key stayed in one queue."""
     name = "a key, a queue"
     if trial.params.get("route") not in ("selector", "fixed"):
@@ -111,7 +111,7 @@ def keys(spark: SparkSession, run: RunDirectory, trial: TrialRecord) -> Property
         )
     moved = F.size("queues") > 1
     row = (
-        queues_of_keys(spark, run, trial.topic)
+        queues_of_keys(records, trial.topic)
         .agg(
             F.count("*").alias("keys"),
             F.count(F.when(moved, 1)).alias("moved"),

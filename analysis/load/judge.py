@@ -69,7 +69,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
             *consumed(inputs, facts, figures),
             accounts.bodies(records, facts.trial),
             accounts.stores_agree(records, facts, figures),
-            accounts.keys(spark, run, facts.trial),
+            accounts.keys(records, facts.trial),
             accounts.locust_agrees(requests, failures, figures, accounts.locust_failures(records), missing),
             accounts.whole(facts, missing),
             *properties_of(faults, facts.trial.trial),
