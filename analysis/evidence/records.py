@@ -12,13 +12,14 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
 from analysis.hadoop import clear, location
 from harness.rundir.reading import RunDirectory
 
 ANALYSIS_FOLDER = "analysis"
+HISTORY_TABLE, EVENTS_TABLE = f"{ANALYSIS_FOLDER}/history.parquet", f"{ANALYSIS_FOLDER}/events.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +46,18 @@ class Records:
 
 def load_records(spark: SparkSession, run: RunDirectory) -> Records:
     """Read every history and every trial's events, and write them to ``RUN/analysis/``, the history by type."""
-    folder = run.path / ANALYSIS_FOLDER
-    history_path = folder / "history.parquet"
-    clear(spark, history_path)
-    history = _parsed(spark, run.history_files(), HISTORY, levels=4)
-    history.write.partitionBy("type").parquet(location(history_path))
-    whole = spark.read.schema(_stored(history)).parquet(location(history_path))
-    events = keep(spark, _parsed(spark, run.event_files(), EVENTS, levels=3), folder / "events.parquet")
+    history, events = run.path / HISTORY_TABLE, run.path / EVENTS_TABLE
+    clear(spark, history)
+    clear(spark, events)
+    _parsed(spark, run.history_files(), HISTORY, levels=4).write.partitionBy("type").parquet(location(history))
+    _parsed(spark, run.event_files(), EVENTS, levels=3).write.parquet(location(events))
+    return stored_records(spark, run)
+
+
+def stored_records(spark: SparkSession, run: RunDirectory) -> Records:
+    """The same, as an earlier reading of the run left them."""
+    whole = spark.read.schema(_stored(HISTORY)).parquet(location(run.path / HISTORY_TABLE))
+    events = spark.read.schema(_stored(EVENTS)).parquet(location(run.path / EVENTS_TABLE))
     return Records(
         sends=_of_type(whole, "send"),
         consumptions=_of_type(whole, "consume"),
@@ -87,10 +93,10 @@ def keep(spark: SparkSession, table: DataFrame, path: Path) -> DataFrame:
     return spark.read.schema(table.schema).parquet(location(path))
 
 
-def _stored(table: DataFrame) -> StructType:
-    """The partition column comes back last."""
-    fields = [field for field in table.schema.fields if field.name != "type"]
-    return StructType([*fields, table.schema["type"]])
+def _stored(schema: StructType) -> StructType:
+    """The columns of what is :func:`_parsed`. The one that a table is split by comes back last."""
+    fields = [field for field in schema.fields if field.name != "type"]
+    return StructType([*fields, *(StructField(name, StringType()) for name in ("file", "trial", "type"))])
 
 
 def _parsed(spark: SparkSession, files: Sequence[Path], schema: StructType, *, levels: int) -> DataFrame:
