@@ -53,6 +53,10 @@ HEAP_OF_EVIDENCE = 3.0
 HEAP_OF_FREE_MAX = 0.4
 """Of the memory that is free."""
 
+HEAP_MB_MAX = 4096
+"""Sorts and joins that need more than this spill, and no table is held whole. The analysis is to fit 6 GiB, of which this leaves
+2 for what Java takes beside its heap (compiled code, classes, buffers of files and shuffles) and for Python."""
+
 MASTER_S_MAX = 10.0
 
 EXECUTORS_S_MAX = 300.0
@@ -87,7 +91,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{5}
 def heap_mb(evidence_bytes: int, free_bytes: int) -> int:
     """The heap in MB for so many bytes of histories and logs on a host that has so much free."""
     wanted, most = HEAP_OF_EVIDENCE * evidence_bytes / 2**20, HEAP_OF_FREE_MAX * free_bytes / 2**20
-    return max(HEAP_MB, round(min(wanted, most)))
+    return max(HEAP_MB, round(min(wanted, most, HEAP_MB_MAX)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import analysis.spark
-from analysis.spark import SparkPlace, closing_session, heap_mb
+from analysis.spark import HEAP_MB_MAX, SparkPlace, closing_session, heap_mb
 from analysis.spark_settings import HEAP_MB
 from harness.errors import AnalysisError
 
@@ -42,8 +42,15 @@ def test_an_error_of_our_own_stays_what_it_is(monkeypatch: pytest.MonkeyPatch, s
 
 @pytest.mark.parametrize(
     ("evidence_mb", "free_mb", "heap"),
-    [(0, 100_000, HEAP_MB), (300, 100_000, HEAP_MB), (760, 100_000, 2280), (760, 4_000, 1600), (760, 500, HEAP_MB)],
-    ids=["nothing", "a run of minutes", "a run of hours", "little memory", "less than it needs"],
+    [
+        (0, 100_000, HEAP_MB),
+        (300, 100_000, HEAP_MB),
+        (760, 100_000, 2280),
+        (760, 4_000, 1600),
+        (760, 500, HEAP_MB),
+        (17_000, 100_000, HEAP_MB_MAX),
+    ],
+    ids=["nothing", "a run of minutes", "a run of hours", "little memory", "less than it needs", "50 million records"],
 )
 def test_the_heap_grows_with_the_evidence_as_far_as_memory_is_free(evidence_mb: int, free_mb: int, heap: int) -> None:
     assert heap_mb(evidence_mb * 2**20, free_mb * 2**20) == heap
