@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from analysis.load import figures
 from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from analysis.load.properties import Property
@@ -164,3 +165,19 @@ def test_a_load_whose_parts_lie_on_other_machines_is_not_whole(load: Trial, judg
     for name in ("history whole", "Locust agrees"):
         assert properties[name].verdict == "undecided"
         assert "the histories of 3 workers are missing" in properties[name].words
+
+
+def test_of_many_sends_percentiles_are_within_a_rank(
+    load: Trial, judged: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, send in enumerate(_sends(load)):
+        send["started_ns"] = send["intended_ns"] + 1_000 * number
+        send["finished_ns"] = send["intended_ns"] + 1_000_000 * (1 + number)
+    exact, _ = judged(load)
+    monkeypatch.setattr(figures, "EXACT_SENDS_MAX", 219)
+    close, _ = judged(load, "many")
+    # Exact ones lie between two sends, the others are one of the two.
+    assert exact.figures.latency_ms == pytest.approx((110.5, 217.81, 219.781))
+    assert close.figures.latency_ms == pytest.approx((110.5, 217.81, 219.781), abs=0.9)
+    assert close.figures.late_ms == pytest.approx((0.1095, 0.21681, 0.218781), abs=0.0009)
+    assert set(close.figures.latency_ms) <= {1.0 + number for number in range(220)}
