@@ -73,4 +73,7 @@ def test_a_cure_of_what_was_not_hidden_shows_nothing() -> None:
 
 
 def test_the_sentence_says_what_came_back_by_what() -> None:
-    assert said(CLAIMS[FOUR], OF_4X) == "After one more topic was made the old one was back in none of 3 deployments."
+    sentence = (
+        "With transactionCheckInterval=2000 the old topic was back after one more was made in none of 3 deployments."
+    )
+    assert said(CLAIMS[FOUR], OF_4X) == sentence
