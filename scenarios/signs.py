@@ -221,6 +221,16 @@ SIGNS: tuple[Sign, ...] = (
         fixes=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
     ),
     Sign(
+        incident="avoidance-mended",
+        events=(Logged.NO_TIME_LEFT,),
+        because="sends that had waited for their whole timeout at a broker that stands still were tried again with no time left; "
+        "with sendLatencyFaultEnable the broker that is well is avoided for it, too",
+        advice="On 5.x set sendMsgMaxTimeoutPerRequest to well under the timeout; on 4.x retryTimesWhenSendFailed=0 spares the "
+        "broker that is well.",
+        alone=False,
+        fixes=("X-avoidance-mended-01", "X-avoidance-mended-04"),
+    ),
+    Sign(
         incident="offset-past-the-end",
         events=(Logged.OFFSET_PAST_END,),
         because="a group asked for an offset beyond the end of its queue, which has lost its last messages: 4.6.0 has it begin at "
@@ -244,8 +254,6 @@ SILENT: Mapping[str, str] = {
     "to again.",
     "broker-slow": "That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes after "
     "one slow send.",
-    "avoidance-mended": "Which brokers a producer avoids is in no log: look in the client's for an attempt at a broker that is "
-    "well which failed after 0 ms (RT: 0ms).",
     "last-offset-reads-history": "Where a group began is in no log: compare its first offsets with those of the queues (mqadmin "
     "consumerProgress) as it starts.",
     "name-server-restart-hides-topics": "No log names the topics that are hidden: ask each name server for its topics, and compare "

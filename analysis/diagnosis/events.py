@@ -31,6 +31,7 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.CLIENT_GONE: ("client",),
     Logged.UNREACHABLE: ("address", "error"),
     Logged.NO_ANSWER: ("address", "error"),
+    Logged.NO_TIME_LEFT: ("address",),
     Logged.SENT_AGAIN: ("topic", "level"),
 }
 """By which fields two events are the same; all fields where none are named."""

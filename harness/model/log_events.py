@@ -81,6 +81,7 @@ class Logged(StrEnum):
     BROKER_WENT = "broker went"
     UNREACHABLE = "no connection"
     NO_ANSWER = "no answer in time"
+    NO_TIME_LEFT = "request without time for an answer"
     SENT_AGAIN = "asynchronous send tried again"
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
@@ -255,6 +256,17 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.UNREACHABLE, words="RemotingConnectException: connect to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingConnectException", written="connect to ",
         fields=r"(?P<error>Remoting\w+): connect to <?/?(?P<address>[^\s>]+)>? failed",
+    ),
+    # What is tried again when the timeout is used up: 4.x sends it all the same, and newer clients mostly do not. The words stand
+    # before those of an answer that did not come in time, which that line has, too.
+    Wording(
+        event=Logged.NO_TIME_LEFT, words="> timeout, 0(ms)", by=f"{_ROCKETMQ}.remoting.exception.RemotingTimeoutException",
+        written="> timeout, ", fields=r"channel </?(?P<address>[^\s>]+)> timeout, 0",
+    ),
+    Wording(
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", releases="5.x",
+        by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call the addr[",
+        fields=r"addr\[/?(?P<address>\d[^\]\s]*)\] timeout",
     ),
     Wording(
         event=Logged.NO_ANSWER, words="RemotingTimeoutException: wait response on the channel ",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.lib.operators_logs import found_in
 
 
@@ -40,4 +42,34 @@ def test_two_standstills_are_told_apart(tmp_path: Path) -> None:
 
 def test_a_newer_client_tries_again_where_nothing_was_stored(tmp_path: Path) -> None:
     (tmp_path / "rocketmq_client.log").write_text(NEWER)
+    assert found_in(tmp_path) == []
+
+
+def _no_time(second: int, address: str = "10.0.0.3:10911", *, is_4x: bool = False) -> str:
+    """An attempt with its reason: 4.x has asked in vain, and 5.x does not ask."""
+    reason = (
+        f"wait response on the channel <{address}> timeout, 0(ms)"
+        if is_4x
+        else f"invokeSync call the addr[{address}] timeout"
+    )
+    return (
+        f"2026-11-26 02:44:{second:02},144 WARN [mqlab-load-43] org.apache.rocketmq.client.impl.producer.DefaultMQProducerImpl - "
+        "sendKernelImpl exception, resend at once, InvokeID: 5312, RT: 0ms, Broker: MessageQueue [topic=orders, "
+        "brokerName=broker-b, queueId=1]\n"
+        f"org.apache.rocketmq.remoting.exception.RemotingTimeoutException: {reason}\n"
+    )
+
+
+@pytest.mark.parametrize("is_4x", [True, False], ids=["4.x", "5.x"])
+def test_attempts_without_time_name_the_broker_that_is_well(is_4x: bool, tmp_path: Path) -> None:
+    (tmp_path / "rocketmq_client.log").write_text("".join(_no_time(second, is_4x=is_4x) for second in range(6)))
+    (one,) = found_in(tmp_path)
+    assert (one.incident, one.sure) == ("avoidance-mended", "possible")
+    assert one.brokers == ("10.0.0.3:10911",)
+    assert one.why == ("6 attempts failed at a broker for want of time, which others had used up",)
+
+
+def test_a_single_one_or_those_without_an_address_are_a_busy_client(tmp_path: Path) -> None:
+    unknown = "".join(_no_time(second, "null") for second in range(20, 30))
+    (tmp_path / "rocketmq_client.log").write_text(_no_time(1) + unknown)
     assert found_in(tmp_path) == []

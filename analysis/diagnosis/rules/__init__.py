@@ -41,6 +41,7 @@ RULES: tuple[Callable[[Logs], Iterator[Found]], ...] = (
     slaves.reads_refused,
     delayed.failed,
     sends.stored_twice,
+    sends.tried_without_time,
     disk.full,
     topics.dead_letters,
     topics.queue_numbers,
