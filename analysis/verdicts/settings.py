@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
+from harness.model.cells import ParameterValue
 from harness.model.cluster import UserSettings
 from harness.model.loads import Avoider, AvoidingProducers, LoadValue
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
@@ -46,31 +47,30 @@ def settings_of(claim: Claim, scenario: Scenario) -> tuple[str, ...]:
 
     One that not all of these arms have is followed by the names of those that do. What only the code tells rests on none.
     """
-    measured = {quantity.arm for part in claim.parts if part.kind is not Kind.JAR for quantity in part.quantities()}
-    arms = [arm for arm in scenario.arms if arm.name in measured]
+    measured = [quantity for part in claim.parts if part.kind is not Kind.JAR for quantity in part.quantities()]
+    arms = [arm for arm in scenario.arms if any(quantity.arm == arm.name for quantity in measured)]
+    producers = {name for quantity in measured for name in quantity.where.get("producer", ())}
     having: dict[str, list[str]] = defaultdict(list)
     for arm in arms:
-        for setting in _of_arm(arm) - DEFAULTS:
+        for setting in {*_of_arm(arm), *_of_clients(arm.load, producers)} - DEFAULTS:
             having[setting].append(arm.name)
     return tuple(sorted(one if len(of) == len(arms) else f"{one} ({', '.join(of)})" for one, of in having.items()))
 
 
-def _of_arm(arm: Arm) -> set[str]:
+def _of_arm(arm: Arm) -> Iterator[str]:
     own = arm.broker
     named = UserSettings(broker={**own.conf, **arm.live_conf}, broker_jvm=own.properties, client=arm.client)
-    return {
-        *(f"{key}={value}" for key, value in named.by_prefix().items()),
-        *(f"environment.{key}={value}" for key, value in own.environment.items()),
-        *own.jvm,
-        *_of_clients(arm.load),
-    }
+    yield from (f"{key}={value}" for key, value in named.by_prefix().items())
+    yield from (f"environment.{key}={value}" for key, value in own.environment.items())
+    yield from own.jvm
 
 
-def _of_clients(load: LoadValue) -> Iterator[str]:
-    having: tuple[LoadValue | Avoider, ...] = (
-        (load, *load.producers) if isinstance(load, AvoidingProducers) else (load,)
-    )
-    for one in having:
+def _of_clients(load: LoadValue, producers: Collection[ParameterValue]) -> Iterator[str]:
+    """Of producers side by side those alone that the claim is about."""
+    asked: list[LoadValue | Avoider] = [load]
+    if isinstance(load, AvoidingProducers):
+        asked += [one for one in load.producers if one.name in producers]
+    for one in asked:
         for field in dataclasses.fields(one):
             value = getattr(one, field.name)
             if isinstance(value, Mapping):

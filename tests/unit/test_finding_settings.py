@@ -28,7 +28,7 @@ def _is_default(setting: str) -> bool:
                       "client.rocketmq.client.rebalance.lockInterval=5000 (fix-short-lock)",
                       f"environment.{LOCK_LIFE} (incident-as-documented)")),
         ("AVOID-02", ("client.pollNameServerInterval=3600000", "client.sendMsgTimeout=60000")),
-        ("X-avoidance-mended-01", ("client.sendMsgMaxTimeoutPerRequest=500", "client.startDetectorEnable=True")),
+        ("X-avoidance-mended-03", ("client.startDetectorEnable=True",)),
         ("TOPICS-03", ("-Dcom.rocketmq.remoting.frameMaxLength=262144",)),
     ],
 )  # fmt: skip
