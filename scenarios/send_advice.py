@@ -69,24 +69,22 @@ def _retries(part: str) -> Tried:
     return Tried(setting=RETRIES, helps=(kept,))
 
 
-def _fewer(number: str, brokers: str = "two") -> Shown:
+def _fewer(claim: str, than: str, sends: str = "sends") -> Shown:
     return Shown(
-        claim=f"{WORTH_IT}-{number}",
+        claim=claim,
         part="fewer",
         verdict=CONFIRMED,
-        says=f"at most half as many sends to {brokers} brokers fail or take over a second as without it",
-        otherwise=f"more than half as many sends to {brokers} brokers fail or take over a second as without it",
+        says=f"at most half as many {sends} fail or take over a second as {than}",
+        otherwise=f"more than half as many {sends} fail or take over a second as {than}",
     )
+
+
+def _avoided(number: str, brokers: str = "two") -> Shown:
+    return _fewer(f"{WORTH_IT}-{number}", "without it", f"sends to {brokers} brokers")
 
 
 def _mended(number: str, than: str) -> Shown:
-    return Shown(
-        claim=f"{MENDED}-{number}",
-        part="fewer",
-        verdict=CONFIRMED,
-        says=f"at most half as many sends fail or take over a second as {than}",
-        otherwise=f"more than half as many sends fail or take over a second as {than}",
-    )
+    return _fewer(f"{MENDED}-{number}", than)
 
 
 def _spared(part: str) -> Shown:
@@ -142,7 +140,7 @@ FAILURES: Mapping[str, Failure] = {
             _retries("still"),
             Tried(
                 setting=AVOIDANCE,
-                helps=(_spared("avoided, still"), _fewer("02")),
+                helps=(_spared("avoided, still"), _avoided("02")),
                 costs=(_away("stopped"), AFTER_A_TIMEOUT),
             ),
             Tried(setting="sendMsgMaxTimeoutPerRequest=500", helps=(_mended("01", BARE),), releases=RELEASES_5X),
@@ -159,11 +157,11 @@ FAILURES: Mapping[str, Failure] = {
     ),
     "slow": Failure(
         what="a broker holds up each send for 1.2 s",
-        tried=(Tried(setting=AVOIDANCE, helps=(_fewer("03"), _fewer("07", "three")), costs=(_away("slow"),)),),
+        tried=(Tried(setting=AVOIDANCE, helps=(_avoided("03"), _avoided("07", "three")), costs=(_away("slow"),)),),
     ),
     "flapping": Failure(
         what="a broker stands still for 2.5 s of every ten",
-        tried=(Tried(setting=AVOIDANCE, helps=(_fewer("04"), _fewer("08", "three"))),),
+        tried=(Tried(setting=AVOIDANCE, helps=(_avoided("04"), _avoided("08", "three"))),),
     ),
     "all-slow": Failure(
         what="all brokers are slow",
