@@ -78,11 +78,34 @@ _FIELDS = tuple(re.compile(one.fields) if one.fields else None for one in WORDIN
 
 @dataclass(slots=True)
 class _Said:
-    """What a message says by itself: lines that differ in time and thread only say the same."""
+    """What a message says by itself: lines that differ in time and thread only say the same.
+
+    ``opened`` is of its kind of event outside of stack traces, None until it was looked up.
+    """
 
     fields: dict[str, str]
     same: tuple[object, ...]
     ms: float
+    opened: _Open | None = None
+
+
+@dataclass(slots=True)
+class _Open:
+    """The last event of those that are the same, what its last line said, and that line."""
+
+    event: Event | None = None
+    said: _Said | None = None
+    line: bytes = b""
+
+    def settle(self) -> None:
+        """Have the event's last line as text, which is made once and not for each line."""
+        if self.event is not None and self.line:
+            self.event.last_text = _text(self.line)
+            self.line = b""
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip()[:TEXT_MAX]
 
 
 def _said(wording_at: int, text: str) -> _Said:
@@ -101,7 +124,7 @@ class Collected:
     left_out: int = 0
     families: set[str] = field(default_factory=set)
     """4.x or 5.x, where words are those of one alone."""
-    _open: dict[tuple[object, ...], Event] = field(default_factory=dict)
+    _open: dict[tuple[object, ...], _Open] = field(default_factory=dict)
     _known: dict[bytes, _Said] = field(default_factory=dict)
     _last: Event | None = None
     _last_number: int = 0
@@ -122,10 +145,9 @@ class Collected:
         wording = WORDINGS[wording_at]
         if wording.releases:
             self.families.add(wording.releases)
-        text = line.decode("utf-8", "replace").rstrip()
         said = self._known.get(message := line[message_at:])
         if said is None:
-            said = _said(wording_at, text)
+            said = _said(wording_at, line.decode("utf-8", "replace").rstrip())
             if len(self._known) >= MESSAGES_MAX:
                 self._known.clear()
             self._known[message] = said
@@ -142,26 +164,47 @@ class Collected:
                 kind = Logged.PULL_FAILED
                 fields = {name: above.fields[name] for name in _QUEUE_OF_PULL if name in above.fields} | said.fields
                 said = _Said(fields, _same(kind, fields), said.ms)
-        event = self._kept(kind, said, text[:TEXT_MAX], number, at_s, above.kind if above else None)
+            opened = self._open.setdefault((kind, above.kind, said.same), _Open())
+        elif said.opened is None:
+            opened = said.opened = self._open.setdefault((kind, None, said.same), _Open())
+        else:
+            opened = said.opened
+        event = self._kept(kind, said, opened, line, number, at_s, above.kind if above else None)
         if head is None:
             self._last, self._last_number = event, number
 
+    def end(self) -> None:
+        """No line comes any more."""
+        for one in self._open.values():
+            one.settle()
+
     def _kept(
-        self, kind: Logged, said: _Said, text: str, number: int, at_s: float | None, within: Logged | None
+        self,
+        kind: Logged,
+        said: _Said,
+        opened: _Open,
+        line: bytes,
+        number: int,
+        at_s: float | None,
+        within: Logged | None,
     ) -> Event | None:
-        key = (kind, within, said.same)
-        known = self._open.get(key)
+        known = opened.event
         if known is not None and kind not in _SINGLE and _close(known, at_s):
-            known.to_s = at_s if at_s is not None else known.to_s
+            if at_s is not None:
+                known.to_s = at_s
             known.count += 1
-            known.last_line, known.last_text = number, text
-            known.most_ms = max(known.most_ms, said.ms)
-            for name, value in said.fields.items():
-                known.fields.setdefault(name, value)
+            known.last_line, opened.line = number, line
+            if opened.said is not said:
+                opened.said = said
+                known.most_ms = max(known.most_ms, said.ms)
+                for name, value in said.fields.items():
+                    known.fields.setdefault(name, value)
             return known
         if len(self.events) >= EVENTS_MAX:
             self.left_out += 1
             return None
+        opened.settle()
+        text = _text(line)
         event = Event(
             kind,
             self.file,
@@ -175,7 +218,7 @@ class Collected:
             most_ms=said.ms,
             within=within,
         )
-        self._open[key] = event
+        opened.event, opened.said = event, said
         self.events.append(event)
         return event
 

@@ -6,7 +6,7 @@ or do not begin as expected, are ever made an object of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,35 +62,48 @@ class Words:
         # The matches of this kind do not overlap, and are found several times as fast as all of them would be.
         self._search = BytesAhoCorasick(self._distinct, matchkind=MatchKind.LeftmostFirst)
         at = {word: [one for one, other in enumerate(self.words) if other == word] for word in self._distinct}
-        self._sure = [tuple(at[word]) for word in self._distinct]
-        self._hidden = [
-            tuple((other, tuple(at[other])) for other in self._distinct if other != word and _overlap(word, other))
+        self._sure = [
+            tuple(sorted(one for other in self._distinct if other in word for one in at[other]))
             for word in self._distinct
         ]
+        # A match that is not given begins in one that is: it lies in there, or goes on behind it.
+        hidden = [
+            [other for other in self._distinct if other not in word and _goes_on(word, other)]
+            for word in self._distinct
+        ]
+        self._hidden = [tuple((other, tuple(at[other])) for other in others) for others in hidden]
+        self._behind = [
+            tuple({part for other in others for part in _goes_on(word, other)})
+            for word, others in zip(self._distinct, hidden, strict=True)
+        ]
+        """What comes right behind a word where another one that begins in it goes on."""
 
-    def found(self, lines: Lines) -> dict[int, set[int]]:
-        """The words of each line that has any, by the line's number from 0."""
+    def found(self, lines: Lines) -> dict[int, tuple[int, ...]]:
+        """The words of each line that has any, in their order, by the line's number from 0."""
         matches = self._search.find_matches_as_indexes(lines.block)
         if not matches:
             return {}
         places = np.fromiter((start for _, start, _ in matches), np.int64, len(matches))
-        found: dict[int, set[int]] = {}
-        for at, (word, _, _) in zip(np.searchsorted(lines.ends, places).tolist(), matches, strict=True):
-            words = found.setdefault(at, set())
-            words.update(self._sure[word])
-            if self._hidden[word]:
+        found: dict[int, tuple[int, ...]] = {}
+        block, sure, behind = lines.block, self._sure, self._behind
+        for at, (word, _, end) in zip(np.searchsorted(lines.ends, places).tolist(), matches, strict=True):
+            has = sure[word]
+            if block.startswith(behind[word], end):
                 line = lines[at]
-                words.update(one for other, numbers in self._hidden[word] if other in line for one in numbers)
+                has = _both(has, (one for other, numbers in self._hidden[word] if other in line for one in numbers))
+            before = found.get(at)
+            found[at] = has if before is None else _both(before, has)
         return found
 
 
-def _overlap(word: bytes, other: bytes) -> bool:
-    """Whether a match of one of them may lie over one of the other."""
-    return (
-        word in other
-        or other in word
-        or any(one.endswith(two[:size]) for one, two in ((word, other), (other, word)) for size in range(1, len(two)))
-    )
+def _both(some: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted({*some, *others}))
+
+
+def _goes_on(word: bytes, other: bytes) -> list[bytes]:
+    """The rests of another word that begins in this one and is longer than what is left of it."""
+    begun = (word[at:] for at in range(len(word)))
+    return [other[len(one) :] for one in begun if len(one) < len(other) and other.startswith(one)]
 
 
 @dataclass

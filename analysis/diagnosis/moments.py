@@ -66,6 +66,16 @@ def column_of(line: bytes) -> tuple[int, bool] | None:
     return None if found is None else (found.start(), found[1] is not None)
 
 
+STOCK_TIME_BYTES = 24
+"""In stock layouts the date, the time in whole seconds, a space and four letters of the level."""
+
+
+def stock_time_of(line: bytes) -> bytes | None:
+    """How a line begins that has its time as in stock layouts, so that others that begin so are of the same moment."""
+    start = line[:STOCK_TIME_BYTES]
+    return start if start[19:20] == b" " and start[20:].isalpha() and _MINUTE.match(start) else None
+
+
 def moment_of(line: bytes) -> Moment | None:
     """The time that a line begins with, or has near its beginning; None without one, or when there is no such time."""
     # In stock layouts a level follows the seconds, and many lines are of the same minute.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,10 +22,12 @@ from analysis.diagnosis.moments import (
     STATED,
     STOCK,
     STOCK_OFFSET_S,
+    STOCK_TIME_BYTES,
     Moment,
     Zone,
     moment_of,
     offset_by_stamps,
+    stock_time_of,
 )
 from analysis.logs.files import rotated_name
 from harness.errors import ConfigurationError
@@ -167,6 +169,8 @@ class _Scan:
         self.offsets: list[float] = []
         self._timed = 0
         """The number of the last line that the clock was set by."""
+        self._stock_time: bytes | None = None
+        """How that line began, where a stock layout's time is all of it."""
         self._head = (0, b"")
         """The last line that did not go on from another one, with its number."""
 
@@ -182,14 +186,22 @@ class _Scan:
         for at in sorted(at_ends):
             if lines.regular[at]:
                 self._see(lines[at])
-        for at in sorted({*asked, *irregular}):
-            self._look(lines, at, asked.get(at))
+        chosen = sorted({*asked, *irregular})
+        for at, begins, ends, regular in zip(
+            chosen, *(of_all[chosen].tolist() for of_all in (lines.starts, lines.ends, lines.regular)), strict=True
+        ):
+            line, words = block[begins:ends], asked.get(at)
+            if regular and words is not None and line[:STOCK_TIME_BYTES] == self._stock_time:
+                self._ask(line, before + at + 1, words, None)
+            else:
+                self._look(lines, at, line, regular, words)
         self._head = self._head_of(lines, len(lines))
         self.result.lines += len(lines)
 
     def end(self) -> None:
         """Leave what was found in the result."""
         result, clock = self.result, self.clock
+        self.collected.end()
         result.events, result.left_out = self.collected.events, self.collected.left_out
         result.families = frozenset(self.collected.families)
         result.from_s, result.to_s, result.undated = clock.first_s, clock.last_s, clock.undated
@@ -208,10 +220,10 @@ class _Scan:
         if moment.offset_s is not None and len(self.offsets) < STAMPS_MAX:
             self.offsets.append(moment.offset_s)
 
-    def _look(self, lines: Lines, at: int, asked: Collection[int] | None) -> None:
-        line, number, head = lines[at], self.result.lines + at + 1, None
+    def _look(self, lines: Lines, at: int, line: bytes, regular: bool, asked: Sequence[int] | None) -> None:
+        number, head = self.result.lines + at + 1, None
         timed = number
-        if not lines.regular[at] and goes_on(line):
+        if not regular and goes_on(line):
             if asked is None:
                 return
             timed, above = self._head_of(lines, at)
@@ -226,12 +238,14 @@ class _Scan:
         if moment is not None and (moment.dated or timed > self._timed):
             self.clock.at(moment)
             self._timed = timed
+            self._stock_time = stock_time_of(line)
         if asked is not None:
             self._ask(line, number, asked, head)
 
-    def _ask(self, line: bytes, number: int, asked: Collection[int], head: int | None) -> None:
-        first = min(asked)
-        if max(asked) >= _STAMPED_FROM and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
+    def _ask(self, line: bytes, number: int, asked: Sequence[int], head: int | None) -> None:
+        """``asked`` are the words that it has, in their order."""
+        first = asked[0]
+        if asked[-1] >= _STAMPED_FROM and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
             self.stamps += (self.clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
         if first < len(WORDINGS):
             before = _BEFORE_MESSAGE.match(line) if head is None else None
