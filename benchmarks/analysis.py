@@ -6,7 +6,7 @@ lines with the same words and their times, grep counts these lines.
 Histories are of a load made by hand: ordered sends to 24 queues, with messages that are lost, that come twice and that come in
 the wrong order. From JSON lines the whole of ``mqlab analyze RUN`` is timed, with all that it says of a load and with its report;
 from the tables in Parquet that it leaves, our checks of loss, duplicates, order and latency alone, Spark's start included.
-against_duckdb.sql asks DuckDB for these four, of the same files. All have to find what was planted, and the four the same in
+analysis.sql asks DuckDB for these four, of the same files. All have to find what was planted, and the four the same in
 every queue.
 
 Printed are wall time, CPU time, peak memory (of all processes), and the ratio of our wall and CPU time to theirs. A size at a
