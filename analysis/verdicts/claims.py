@@ -67,7 +67,7 @@ def verdict_of(parts: Sequence[PartResult]) -> tuple[VerdictKind, str, str]:
 def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str, decisive: str) -> str:
     """The finding's sentence: the claim's own with what its parts found, what is lacking, and where it holds."""
     by_name = {part.name: part for part in parts}
-    said = re.sub(r"\{([^{}]+)\}", lambda match: by_name[match[1]].words, claim.summary)
+    said = re.sub(r"\{([^{}]+)\}", lambda match: _in_sentence(by_name[match[1]]), claim.summary)
     if verdict is UNDECIDED:
         lack = next((words for part in parts if part.name == decisive and (words := needs(part))), "")
         said = f"Undecided ({reason}{f': {lack}' if lack else ''}): {said}"
@@ -78,6 +78,11 @@ def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, rea
             said += f" Refuted by {told.name}{f' at {told.scope}' if told.scope else ''}: {told.words}."
         said += f" It holds at {', '.join(dict.fromkeys(holds))}." if holds else ""
     return said
+
+
+def _in_sentence(part: PartResult) -> str:
+    """In brackets where there is no figure: the sentence was written for one, and would not be read as meant."""
+    return part.words if part.estimate is not None else f"[{part.words}]"
 
 
 def without_lack(said: str) -> str:
