@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from functools import partial
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -16,32 +18,37 @@ from analysis.load.properties import Property, counted_rows, none_of, undecided
 from harness.rundir.manifest import TrialRecord
 
 
-def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Property]:
-    """What the load promised of its consumers, by the checkers that judge incidents, too."""
+def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Callable[[], list[Property]]]:
+    """What the load promised of its consumers, by the checkers that judge incidents, too: a function for each job."""
     trial = facts.trial
     if not trial.groups:
-        return [undecided("nothing lost", "nobody consumed")]
-    found = []
+        return [lambda: [undecided("nothing lost", "nobody consumed")]]
+    found: list[Callable[[], list[Property]]] = []
     if not facts.drained:
         why = f"the drain did not finish: {facts.remaining} messages were left"
         names = ("all arrived", "nothing lost", "nothing twice", "stored once")
-        found += [undecided(name, why) for name in names]
+        found.append(lambda: [undecided(name, why) for name in names])
     else:
-        arrived = _arrived(inputs.records)
-        found.append(arrived)
-        if not figures.ok:
-            words = "nothing was acknowledged"
-            found.append(undecided("nothing lost", words))
-        elif figures.unplaced:
-            found.append(_lost_by_number(inputs, trial, arrived))
-        else:
-            found.append(_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset"))
-        found.append(_counted(inputs, duplicates, "nothing twice", "consumptions beyond the first"))
-        found.append(_stored_once(inputs.records, trial))
+        found += [
+            partial(_arrived_and_lost, inputs, trial, figures),
+            partial(_counted, inputs, duplicates, "nothing twice", "consumptions beyond the first"),
+            partial(_stored_once, inputs.records, trial),
+        ]
     if trial.params.get("ordered") == "yes":
-        found.append(_counted(inputs, order, "in order", "first consumptions out of order"))
-        found.append(_counted(inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"))
+        found += [
+            partial(_counted, inputs, order, "in order", "first consumptions out of order"),
+            partial(_counted, inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"),
+        ]
     return found
+
+
+def _arrived_and_lost(inputs: Inputs, trial: TrialRecord, figures: Figures) -> list[Property]:
+    arrived = _arrived(inputs.records)
+    if not figures.ok:
+        return [arrived, undecided("nothing lost", "nothing was acknowledged")]
+    if figures.unplaced:
+        return [arrived, _lost_by_number(inputs, trial, arrived)]
+    return [arrived, *_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset")]
 
 
 def _arrived(records: Records) -> Property:
@@ -65,7 +72,7 @@ def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Pr
     return dataclasses.replace(arrived, name="nothing lost", words=words)
 
 
-def _stored_once(records: Records, trial: TrialRecord) -> Property:
+def _stored_once(records: Records, trial: TrialRecord) -> list[Property]:
     """A message that lies in two places was sent again, by its client or its caller."""
     place = F.struct("broker", "queue", "offset")
     again = (
@@ -76,12 +83,11 @@ def _stored_once(records: Records, trial: TrialRecord) -> Property:
         .where("least != most")
     )  # fmt: skip
     row = counted_rows(again)
-    return none_of(
-        "stored once", row, f"{row['count']} sequence numbers lie in more than one place of the stores: sent again"
-    )
+    words = f"{row['count']} sequence numbers lie in more than one place of the stores: sent again"
+    return [none_of("stored once", row, words)]
 
 
-def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property:
+def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> list[Property]:
     """A checker's values summed over all queues; undecided where it could judge none."""
     row = (
         checker.observe(inputs)
@@ -94,5 +100,5 @@ def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> Property
         .collect()[0]
     )
     if not row["queues"]:
-        return undecided(name, "no queue was consumed from")
-    return none_of(name, row, f"{round(row['count'])} {what}, in {row['queues']} queues")
+        return [undecided(name, "no queue was consumed from")]
+    return [none_of(name, row, f"{round(row['count'])} {what}, in {row['queues']} queues")]

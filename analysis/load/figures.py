@@ -15,7 +15,7 @@ WARM_UP_S = 2.0
 
 _QUANTILES = (0.5, 0.99, 0.999)
 
-EXACT_SENDS_MAX = 2_000_000
+EXACT_SENDS_MAX = 200_000
 """An exact percentile holds every different value in one task's memory. Of more sends the rank is off by up to a hundred
 thousandth, so that p99.9 lies between p99.899 and p99.901."""
 

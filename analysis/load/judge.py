@@ -6,7 +6,9 @@ estimate and nothing has an interval.
 
 from __future__ import annotations
 
+import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,6 +35,8 @@ from analysis.stall_model.model import Score
 from harness.rundir.files import replace_file
 from harness.rundir.reading import RunDirectory, read_run_directory
 
+SIDE_BY_SIDE = 3
+
 
 def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     """Judge a load's run directory and write ``RUN/analysis/load.json``.
@@ -49,37 +53,49 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
-    records = load_records(spark, run)
-    logs = load_logs(spark, run)
-    (facts,) = trial_facts(records, run, gc.parse(logs.kept))
-    trials = trials_frame(spark, run, [facts])
-    consumption = fold_consumption(spark, records.consumptions, trials, run)
-    inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
-    figures = figures_of(records, facts)
     requests, failures = locust_counts(run.path / "trials" / run.trials[0].trial)
-    faults = tuple(faults_of_load(spark, run, records, facts))
+    # Each job alone leaves a core idle while it is planned, and at its end.
+    with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
+        reading = pool.submit(load_records, spark, run)
+        logs = load_logs(spark, run)
+        records = reading.result()
+        (facts,) = trial_facts(records, run, gc.parse(logs.kept))
+        trial = facts.trial
+        missing = accounts.workers_missing(run, trial)
+        trials = trials_frame(spark, run, [facts])
+        folding = pool.submit(fold_consumption, spark, records.consumptions, trials, run)
+        figured = pool.submit(figures_of, records, facts)
+        faulted = pool.submit(faults_of_load, spark, run, records, facts)
+        own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
+        not_accepted = pool.submit(accounts.locust_failures, records)
+        figures = figured.result()
+        agreeing = pool.submit(accounts.stores_agree, records, facts, figures)
+        inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
+        arriving = [pool.submit(one) for one in consumed(inputs, facts, figures)]
+        faults = tuple(faulted.result())
+        drawing = pool.submit(series_of, records, facts, faults)
+        judged = JudgedLoad(
+            client=trial.client,
+            release=trial.release,
+            params=trial.params,
+            figures=figures,
+            properties=(
+                *itertools.chain.from_iterable(one.result() for one in arriving),
+                own[0].result(),
+                agreeing.result(),
+                own[1].result(),
+                accounts.locust_agrees(requests, failures, figures, not_accepted.result(), missing),
+                accounts.whole(facts, missing),
+                *properties_of(faults, trial.trial),
+            ),
+            faults=faults,
+            notes=(*run.manifest.notes, *run.problems),
+            locust_requests=requests,
+            locust_failures=failures,
+        )
+        series = drawing.result()
     write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))
-    missing = accounts.workers_missing(run, facts.trial)
-    judged = JudgedLoad(
-        client=facts.trial.client,
-        release=facts.trial.release,
-        params=facts.trial.params,
-        figures=figures,
-        properties=(
-            *consumed(inputs, facts, figures),
-            accounts.bodies(records, facts.trial),
-            accounts.stores_agree(records, facts, figures),
-            accounts.keys(records, facts.trial),
-            accounts.locust_agrees(requests, failures, figures, accounts.locust_failures(records), missing),
-            accounts.whole(facts, missing),
-            *properties_of(faults, facts.trial.trial),
-        ),
-        faults=faults,
-        notes=(*run.manifest.notes, *run.problems),
-        locust_requests=requests,
-        locust_failures=failures,
-    )
     bring(spark, run.path, (one.file for one in judged.properties if one.file))
     replace_file(folder / "load.json", json.dumps(asdict(judged), indent=1) + "\n")
-    write_page(run, judged, facts, series_of(records, facts, faults), logs.counts)
+    write_page(run, judged, facts, series, logs.counts)
     return judged
