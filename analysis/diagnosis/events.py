@@ -38,7 +38,16 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
 _BURSTS = frozenset({Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE, Logged.REFUSED_FULL})
 _REPEATED = frozenset({Logged.GROUP_UNKNOWN, Logged.PULL_PUT_OFF, Logged.PULL_FAILED})
 _SINGLE = frozenset(
-    {Logged.SLOW_APPEND, Logged.SLOW_PUT, Logged.LOCK_EXPIRED, Logged.LOCK_TAKEN, Logged.BOOTED, Logged.QUEUE_ASSIGNED}
+    {
+        Logged.SLOW_APPEND,
+        Logged.SLOW_PUT,
+        Logged.LOCK_EXPIRED,
+        Logged.LOCK_TAKEN,
+        Logged.BOOTED,
+        Logged.QUEUE_ASSIGNED,
+        Logged.BROKER_CAME,
+        Logged.BROKER_WENT,
+    }
 )
 _QUEUE_OF_PULL = ("group", "topic", "broker", "queue")
 

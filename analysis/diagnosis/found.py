@@ -68,6 +68,11 @@ class Logs:
         """The broker that an event is of, by its name, else the name of the folder."""
         return event.get("broker") or self.names.get(event.node, event.node)
 
+    def broker_at(self, address: str) -> str:
+        """The broker that started at this address, by its name, else the address."""
+        started = (one for one in self.of(Logged.BOOTED) if one.get("address") == address)
+        return next((name for one in started if (name := one.get("broker"))), address)
+
     def setting(self, node: str, key: str) -> str:
         """What a broker printed of a setting when it started; empty where it did not."""
         return next((one.settings[key] for one in self.files if one.node == node and key in one.settings), "")

@@ -82,6 +82,7 @@ class Logged(StrEnum):
     UNREACHABLE = "no connection"
     NO_ANSWER = "no answer in time"
     NO_TIME_LEFT = "request without time for an answer"
+    ATTEMPT_FAILED = "attempt to send failed"
     SENT_AGAIN = "asynchronous send tried again"
     DEAD_LETTERS = "dead-letter topic made"
     TOPIC_MADE = "topic made"
@@ -245,7 +246,10 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS),
     _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, _ADDRESS),
     _all(Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, _ADDRESS),
-    _all(Logged.BROKER_WENT, "unregisterBroker, remove from brokerLiveTable", _ROUTES, _ADDRESS),
+    Wording(
+        event=Logged.BROKER_WENT, words="unregisterBroker, remove from brokerLiveTable OK", by=_ROUTES,
+        written="unregisterBroker, remove from brokerLiveTable ", fields=_ADDRESS,
+    ),
     _all(Logged.BROKER_WENT, "the broker's channel destroyed", _ROUTES, _ADDRESS),
     Wording(
         event=Logged.UNREACHABLE, words="RemotingSendRequestException: send request to ",
@@ -256,6 +260,11 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.UNREACHABLE, words="RemotingConnectException: connect to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingConnectException", written="connect to ",
         fields=r"(?P<error>Remoting\w+): connect to <?/?(?P<address>[^\s>]+)>? failed",
+    ),
+    # What it failed with stands below it.
+    _all(
+        Logged.ATTEMPT_FAILED, "sendKernelImpl exception, resend at once",
+        f"{_ROCKETMQ}.client.impl.producer.DefaultMQProducerImpl",
     ),
     # What is tried again when the timeout is used up: 4.x sends it all the same, and newer clients mostly do not. The words stand
     # before those of an answer that did not come in time, which that line has, too.
@@ -315,7 +324,7 @@ WORDINGS: tuple[Wording, ...] = (
     _all(
         Logged.HALF_UNREADABLE, "selectMappedBuffer request pos invalid, ",
         f"{_ROCKETMQ}.store.MappedFile, {_ROCKETMQ}.store.logfile.DefaultMappedFile",
-        r" (?P<thread>EndTransactionThread_\d{1,9}) ",
+        r"[ \[](?P<thread>EndTransactionThread_\d{1,9})[\] ]",
     ),
     _all(
         Logged.OFFSET_PAST_END, "PULL_OFFSET_MOVED:correction offset. topic=",

@@ -15,42 +15,81 @@ from tests.lib.operators_logs import SURENESS, changed, found_in, later
 
 FOLDERS = arm_folders()
 INCIDENTS = sorted({*(sign.incident for sign in SIGNS), *SILENT}, key=len, reverse=True)
+ALL = ("4.6.0", "4.9.7", "5.3.3", "5.5.0")
+NEWER, OF_4X, OF_5X = ALL[1:], ALL[:2], ALL[2:]
+
+
+def _each(arm: str, releases: tuple[str, ...], because: str) -> dict[str, str]:
+    return {f"{arm}-{release}": because for release in releases}
+
+
 WITHOUT_A_LINE: Mapping[str, str] = {
     "avoidance-mended-stopped-5.3.3": "a single attempt had no time left, the others failed with the connection that they shared",
     "delayed-message-fails-once-error-4.6.0": "an error ends the thread of the Timer, which logs nothing",
     "delayed-message-fails-once-error-4.9.7": "an error ends the level's task, which logs nothing",
-    "delayed-message-fails-once-error-5.3.3": "what is thrown is caught, and the level goes on 10 s later with the same message",
-    "delayed-message-fails-once-error-5.5.0": "what is thrown is caught, and the level goes on 10 s later with the same message",
+    **_each(
+        "delayed-message-fails-once-error", OF_5X, "what is thrown is caught, and the level goes on with it 10 s later"
+    ),
+    **_each(
+        "delete-topic-rechecks-transactions", NEWER, "4.6.0 alone deletes the queue of what has ended with a topic"
+    ),
     "disk-ratio-counts-differently-deletes-4.6.0": "4.6.0 counts what is reserved as free, and deletes nothing",
-    "async-timeout-stored-twice-4.9.7": "a client newer than 4.6.0 has no time left for another try",
-    "async-timeout-stored-twice-5.3.3": "a client newer than 4.6.0 has no time left for another try",
-    "async-timeout-stored-twice-5.5.0": "a client newer than 4.6.0 has no time left for another try",
-    "page-cache-stress-4.9.7": "appends stood still for 1.2 s, which is append-lock-over-1s; a file is given up after 5 s",
-    "page-cache-stress-5.3.3": "appends stood still for 1.2 s, which is append-lock-over-1s; a file is given up after 5 s",
-    "page-cache-stress-pool-rolls-4.9.7": "a file took two seconds to be made, and is given up after 5",
-    "page-cache-stress-pool-rolls-5.3.3": "a file took two seconds to be made, and is given up after 5",
-    "page-cache-stress-reader-4.9.7": "beside a reader of cold data no append was slow enough for a line",
-    "page-cache-stress-reader-5.3.3": "beside a reader of cold data no append was slow enough for a line",
-    "reset-offset-stops-consumption-5.3.3": "a broker of 5.x sets offsets back by itself, and nobody stops",
-    "reset-offset-stops-consumption-5.5.0": "a broker of 5.x sets offsets back by itself, and nobody stops",
+    **_each("async-timeout-stored-twice", NEWER, "a client newer than 4.6.0 has no time left for another try"),
+    **_each("name-server-divergence-broker-killed", ALL, "all name servers see that the broker is gone"),
+    "offset-past-the-end-4.9.7": "the group was let in again when its queue had grown beyond the offset",
+    **_each("orderly-start-waits", NEWER, "a client newer than 4.6.0 pulls as soon as it has the lock"),
+    **_each(
+        "page-cache-stress",
+        ALL,
+        "appends stood still for 1.2 s, which is append-lock-over-1s; a file is given up after 5 s",
+    ),
+    **_each("page-cache-stress-pool-rolls", ALL, "a file took two seconds to be made, and is given up after 5"),
+    **_each("page-cache-stress-reader", ALL, "beside a reader of cold data no append was slow enough for a line"),
+    **_each("pool-loss-powerless", ALL, "it has no pool, and what a power loss takes is in no log"),
+    **_each("reset-offset-stops-consumption", OF_5X, "a broker of 5.x sets offsets back by itself, and nobody stops"),
+    "restarted-broker-forgets-consumers-4.9.7": "groups were refused for three seconds; who waited for longer did not ask",
+    "restarted-broker-forgets-consumers-5.5.0": "no pull was refused; who waited did not ask",
+    **_each("same-client-id-in-containers", NEWER, "a client newer than 4.6.0 has a name of its own by itself"),
+    **_each(
+        "send-queue-full", ALL, "an append that stands still for 1.2 s does not fill a queue of the default length"
+    ),
+    **_each("slave-serves-no-reads", OF_4X, "a slave of 4.x is read from"),
 }
 """Where the incident does not come about, and so leaves nothing."""
 OF_THE_HOST = {"append-stall", "append-lock-over-1s"}
 """The runs were made on a busy host, whose stalls brokers and clients log."""
-BESIDES = {
-    "delayed-message-fails-once-error-5.3.3": {"page-cache-stress"},
-    "delayed-message-fails-once-error-5.5.0": {"page-cache-stress"},
-    "restarted-broker-forgets-consumers-known-route-4.6.0": {"broker-leaves-keys-move"},
-    "restarted-broker-forgets-consumers-known-route-4.9.7": {"broker-leaves-keys-move"},
+LEFT = {"broker-leaves-keys-move"}
+BESIDES: Mapping[str, set[str]] = {
+    "broker-leaves-keys-move-4.6.0": {"orderly-start-waits"},
+    "broker-leaves-keys-move-5.5.0": {"ordered-lock-handover"},
+    **{f"delayed-message-fails-once-error-{one}": {"page-cache-stress"} for one in OF_5X},
+    **{f"name-server-divergence-{arm}-{one}": LEFT for arm in ("broker-killed", "unheard-broker") for one in ALL},
+    **{f"offset-past-the-end-{one}": LEFT for one in ALL},
+    **{f"offset-past-the-end-few-sent-{one}": LEFT for one in ALL},
+    **{f"pool-loss-{arm}-{one}": LEFT for arm in ("killed-pool", "powerless") for one in ALL},
+    "offset-past-the-end-4.9.7": {*LEFT, "restarted-broker-forgets-consumers"},
+    **{f"restarted-broker-forgets-consumers-{one}": LEFT for one in ALL},
+    **{f"restarted-broker-forgets-consumers-known-route-{one}": LEFT for one in OF_4X},
     "retry-topic-flood-full-size-5.5.0": {"slave-serves-no-reads"},
-    "sync-master-acknowledges-alone-5.3.3": {"broker-leaves-keys-move"},
-    "sync-master-acknowledges-alone-5.5.0": {"broker-leaves-keys-move"},
+    **{f"same-client-id-in-containers-{one}": {"dead-letter"} for one in ALL},
+    **{f"slave-serves-no-reads-{one}": LEFT for one in ALL},
+    **{f"sync-master-acknowledges-alone-{one}": LEFT for one in ALL},
 }
-"""What comes of it: a master is out of the routes, and clients ask its slave; and what else was done: the master is killed at its
-end, to see what its slave has, or is killed as the incident itself. Where the host stood still for seconds, appends did, too."""
-BROKERS = {"retry-topic-flood", "delayed-message-fails-once", "reset-offset-stops-consumption"}
-GROUPS = {"reset-offset-stops-consumption": "incident-r1-g0"}
-TOPICS = {"async-timeout-stored-twice", "reset-offset-stops-consumption"}
+"""What comes of it: a master is out of the routes, be it those of one name server, and clients ask its slave. And what else was
+done: a master is killed, or loses its power; messages fail to their last retry; members leave, or come with a client of 4.6.0.
+Where the host stood still for seconds, appends did, too."""
+OF_CLIENTS = {"async-timeout-stored-twice"}
+"""Clients alone write of it, and do not say which broker."""
+WITH_GROUPS = {
+    "dead-letter", "offset-past-the-end", "orderly-start-waits", "reset-offset-stops-consumption",
+    "restarted-broker-forgets-consumers", "same-client-id-in-containers", "slave-serves-no-reads", "subscriptions-that-differ",
+}  # fmt: skip
+WITH_TOPICS = {
+    "async-timeout-stored-twice", "dead-letter", "delete-topic-rechecks-transactions", "offset-past-the-end",
+    "orderly-start-waits", "queue-number-mismatch", "recreated-topic-keeps-offsets", "reset-offset-stops-consumption",
+    "slave-serves-no-reads", "subscriptions-that-differ",
+}  # fmt: skip
+OURS = ("mqlab-", "%RETRY%", "%DLQ%")
 
 
 def _incident(folder: str) -> str:
@@ -75,12 +114,14 @@ def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) 
     assert {one.incident for one in found} <= _allowed(folder)
     named = _of_it(folder, found)
     assert bool(named) == _is_shown(folder)
-    if named and _incident(folder) in BROKERS:
-        assert all(one.brokers == ("broker-a",) for one in named)
-    if named and (group := GROUPS.get(_incident(folder))):
-        assert all(group in one.groups for one in named)
-    if named and _incident(folder) in TOPICS:
-        assert all(f"mqlab-{_incident(folder)}-incident" in topic for one in named for topic in one.topics)
+    incident = _incident(folder)
+    for one in named:
+        assert all(name.startswith("broker-") for name in one.brokers)
+        assert one.brokers or incident in OF_CLIENTS
+        assert all(name.startswith("incident-") for name in one.groups)
+        assert one.groups or incident not in WITH_GROUPS
+        assert all(name.startswith(OURS) for name in one.topics)
+    if named and incident in WITH_TOPICS:
         assert any(one.topics for one in named)
 
 

@@ -110,7 +110,7 @@ def refused(logs: Logs) -> Iterator[Found]:
             yield Found(
                 incident=incident, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 why=(f"{count} sends were refused by {', '.join(keywords)}",),
-                brokers=distinct(_broker_at(logs, one.get("address")) for one in group), against=tuple(against),
+                brokers=distinct(logs.broker_at(one.get("address")) for one in group), against=tuple(against),
                 lines=lines_of(group),
             )  # fmt: skip
 
@@ -125,12 +125,6 @@ def _same_log(event: Event, group: Sequence[Event]) -> bool:
 
 def _near(event: Event, from_s: float | None, to_s: float | None) -> bool:
     return from_s is None or event.from_s is None or overlap(event, from_s, to_s, GONE_S)
-
-
-def _broker_at(logs: Logs, address: str) -> str:
-    """The broker that started at this address, by its name."""
-    started = (one for one in logs.of(Logged.BOOTED) if one.get("address") == address)
-    return next((one.get("broker") for one in started), address)
 
 
 def threw(logs: Logs) -> Iterator[Found]:
@@ -180,7 +174,7 @@ def queue_full(logs: Logs) -> Iterator[Found]:
         )
         yield Found(
             incident="send-queue-full", sure=Sure.SURE if samples else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
-            brokers=distinct([*map(logs.broker, samples), *(_broker_at(logs, one.get("address")) for one in told)]),
+            brokers=distinct([*map(logs.broker, samples), *(logs.broker_at(one.get("address")) for one in told)]),
             against=against, lines=lines_of(group),
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
@@ -11,6 +12,9 @@ from harness.model.log_events import Logged
 
 GAP_S = 300.0
 NEAR_S = 60.0
+SAME_MOMENT_S = 2.0
+EXPIRES_S = 120.0
+"""A name server drops a broker that has said nothing for so long (RouteInfoManager.BROKER_CHANNEL_EXPIRED_TIME)."""
 SCANNER_BYTES_MIN = 200_000_000
 """The first four bytes of HTTP or TLS read as a length are more than this; no registration is."""
 RETRY_TOPICS_MIN = 1_000
@@ -119,7 +123,54 @@ def _dropped_otherwise(
 
 
 def divergence(logs: Logs) -> Iterator[Found]:
-    """A broker that registers with one name server while another one does not hear of it."""
+    """A broker that registers with one name server while another one does not hear of it, by either side's logs."""
+    told = list(_registered_in_part(logs))
+    yield from told
+    for group in together(_dropped_by_some(logs), GAP_S):
+        from_s, to_s = span(group)
+        if any(overlap(one, other.from_s, other.to_s, GAP_S) for other in told for one in group):
+            continue
+        brokers = distinct(logs.broker_at(one.get("address")) for one in group)
+        yield Found(
+            incident="name-server-divergence", sure=Sure.LIKELY, from_s=from_s, to_s=to_s, brokers=brokers, lines=lines_of(group),
+            why=(f"{', '.join(distinct(one.node for one in group))} dropped {', '.join(brokers)}, which others kept",),
+            against=("the broker's log has no registration that failed then",),
+        )  # fmt: skip
+
+
+def _dropped_by_some(logs: Logs) -> Iterator[Event]:
+    """Brokers that a name server dropped though they ran on and registered, while another one, which had them, did not."""
+    drops = Counter((one.node, one.get("address")) for one in logs.of(Logged.BROKER_WENT))
+    heard = {(one.node, one.get("address")) for one in logs.of(Logged.BROKER_CAME)}
+    flooded = [one for one in logs.of(Logged.FRAME_TOO_LONG) if _at_name_server(logs, one)]
+    for went in logs.of(Logged.BROKER_WENT):
+        address = went.get("address")
+        if any(overlap(one, went.from_s, went.to_s, NEAR_S) for one in flooded):
+            continue
+        dropping = {
+            one.node
+            for one in logs.of(Logged.BROKER_WENT)
+            if one.get("address") == address and overlap(one, went.from_s, went.to_s, EXPIRES_S + NEAR_S)
+        }
+        kept = {node for node, of in heard if of == address} - dropping
+        # One whose clock is off has dropped it at another time, and as often.
+        if _ran_on(logs, went) and any(drops[node, address] < drops[went.node, address] for node in kept):
+            yield went
+
+
+def _ran_on(logs: Logs, went: Event) -> bool:
+    """Whether the broker registered with somebody soon after it was dropped, and did not start anew."""
+    nodes = {one.node for one in logs.of(Logged.BOOTED) if one.get("address") == went.get("address")}
+    if went.from_s is None:
+        return False
+    soon = (went.from_s, went.from_s + NEAR_S)
+    return any(one.node in nodes and overlap(one, *soon) for one in logs.of(Logged.REGISTERED)) and not any(
+        one.node in nodes and overlap(one, *soon, SAME_MOMENT_S)
+        for one in logs.of(Logged.BOOTED, Logged.SHUT_DOWN, Logged.KILLED)
+    )
+
+
+def _registered_in_part(logs: Logs) -> Iterator[Found]:
     flooded = [one for one in logs.of(Logged.FRAME_TOO_LONG) if _at_name_server(logs, one)]
     failures = [one for one in _failures(logs) if not any(overlap(one, *span([other]), NEAR_S) for other in flooded)]
     apart: list[tuple[Event, Event]] = []
@@ -162,6 +213,7 @@ def divergence(logs: Logs) -> Iterator[Found]:
 def left_and_returned(logs: Logs) -> Iterator[Found]:
     """A broker that a name server dropped, and that registered there anew."""
     explained = [*logs.of(Logged.NOT_REGISTERED), *logs.of(Logged.FRAME_TOO_LONG)]
+    by_some = list(_dropped_by_some(logs))
     pairs: list[tuple[Event, Event]] = []
     for went in logs.of(Logged.BROKER_WENT):
         back = next(
@@ -173,18 +225,32 @@ def left_and_returned(logs: Logs) -> Iterator[Found]:
             ),
             None,
         )  # fmt: skip
-        if back is not None and not any(overlap(one, went.from_s, back.from_s, NEAR_S) for one in explained):
+        if (
+            back is not None
+            and went not in by_some
+            and not any(
+                # One that fails when the broker comes back is not why it went.
+                _overlaps(one, went.from_s, EXPIRES_S) and _may_be_of(logs, one, went.get("address"))
+                for one in explained
+            )
+        ):
             pairs.append((went, back))
     for group in together((one for pair in pairs for one in pair), GAP_S):
         from_s, to_s = span(group)
         yield Found(
             incident="broker-leaves-keys-move", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
-            brokers=distinct(_name_at(logs, one.get("address")) for one in group), lines=lines_of(group),
+            brokers=distinct(logs.broker_at(one.get("address")) for one in group), lines=lines_of(group),
             why=(f"{', '.join(distinct(one.get('address') for one in group))} left the route and came back",),
             against=("logs do not say whether messages were sent in order by key; without that nothing moved that matters",),
         )  # fmt: skip
 
 
-def _name_at(logs: Logs, address: str) -> str:
-    started = (one for one in logs.of(Logged.BOOTED) if one.get("address") == address)
-    return next((one.get("broker") for one in started), address)
+def _overlaps(failed: Event, went_s: float | None, before_s: float) -> bool:
+    """Whether it was in the time before a broker went, or right then."""
+    return went_s is not None and overlap(failed, went_s - before_s, went_s, SAME_MOMENT_S)
+
+
+def _may_be_of(logs: Logs, failed: Event, address: str) -> bool:
+    """Whether a registration that failed is not known to be of a broker at another address."""
+    own = {one.get("address") for one in logs.of(Logged.BOOTED) if one.node == failed.node and one.get("broker")}
+    return not own or address in own

@@ -29,7 +29,10 @@ def stored_twice(logs: Logs) -> Iterator[Found]:
 
 def tried_without_time(logs: Logs) -> Iterator[Found]:
     """Attempts that began when another broker had used up the timeout (DefaultMQProducerImpl.sendDefaultImpl)."""
-    hopeless = (one for one in logs.of(Logged.NO_TIME_LEFT) if one.get("address"))
+    # A name server may not answer in time, either, when a client asks it for a route.
+    hopeless = (
+        one for one in logs.of(Logged.NO_TIME_LEFT) if one.get("address") and one.within is Logged.ATTEMPT_FAILED
+    )
     for group in together(hopeless, GAP_S):
         count = sum(one.count for one in group)
         if count < ATTEMPTS_MIN:
@@ -37,7 +40,7 @@ def tried_without_time(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         yield Found(
             incident="avoidance-mended", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
-            brokers=distinct(one.get("address") for one in group), lines=lines_of(group),
+            brokers=distinct(logs.broker_at(one.get("address")) for one in group), lines=lines_of(group),
             why=(f"{count:,} attempts failed at a broker for want of time, which others had used up",),
             against=("whether sendLatencyFaultEnable is on, and has that broker avoided for it, is in no log",),
         )  # fmt: skip
