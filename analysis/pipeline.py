@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.checkers.base import Inputs
+from analysis.checkers.delivery import steps
 from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
 from analysis.evidence.tables import OBSERVATIONS
@@ -26,6 +27,7 @@ from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.report.cells import Json
 from analysis.report.locust import locust_tables
+from analysis.report.losses import LOST_FILE, loss_tables, write_messages
 from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_MIN
 from analysis.stall_model import model
@@ -36,6 +38,7 @@ from analysis.verdicts.document import Table, load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
+from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
@@ -56,8 +59,8 @@ def analyze(
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
     is told each step in words; ``commit`` is the code's, empty where it is no commit's.
-    Writes ``findings.json``, ``report_data.json``, ``record.jsonl`` and the tables in Parquet to ``RUN/analysis/``, replacing
-    those of an earlier analysis.
+    Writes ``findings.json``, ``report_data.json``, ``record.jsonl`` and the tables in Parquet to ``RUN/analysis/``, and of a
+    rolling upgrade ``lost_messages.csv``, replacing those of an earlier analysis.
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
     of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
@@ -99,6 +102,7 @@ def analyze_in(
     compile_from(spark, COMPILED_BYTES_MIN, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, judged, known)
+    lost = _lost_messages(inputs, facts, observed)
     say("deciding, and writing the report's data")
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -116,12 +120,25 @@ def analyze_in(
         found = with_excerpts(found, run.path)
         series = writing.result()
     spark.catalog.clearCache()
-    tables = locust_tables(run, facts)
+    counted, missing = locust_tables(run, facts), loss_tables(run.trials, lost)
+    tables = {name: [*missing.get(name, ()), *counted.get(name, ())] for name in run.manifest.incidents}
     _write(folder, run, known, found, observed, collect.trials_json(facts, judged), series, logs.counts, tables)
-    trials_kept = recorded_trials(facts, judged, evidence.tries)
+    trials_kept = recorded_trials(facts, judged, evidence.tries, lost)
     lines = lines_of(load_report_data(run.path))
     write_lines(run.path / LINES, recorded_run(run.manifest, trials_kept, observed.failed, lines, commit))
     return found
+
+
+def _lost_messages(
+    inputs: Inputs, facts: Sequence[TrialFacts], observed: Observed
+) -> Mapping[str, tuple[LostStep, ...]]:
+    """Of the trials in which loss by steps can be judged, also of those without; the file has every message."""
+    judged = [one.trial.trial for one in facts if one.trial.incident in steps.INCIDENTS and one.drained]
+    if not judged or steps.LOST in observed.failed:
+        return {}
+    messages = steps.lost_messages(inputs)
+    write_messages(inputs.run.path / LOST_FILE, messages)
+    return {**dict.fromkeys(judged, ()), **by_step(messages)}
 
 
 def _write_tables(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from analysis.ledger.journal import json_line
 from analysis.ledger.lines import LedgerLine, decode_line, plain, read_documents
+from analysis.verdicts.losses import LostStep
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.tries import Tries, Try
 from harness.model.cells import Parameters, canonical
@@ -37,7 +38,11 @@ class RecordedValues:
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTrial:
-    """One trial, also a failed, a noisy and a repeated one. ``experiment`` is the hash of what decided what happened in it."""
+    """One trial, also a failed, a noisy and a repeated one. ``experiment`` is the hash of what decided what happened in it.
+
+    ``lost`` names each acknowledged message that a rolling upgrade lost; it is empty where none was, and null where that is not
+    judged: in other incidents, and where messages were left when the drain ended.
+    """
 
     trial: str
     experiment: str
@@ -62,6 +67,7 @@ class RecordedTrial:
     achieved_ms: float | None = None
     no_effect: str | None = None
     values: tuple[RecordedValues, ...] = ()
+    lost: tuple[LostStep, ...] | None = None
 
     @property
     def cell_name(self) -> str:
@@ -114,9 +120,12 @@ class RecordedRun:
 
 
 def recorded_trials(
-    facts: Sequence[TrialFacts], validity: Iterable[TrialValidity], tries: Iterable[Tries]
+    facts: Sequence[TrialFacts],
+    validity: Iterable[TrialValidity],
+    tries: Iterable[Tries],
+    lost: Mapping[str, tuple[LostStep, ...]],
 ) -> tuple[RecordedTrial, ...]:
-    """A line's content for each trial of a run."""
+    """A line's content for each trial of a run; ``lost`` is by trial."""
     judged = {item.trial: item for item in validity}
     values: dict[str, list[RecordedValues]] = {}
     for row in tries:
@@ -124,7 +133,11 @@ def recorded_trials(
         tried = tuple(sorted(named, key=lambda one: natural_key(one.name)))
         one = RecordedValues(measure=row.measure, params=row.params, tries=tried)
         values.setdefault(row.trial, []).append(one)
-    return tuple(_trial(item, judged[item.trial.trial], values.get(item.trial.trial, ())) for item in facts)
+    return tuple(
+        _trial(item, judged[name], values.get(name, ()), lost.get(name))
+        for item in facts
+        for name in [item.trial.trial]
+    )
 
 
 def _short(name: str, *around: str) -> str:
@@ -134,7 +147,9 @@ def _short(name: str, *around: str) -> str:
     return name
 
 
-def _trial(facts: TrialFacts, judged: TrialValidity, values: Sequence[RecordedValues]) -> RecordedTrial:
+def _trial(
+    facts: TrialFacts, judged: TrialValidity, values: Sequence[RecordedValues], lost: tuple[LostStep, ...] | None
+) -> RecordedTrial:
     trial = facts.trial
     same = {one.name: getattr(trial, one.name) for one in dataclasses.fields(RecordedTrial) if hasattr(trial, one.name)}
     return RecordedTrial(
@@ -148,6 +163,7 @@ def _trial(facts: TrialFacts, judged: TrialValidity, values: Sequence[RecordedVa
         achieved_ms=facts.achieved_ms,
         no_effect=facts.no_effect,
         values=tuple(values),
+        lost=lost,
     )
 
 

@@ -119,13 +119,15 @@ class Distribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of an incident, as text; ``links`` are files of the run beside it, by what they are."""
+    """A table of an incident, as text; ``links`` are files of the run beside it, by what they are. One that is ``folded`` opens
+    on a click."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
     links: Mapping[str, str] = field(default_factory=dict)
+    folded: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

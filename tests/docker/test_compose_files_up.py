@@ -1,7 +1,8 @@
-"""A person brings a topology up without our Python."""
+"""A person brings a topology up without our Python, and a file of theirs says which of its containers faults are done to."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -10,21 +11,44 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from docker.models.containers import Container
 
+from harness.backends.cluster import ClusterSpec
 from harness.backends.docker.compose import COMPOSE_FILES, Docker
 from harness.backends.docker.engine import Compose
-from harness.errors import ClientError
+from harness.backends.given import GivenCluster
+from harness.backends.nodes_file import read_nodes_file
+from harness.backends.reached import reach
+from harness.backends.topologies import TOPOLOGIES
+from harness.errors import EXIT_USAGE, ClientError
 from harness.host.ports import BROKER_PORTS, free_port
+from harness.leases.leases import Leases
+from harness.protocol.access import OPEN
 from harness.protocol.name_server import NameServer
+from harness.protocol.targets import LOOPBACK
+from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
+from mqlab.main import main
+from tests.lib.loads import Command, none_is_left
+
+__all__ = ["none_is_left"]
 
 UP_S_MAX = 300
 PROJECT = "mqlab-tests"
+LABEL = "com.example.staging=broker"
+LABELS = """\
+services:
+  broker-a:
+    labels: {com.example.staging: broker}
+"""
+"""Of a file of the user's beside ours: the name server's container gets none."""
 
 
 @contextmanager
-def _up(compose: Compose, environment: Mapping[str, str], *options: str) -> Iterator[tuple[str, ...]]:
-    command = (*compose.command, "-p", PROJECT, "-f", str(COMPOSE_FILES / "single.yaml"))
+def _up(
+    compose: Compose, environment: Mapping[str, str], *options: str, files: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    command = (*compose.command, "-p", PROJECT, "-f", str(COMPOSE_FILES / "single.yaml"), *files)
     try:
         _run((*command, "up", "--detach", *options), environment)
         yield command
@@ -73,16 +97,19 @@ def test_the_old_docker_compose_reads_the_same_file(docker: Docker, environment:
     if shutil.which("docker-compose") is None:
         pytest.skip("the old docker-compose is not installed")
     old = Compose(command=("docker-compose",), version="1")
+    with _up(old, environment):
+        _wait_registered(f"127.0.0.1:{environment['NAMESRV_1_PORT']}")
 
+
+def _wait_registered(namesrv: str) -> None:
     def has_its_broker() -> bool:
         try:
-            with NameServer(f"127.0.0.1:{environment['NAMESRV_1_PORT']}") as connection:
+            with NameServer(namesrv) as connection:
                 return bool(connection.cluster_brokers())
         except ClientError as error:
             raise NotYet(str(error)) from error
 
-    with _up(old, environment):
-        wait_until("the broker to register", has_its_broker, timeout_s=UP_S_MAX, poll_s=0.2)
+    wait_until("the broker to register", has_its_broker, timeout_s=UP_S_MAX, poll_s=0.2)
 
 
 def test_a_health_check_fails_while_a_name_server_does_not_list_the_broker(docker: Docker) -> None:
@@ -101,3 +128,96 @@ def test_a_health_check_fails_while_a_name_server_does_not_list_the_broker(docke
         assert said.decode().strip() == "unhealthy"
     finally:
         client.close()
+
+
+# --- faults on containers of the user's -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def staging(docker: Docker, environment: Mapping[str, str], tmp_path: Path) -> Iterator[Container]:
+    """The broker's container of a cluster of the user's, which alone has the label."""
+    labels = tmp_path / "labels.yaml"
+    labels.write_text(LABELS)
+    client = docker.engine.client()
+    try:
+        with _up(docker.compose, environment, files=("-f", str(labels))):
+            _wait_registered(f"127.0.0.1:{environment['NAMESRV_1_PORT']}")
+            [container] = client.containers.list(filters={"label": LABEL})
+            yield container
+    finally:
+        client.close()
+
+
+def _nodes_file(folder: Path, address: str, label: str) -> Path:
+    path = folder / "nodes.toml"
+    path.write_text(f'[theirs]\naddress = "{address}"\ncontainer-label = "{label}"\n')
+    return path
+
+
+def _state(container: Container) -> tuple[str, str]:
+    """How it stands, and since when it runs."""
+    container.reload()
+    return container.status, container.attrs["State"]["StartedAt"]
+
+
+def test_a_container_with_the_label_of_a_nodes_file_is_paused_after_a_dry_run_and_killed(
+    staging: Container, environment: Mapping[str, str], leases: Leases, tmp_path: Path
+) -> None:
+    namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
+    file = _nodes_file(tmp_path, broker, LABEL)
+    spec = ClusterSpec(name="staging", release=environment["RELEASE"], topology=TOPOLOGIES["single"])
+    reached = reach(read_nodes_file(file), [namesrv], LOOPBACK, OPEN)
+    theirs = GivenCluster(
+        spec, tmp_path, leases, namesrv=[namesrv], brokers={"broker-a": broker}, reached=reached, until_s=UP_S_MAX
+    )
+    running, since = _state(staging)
+    assert running == "running"
+    arguments = (
+        "--rate", "50", "--duration", "10", "--consumers", "1", "--keep-groups", "--record-only",
+        "--nodes", str(file), "--fault", "pause-node:theirs,for=4s@3s",
+    )  # fmt: skip
+    dry = Command(theirs, tmp_path / "dry", "staged", *arguments, "--dry-run", "--json")
+    dry_run = json.loads(dry.end())
+    assert [step["what"] for step in dry_run["steps"]] == [
+        f"docker pause {staging.name} (theirs, {broker})",
+        f"docker unpause {staging.name} (theirs, {broker})",
+    ]
+    assert not dry.out.exists()
+    assert _state(staging) == (running, since)
+
+    command = Command(theirs, tmp_path / "run", "staged", *arguments, "--confirm", dry_run["confirm"])
+    wait_until("the container to stand still", lambda: _state(staging)[0] == "paused", timeout_s=300, poll_s=0.05)
+    command.end()
+    assert _state(staging) == (running, since)
+    events = read_records(command.trial / "events.jsonl").records
+    assert {"injected", "healed"} <= {one["state"] for one in events if one["type"] == "fault"}
+
+    before_ns, gone_ns = theirs.kill_node("theirs")
+    assert before_ns < gone_ns
+    wait_until("the engine to see its end", lambda: _state(staging)[0] == "exited", timeout_s=60)
+    theirs.restart_node("theirs")
+    status, again = _state(staging)
+    assert (status, again != since) == ("running", True)
+    with NameServer(namesrv) as connection:
+        assert connection.cluster_brokers() == {"broker-a": {0: broker}}
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("com.example.staging=nobody", "no containers that run have the label com.example.staging=nobody"),
+        (f"com.docker.compose.project={PROJECT}", "2 containers that run have the label com.docker.compose.project"),
+    ],
+)
+def test_a_label_that_no_container_has_or_several_have_is_refused(
+    staging: Container, environment: Mapping[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    label: str, said: str,
+) -> None:  # fmt: skip
+    namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
+    before = _state(staging)
+    file = _nodes_file(tmp_path, broker, label)
+    asked = ["load", "--namesrv", namesrv, "--topic", "staged", "--duration", "10", "--nodes", str(file)]
+    for more in (["--dry-run"], ["--confirm", "01234567"]):
+        assert main([*asked, "--fault", "pause-node:theirs,for=4s@3s", *more]) == EXIT_USAGE
+        assert said in " ".join(capsys.readouterr().err.split())
+    assert _state(staging) == before

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from analysis.load.judge import judge_load_in
-from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
+from harness.backends.cluster import Cluster, ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.errors import LabError
 from harness.leases.leases import Leases
@@ -61,7 +61,7 @@ class Command:
 
     processes: ClassVar[list[subprocess.Popen[str]]] = []
 
-    def __init__(self, cluster: LocalCluster, out: Path, topic: str, *arguments: str) -> None:
+    def __init__(self, cluster: Cluster, out: Path, topic: str, *arguments: str) -> None:
         create_topic(cluster, topic, read_queues=8, write_queues=8)  # which changes nothing where it is there already
         self.out = out
         self.namesrv = namesrv_addresses(cluster).replace(";", ",")

@@ -177,6 +177,28 @@ def test_hostile_text_stays_text(load: Load, document: dict[str, Any]) -> None:
     assert "{{ 7 * 7 }}" in page
 
 
+def test_a_folded_table_has_all_of_its_rows_and_one_without_rows_its_words(
+    load: Load, document: dict[str, Any]
+) -> None:
+    folded = {"title": "Many", "columns": ["a"], "rows": [["one"], ["two"]], "folded": True}
+    empty = {
+        "title": "None of them",
+        "columns": [],
+        "rows": [],
+        "note": "Nothing was lost.",
+        "links": {"file": "a.csv"},
+    }
+    before = html.render(load(document))
+    document["tables"] = {STALL: [folded, empty]}
+    page = html.render(load(document))
+    assert Tree(page).problems == []
+    assert page.count("<details>") == before.count("<details>") + 1
+    assert "<summary>2 rows</summary>" in page
+    assert "<p>Nothing was lost.</p>" in page
+    assert page.count("<table") == before.count("<table") + 1
+    assert "a.csv" in Tree(page).targets
+
+
 def test_a_very_long_remark_is_cut_and_the_rest_is_counted(load: Load, document: dict[str, Any]) -> None:
     document["findings"][0]["evidence"] = [{"excerpt": "x" * 100_000, "file": "f.log", "line": 1, "operation": ""}]
     page = html.render(load(document))

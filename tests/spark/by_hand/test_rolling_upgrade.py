@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import json
+
 import pytest
 
+from analysis.ledger.runs import LINES, read_lines
+from analysis.report.losses import LOST_FILE
+from analysis.verdicts.document import load_report_data
+from analysis.verdicts.losses import LostRange, LostStep
 from scenarios import rolling_upgrade
 from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, SUCCESSOR, Trial, at
@@ -39,9 +46,12 @@ def consumed(trial: Trial, kind: str, seq: int, *, at_ms: float, key: str = "") 
     )  # fmt: skip
 
 
-def restarted(trial: Trial, step: int, role: str, node: str, *, at_ms: float, took_ms: float) -> None:
+def restarted(
+    trial: Trial, step: int, role: str, node: str, *, at_ms: float, took_ms: float, back: bool = False
+) -> None:
+    was, becomes = ("5.5.0", "4.6.0") if back else ("4.6.0", "5.5.0")
     trial.event(
-        "restart", at_ns=at(at_ms + took_ms), node=node, role=role, step=step, from_release="4.6.0", to_release="5.5.0",
+        "restart", at_ns=at(at_ms + took_ms), node=node, role=role, step=step, from_release=was, to_release=becomes,
         orderly=True, stopping_ns=at(at_ms), stopped_ns=at(at_ms + 500), ready_ns=at(at_ms + took_ms),
     )  # fmt: skip
 
@@ -67,6 +77,22 @@ def upgraded(run: Run, name: str, *, drained: bool = True) -> Trial:
     return trial
 
 
+def rolled_back(run: Run, name: str) -> Trial:
+    """A master is upgraded at 1 s and goes back at 10 s. Message 3, sent after the first, and message 120 of key k1, which was
+    under way when the second came, are lost."""
+    trial = run.trial(
+        name, "rolling-upgrade", "incident-rollback", fault="rolling-upgrade", hold_ms=20_000.0, groups=GROUPS
+    )
+    restarted(trial, 1, "master", "broker-a", at_ms=1_000, took_ms=8_000)
+    restarted(trial, 2, "master", "broker-a", at_ms=10_000, took_ms=9_000, back=True)
+    for second in range(20):
+        sent(trial, "normal", second, at_ms=1_000 * second)
+        sent(trial, "hash", 100 + second, at_ms=1_000 * second, key="k1")
+    sent(trial, "hash", 120, at_ms=9_995, key="k1")
+    trial.drop(lambda record: record["type"] == "consume" and record["seq"] in (3, 120))
+    return trial
+
+
 def undisturbed(run: Run, name: str) -> Trial:
     trial = run.trial(name, "rolling-upgrade", "baseline", hold_ms=20_000.0, groups=GROUPS)
     for second in range(20):
@@ -77,8 +103,16 @@ def undisturbed(run: Run, name: str) -> Trial:
 def plant(run: Run) -> Asked:
     upgraded(run, "upgraded")
     upgraded(run, "not-drained", drained=False)
+    rolled_back(run, "rolled-back")
     undisturbed(run, "undisturbed")
     return Asked(scenarios=(rolling_upgrade.SCENARIO,), measures=MEASURES)
+
+
+def losses(seen: Analysis, trial: str) -> tuple[LostStep, ...]:
+    """What the record keeps of a trial's lost messages, where they were judged."""
+    (kept,) = [one for one in read_lines(seen.path / LINES).trials if one.trial == trial]
+    assert kept.lost is not None
+    return kept.lost
 
 
 def test_a_message_that_never_came_is_of_the_restart_before_its_answer(seen: Analysis) -> None:
@@ -86,6 +120,52 @@ def test_a_message_that_never_came_is_of_the_restart_before_its_answer(seen: Ana
     assert seen.shown_record("step_lost_count", "upgraded", role="slave")["seq"] == 2
     assert seen.one("step_lost_count", "upgraded", role="master") == 1.0
     assert seen.shown_record("step_lost_count", "upgraded", role="master")["seq"] == 50
+
+
+def test_each_lost_message_is_listed_with_the_step_that_lost_it(seen: Analysis) -> None:
+    slave, master = losses(seen, "upgraded")
+    assert [(one.step, one.role, one.node, one.back, one.count) for one in (slave, master)] == [
+        (1, "slave", "broker-a-s1", False, 1), (2, "master", "broker-a", False, 1),
+    ]  # fmt: skip
+    assert slave.ranges == (
+        LostRange(
+            topic="T-upgraded-normal", broker="broker-a", queue=0, first=2, last=2, count=1, seqs=(2,), sent_s=1.0,
+            sent_to_s=1.0, stop_s=8.0,
+        ),
+    )  # fmt: skip
+    (range_of_master,) = master.ranges
+    assert (range_of_master.seqs, range_of_master.sent_s, range_of_master.stop_s) == ((50,), -0.005, 0.005)
+
+
+def test_a_message_that_a_roll_back_lost_is_listed_as_that(seen: Analysis) -> None:
+    there, back = losses(seen, "rolled-back")
+    assert (there.node, there.back, there.from_release, there.to_release) == ("broker-a", False, "4.6.0", "5.5.0")
+    assert (back.node, back.back, back.from_release, back.to_release) == ("broker-a", True, "5.5.0", "4.6.0")
+    assert [(one.topic, one.first, one.seqs, one.keys) for one in (*there.ranges, *back.ranges)] == [
+        ("T-rolled-back-normal", 3, (3,), ()), ("T-rolled-back-hash", 120, (120,), ("k1",)),
+    ]  # fmt: skip
+
+
+def test_nothing_lost_is_an_empty_list_and_what_cannot_be_judged_is_none(seen: Analysis) -> None:
+    assert losses(seen, "undisturbed") == ()
+    kept = {one.trial: one for one in read_lines(seen.path / LINES).trials}
+    assert kept["not-drained"].lost is None
+
+
+def test_the_file_and_the_report_have_every_lost_message(seen: Analysis) -> None:
+    rows = list(csv.DictReader((seen.path / LOST_FILE).open()))
+    assert [(row["trial"], row["step"], row["seq"], row["offset"]) for row in rows] == [
+        ("rolled-back", "1", "3", "3"),
+        ("rolled-back", "2", "120", "120"),
+        ("upgraded", "1", "2", "2"),
+        ("upgraded", "2", "50", "50"),
+    ]
+    for row in rows:
+        sent_record = json.loads((seen.path / row["file"]).read_text().splitlines()[int(row["line"]) - 1])
+        assert (sent_record["type"], sent_record["seq"]) == ("send", int(row["seq"]))
+    counts, ranges = load_report_data(seen.path).tables["rolling-upgrade"]
+    assert counts.note.startswith("4 in 2 of 3 trials")
+    assert (len(counts.rows), len(ranges.rows)) == (4, 4)
 
 
 def test_what_was_not_acknowledged_failed_and_is_not_lost(seen: Analysis) -> None:
