@@ -134,7 +134,7 @@ def _lost_messages(
 ) -> Mapping[str, tuple[LostStep, ...]]:
     """Of the trials in which loss by steps can be judged, also of those without; the file has every message."""
     judged = [one.trial.trial for one in facts if one.trial.incident in steps.INCIDENTS and one.drained]
-    if not judged or steps.LOST in observed.failed:
+    if not judged or "step_lost_count" in observed.failed:
         return {}
     messages = steps.lost_messages(inputs)
     write_messages(inputs.run.path / LOST_FILE, messages)

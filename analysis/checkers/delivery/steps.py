@@ -19,7 +19,6 @@ from analysis.evidence.records import place
 from analysis.verdicts.losses import LostMessage
 
 INCIDENTS = ("rolling-upgrade",)
-LOST = "step_lost_count"
 BOTH = {"role": "role", "send": "send"}
 
 
@@ -150,7 +149,7 @@ def _messages(sends: DataFrame, consumptions: DataFrame) -> DataFrame:
     said, role = "{node}: {value} of {messages} acknowledged messages", {"role": "role"}
     return observations(
         steps,
-        Value(LOST, "lost", f"{said} were never consumed", at=_or_restart("lost_at"), params=role),
+        Value("step_lost_count", "lost", f"{said} were never consumed", at=_or_restart("lost_at"), params=role),
         Value("step_again_count", "again", f"{said} came again", at=_or_restart("again_at"), params=role),
     )
 
