@@ -36,11 +36,14 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
-from harness.model.log_events import WORDINGS
-from harness.paths import cache_home
-from harness.releases.java import find_java
-from mqlab.kept_logs import KEPT
-from tests.lib.trials import MS, at
+# A script's own folder is searched first, where this file would be taken for the package of its name.
+sys.path = [one for one in sys.path if Path(one).resolve() != Path(__file__).resolve().parent]
+
+from harness.model.log_events import WORDINGS  # noqa: E402
+from harness.paths import cache_home  # noqa: E402
+from harness.releases.java import find_java  # noqa: E402
+from mqlab.kept_logs import KEPT  # noqa: E402
+from tests.lib.trials import MS, at  # noqa: E402
 
 if TYPE_CHECKING:
     import duckdb
