@@ -82,7 +82,8 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
     if options.reproduce:
         require_name(options.reproduce)
-    logs = read_logs(options.logs, options.zone)
+    files = log_files(options.logs)
+    logs = read_logs(files, options.zone)
     found = diagnosis_of(logs, SIGNS, SILENT, ledger, options.release)
     if options.out:
         _write(options.out, found)
@@ -92,7 +93,7 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
         print("\n".join(printable(line) for line in report(found)))
     if options.reproduce:
         # With --json standard output is JSON alone.
-        for line in propose(options.reproduce, found, logs, [path for path, _ in log_files(options.logs)]):
+        for line in propose(options.reproduce, found, logs, files):
             print(printable(line), file=sys.stderr if options.json else sys.stdout)
     return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
 
