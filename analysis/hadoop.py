@@ -1,8 +1,8 @@
-"""A run that lies in a Hadoop file system, by its URL: HDFS, or an object store that Spark has a connector for.
+"""What lies in a Hadoop file system, by its URL: HDFS, or an object store that Spark has a connector for.
 
-Its histories stay where they are and Spark reads them there; all else, which is small, comes to a folder of this machine, in which
-each history is an empty file of the same length. What the analysis writes goes back. Whoever has a path in that folder need not
-know any of it: ``location`` says where Spark finds the file.
+The histories of a run stay where they are and Spark reads them there; all else, which is small, comes to a folder of this machine,
+in which each history is an empty file of the same length. What the analysis writes goes back. Whoever has a path in that folder
+need not know any of it: ``location`` says where Spark finds the file.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from analysis.scratch import scratch_folder
-from analysis.spark import SparkPlace, java_of_hadoop
+from analysis.spark import SparkPlace, java_of_hadoop, words_of
 from harness.errors import ConfigurationError
 
 MARKER = ".hadoop-url"
 """The file in the folder that says where the run lies."""
+
+A_RUN = "a run's folder"
 
 ANALYSIS, HISTORIES = "analysis/", "trials/*/history/*"
 
@@ -48,19 +50,21 @@ def _url_of(root: Path) -> str:
 
 
 class HadoopFolder:
-    """A folder in a Hadoop file system, with a Java that knows it. Names are relative to it."""
+    """A folder in a Hadoop file system, or a file, with a Java that knows it. Names are relative to it; the file's own is empty."""
 
     def __init__(self, java: Any, settings: Any, url: str) -> None:
-        """``settings`` are Hadoop's own, as Java has them. Raises Py4JJavaError, as all methods do."""
+        """``settings`` are Hadoop's own, as Java has them. Raises Py4JError, as all methods do."""
         self._path, self._copy = java.org.apache.hadoop.fs.Path, java.org.apache.hadoop.fs.FileUtil.copy
         self._settings = settings
-        self._root = self._path(url)
+        # Without any path Hadoop takes the user's own folder, and not the root of a bucket.
+        self._root = self._path(url if url.count("/") > 2 else f"{url}/")
         self._files = self._root.getFileSystem(settings)
+        self._uri = self._files.makeQualified(self._root).toUri()
         self._here = self._path("file:///").getFileSystem(settings)
 
     def sizes(self) -> dict[str, int]:
         """The length of each file in it and in its folders."""
-        root = self._files.makeQualified(self._root).toUri().getPath()
+        root = self._uri.getPath()
         found: dict[str, int] = {}
         listed = self._files.listFiles(self._root, True)
         while listed.hasNext():
@@ -71,17 +75,32 @@ class HadoopFolder:
     def get(self, name: str, folder: Path) -> None:
         """Copy a file into the folder that stands for this one."""
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        there, here = self._path(self._root, name), self._path(f"file://{folder / name}")
-        self._copy(self._files, there, self._here, here, False, True, self._settings)
+        self._get(self._at(name), folder / name)
+
+    def copy(self, name: str, here: Path) -> None:
+        """Copy a file to this path, whose folder is there."""
+        self._get(self._at(name) if name else self._root, here)
+
+    def url(self, name: str) -> str:
+        """A file's own, with a host where the one that was given had none."""
+        root = f"{self._uri.getScheme()}://{self._uri.getAuthority() or ''}{self._uri.getPath()}"
+        return f"{root.removesuffix('/')}/{name}" if name else root
 
     def put(self, name: str, folder: Path) -> None:
         """Copy a file from there."""
-        there, here = self._path(self._root, name), self._path(f"file://{folder / name}")
-        self._copy(self._here, here, self._files, there, False, True, self._settings)
+        here = self._path(f"file://{folder / name}")
+        self._copy(self._here, here, self._files, self._at(name), False, True, self._settings)
 
     def delete(self, name: str) -> None:
         """Delete a file, or a folder with all that is in it, if it is there."""
-        self._files.delete(self._path(self._root, name), True)
+        self._files.delete(self._at(name), True)
+
+    def _at(self, name: str) -> Any:
+        """Of one argument Hadoop takes what is before a colon, as in HOST:PORT/store.log, for a file system's."""
+        return self._path(self._root, self._path(None, None, name))
+
+    def _get(self, there: Any, here: Path) -> None:
+        self._copy(self._files, there, self._here, self._path(f"file://{here}"), False, True, self._settings)
 
 
 def clear(spark: SparkSession, path: Path) -> None:
@@ -124,7 +143,7 @@ def brought(url: str, place: SparkPlace) -> Iterator[Path]:
     """
     folder = scratch_folder() / "run"
     with java_of_hadoop(place) as (java, settings):
-        with _said(url):
+        with said(url, A_RUN):
             there = HadoopFolder(java, settings, url)
             for name, size in there.sizes().items():
                 if Path(name).match(HISTORIES):
@@ -135,7 +154,7 @@ def brought(url: str, place: SparkPlace) -> Iterator[Path]:
         (folder / MARKER).write_text(url.rstrip("/"))
         before = _stamps(folder)
         yield folder
-        with _said(url):
+        with said(url, A_RUN):
             for name, stamp in _stamps(folder).items():
                 if before.get(name) != stamp and not Path(name).match(HISTORIES):
                     there.put(name, folder)
@@ -153,12 +172,13 @@ def _stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 @contextmanager
-def _said(url: str) -> Iterator[None]:
+def said(url: str, noun: str) -> Iterator[None]:
+    """Java's errors in one sentence, as a ConfigurationError; ``noun`` says of what the URL is to be."""
     try:
         yield
-    except Py4JJavaError as error:
-        words = str(error.java_exception.toString()).partition("\n")[0][:300]
+    except Py4JError as error:
         raise ConfigurationError(
-            f"{url} cannot be read or written: {words}",
-            advice="Give the URL of a run's folder; settings of its file system go to --spark-conf spark.hadoop.KEY=VALUE.",
+            f"{url} cannot be read or written: {words_of(error)}",
+            advice=f"Give the URL of {noun}; settings of its file system go to --spark-conf spark.hadoop.KEY=VALUE, a connector to "
+            "--spark-conf spark.jars.packages=PACKAGE.",
         ) from error

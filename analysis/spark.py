@@ -202,11 +202,12 @@ def _said_of_start(place: SparkPlace) -> Iterator[None]:
         if place.master is None and not place.conf:
             raise
         raise ConfigurationError(
-            f"Spark did not start on {place.where}: {_said(error)}", advice="Look at --spark-master and --spark-conf."
+            f"Spark did not start on {place.where}: {words_of(error)}",
+            advice="Look at --spark-master and --spark-conf." if place.master else "Look at --spark-conf.",
         ) from error
 
 
-def _said(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     """The first line of what Java or PySpark says."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.toString()).strip().partition("\n")[0][:SAID_MAX]
@@ -269,7 +270,7 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
             if is_local(place.where) or not isinstance(error, Py4JError | PySparkException):
                 raise
             raise AnalysisError(
-                f"Spark's job on {place.where} failed: {_said(error)}",
+                f"Spark's job on {place.where} failed: {words_of(error)}",
                 advice="The run's folder has to be at the same path, readable and writable, on all of its nodes.",
             ) from error
         raise AnalysisError(

@@ -14,13 +14,14 @@ from rich.console import Console
 import scenarios
 from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
-from analysis.diagnosis.reading import log_files
+from analysis.diagnosis.reading import ToRead, log_copies, log_files
 from analysis.ledger.lines import load_lines
 from analysis.ledger.write import LEDGER
 from analysis.verdicts.numbers import printable, shortened
 from harness.errors import EXIT_OK, ConfigurationError
-from mqlab.kinds import FILE_OR_FOLDER, NEW_FILE, Kind
-from mqlab.options import Adder, add_releases, print_json
+from harness.releases.java import find_java
+from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind
+from mqlab.options import Adder, add_releases, add_spark_conf, print_json
 from mqlab.own_incident import require_name
 from mqlab.proposed import propose
 from scenarios.signs import SIGNS, SILENT
@@ -33,7 +34,8 @@ WIDTH = 220
 DESCRIPTION = (
     "Which known incidents your own logs show, of brokers, name servers and clients of 4.x and 5.x: when, on which brokers, "
     "groups, topics and queues, how sure, by which lines, what speaks against it, and what to do. Give folders, or files, "
-    "rotated and *.gz as well; the folder that a file lies in names its node."
+    "rotated and *.gz as well, or their URLs in a Hadoop file system (hdfs://, s3a://); the folder that a file lies in names its "
+    "node."
 )
 EPILOG = "Exit codes: 0 done; with --strict 1 when an incident was found; 3 a log cannot be read."
 
@@ -55,7 +57,11 @@ def add_command(add: Adder) -> None:
     command = add("diagnose", diagnose, "which known incidents your logs show: when, where, how sure, and what to do")
     command.description, command.epilog = DESCRIPTION, EPILOG
     command.add_argument(
-        "logs", nargs="+", type=FILE_OR_FOLDER, metavar="PATH", help="a log, or a folder with logs of one or many nodes"
+        "logs",
+        nargs="+",
+        type=LOGS_OR_URL,
+        metavar="PATH",
+        help="a log, or a folder with logs of one or many nodes, here or at hdfs://HOST:PORT/PATH",
     )
     add_releases(command, "what the words of the logs tell, 4.x or 5.x")
     command.add_argument(
@@ -73,6 +79,7 @@ def add_command(add: Adder) -> None:
         metavar="FILE.py",
         help="propose the first incident as a file of your own, with the topology, settings, load and stalls that the logs show",
     )
+    add_spark_conf(command, "of URLs: spark.hadoop.KEY for their file system, spark.jars.packages for its connector")
     command.add_argument("--strict", action="store_true", help="exit 1 when an incident was found")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -82,7 +89,8 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
     if options.reproduce:
         require_name(options.reproduce)
-    logs = read_logs(options.logs, options.zone)
+    files = _files(options)
+    logs = read_logs(files, options.zone)
     found = diagnosis_of(logs, SIGNS, SILENT, ledger, options.release)
     if options.out:
         _write(options.out, found)
@@ -92,9 +100,22 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
         print("\n".join(printable(line) for line in report(found)))
     if options.reproduce:
         # With --json standard output is JSON alone.
-        for line in propose(options.reproduce, found, logs, [path for path, _ in log_files(options.logs)]):
+        for line in propose(options.reproduce, found, logs, files):
             print(printable(line), file=sys.stderr if options.json else sys.stdout)
     return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
+
+
+def _files(options: argparse.Namespace) -> list[ToRead]:
+    """The logs to read. Java is started for URLs alone, and has ended when they are read."""
+    here = log_files(one for one in options.logs if isinstance(one, Path))
+    urls = [one for one in options.logs if not isinstance(one, Path)]
+    if not urls:
+        return here
+    from analysis.logs_elsewhere import copied_logs
+    from analysis.spark import SparkPlace
+
+    place = SparkPlace(conf=options.spark_conf, java_home=find_java().home)
+    return [*here, *log_copies(copied_logs(urls, place))]
 
 
 def _write(path: Path, found: Diagnosis) -> None:

@@ -110,9 +110,12 @@ def _existing(is_there: Callable[[Path], bool]) -> Callable[[str], Path]:
     return read
 
 
+def _is_url(text: str) -> bool:
+    return re.fullmatch(r"[a-z][a-z0-9+.-]{1,20}://[ -~]{1,1000}", text, re.ASCII) is not None
+
+
 def _folder_or_url(text: str) -> Path | str:
-    is_url = re.fullmatch(r"[a-z][a-z0-9+.-]{1,20}://[ -~]{1,1000}", text, re.ASCII) and not text.startswith("file:")
-    return text if is_url else FOLDER.read(text)
+    return text if _is_url(text) and not text.startswith("file:") else FOLDER.read(text)
 
 
 def _new(text: str) -> Path:
@@ -232,6 +235,10 @@ FOLDER_OR_URL = Kind(
 )
 FILE_OR_FOLDER = Kind(
     noun="a file or folder that can be read", read=_existing(lambda path: path.is_file() or path.is_dir())
+)
+LOGS_OR_URL = Kind(
+    noun="a file or folder that can be read, nor a URL such as hdfs://HOST:PORT/PATH",
+    read=lambda text: text if _is_url(text) else FILE_OR_FOLDER.read(text),
 )
 INCIDENT = Kind(
     noun="an incident, nor a file of your own that can be read",

@@ -92,9 +92,14 @@ def add_analysis(command: argparse.ArgumentParser) -> None:
 def add_spark(command: argparse._ActionsContainer) -> None:
     """Add where the analysis runs, and by which settings."""
     command.add_argument("--spark-master", type=SPARK_MASTER, metavar="URL", help="default: this machine")
+    add_spark_conf(command, "one of Spark's own settings, before ours and the master's")
+
+
+def add_spark_conf(command: argparse._ActionsContainer, text: str) -> None:
+    """Add ``--spark-conf`` alone."""
     command.add_argument(
         "--spark-conf", type=SPARK_CONF, action=_Settings, default={}, metavar="spark.KEY=VALUE",
-        help="one of Spark's own settings, before ours and the master's; may be repeated",
+        help=f"{text}; may be repeated",
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from analysis.diagnosis.diagnosis import Diagnosis
 from analysis.diagnosis.found import Found, Logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.proposal import Shown, shown_of
+from analysis.diagnosis.reading import ToRead
 from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
 from harness.model.scenario import Scenario
 from mqlab.options import write_new
@@ -40,7 +41,7 @@ class Told:
         return taken
 
 
-def propose(path: Path, found: Diagnosis, logs: Logs, files: Sequence[Path]) -> Iterator[str]:
+def propose(path: Path, found: Diagnosis, logs: Logs, files: Sequence[ToRead]) -> Iterator[str]:
     """Write the file; gives what to say of it. Without an incident nothing is written."""
     if not found.incidents:
         yield f"{path} is not written: there is no incident to reproduce"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.diagnosis.found import Found, Logs, gather
-from analysis.diagnosis.reading import ReadFile, log_files, read_files
+from analysis.diagnosis.reading import ReadFile, ToRead, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.skew import Skew, skews
 from analysis.ledger.lines import LedgerLine
@@ -98,15 +98,15 @@ def diagnose(
     Raises:
         ConfigurationError: a file cannot be read, or a folder has no logs.
     """
-    return diagnosis_of(read_logs(paths, offset_s), signs, silent, ledger, releases)
+    return diagnosis_of(read_logs(log_files(paths), offset_s), signs, silent, ledger, releases)
 
 
-def read_logs(paths: Iterable[Path], offset_s: float | None = None) -> Logs:
+def read_logs(files: Sequence[ToRead], offset_s: float | None = None) -> Logs:
     """The events of these logs. Raises ConfigurationError, as above."""
-    files = read_files(log_files(paths), offset_s)
-    if not any(one.lines for one in files):
+    read = read_files(files, offset_s)
+    if not any(one.lines for one in read):
         raise ConfigurationError("the logs are empty", advice="Give log files, or folders with them.")
-    return gather(files)
+    return gather(read)
 
 
 def diagnosis_of(

@@ -8,10 +8,11 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.found import Found, Logs, overlap
+from analysis.diagnosis.reading import ToRead
 from harness.model.log_events import Logged
 from harness.model.rocketmq import PAGE_CACHE_BUSY, SEND_WAIT
 
@@ -40,8 +41,8 @@ class Shown:
     groups: int | None = None
 
 
-def shown_of(found: Found, logs: Logs, paths: Sequence[Path]) -> Shown:
-    """What ``logs`` show of an incident that was found in them; ``paths`` are their files, read again for the rate."""
+def shown_of(found: Found, logs: Logs, files: Sequence[ToRead]) -> Shown:
+    """What ``logs`` show of an incident that was found in them; their files are read again for the rate."""
     roles = {logs.setting(one.node, "brokerRole") for one in logs.files if one.settings}
     booted = {(logs.broker(one), one.get("address")) for one in logs.of(Logged.BOOTED)}
     names = {name for name, _ in booted}
@@ -57,7 +58,7 @@ def shown_of(found: Found, logs: Logs, paths: Sequence[Path]) -> Shown:
         if one.get("topic") in found.topics and one.get("write")
     ]
     any_made = [int(one.get("write")) for one in logs.of(Logged.TOPIC_MADE) if not one.get("topic").startswith("%")]
-    rates = [float(match[1]) for path in paths for match in _matches(path)]
+    rates = [float(match[1]) for one in files for match in _matches(one)]
     return Shown(
         masters=len(names) or None,
         slaves=slaves // max(1, len(names)) if roles - {""} else None,
@@ -77,9 +78,9 @@ def _settings(logs: Logs) -> dict[str, str]:
     return {key: values[0] for key, values in found.items() if values}
 
 
-def _matches(path: Path) -> list[re.Match[bytes]]:
-    if not path.name.startswith("store"):
+def _matches(one: ToRead) -> list[re.Match[bytes]]:
+    if not PurePosixPath(one.file).name.startswith("store"):
         return []
-    with path.open("rb") as raw, contextlib.suppress(OSError, EOFError, zlib.error):
+    with one.path.open("rb") as raw, contextlib.suppress(OSError, EOFError, zlib.error):
         return [match for block in blocks(raw) for match in _PUT_TPS.finditer(block)]
     return []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple
 
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.cores import each_of
@@ -29,7 +30,7 @@ from analysis.diagnosis.moments import (
     offset_by_stamps,
     stock_time_of,
 )
-from analysis.logs.files import rotated_name
+from analysis.logs.files import NO_LOGS_ADVICE, rotated_name
 from harness.errors import ConfigurationError
 from harness.model.log_events import WORDINGS
 
@@ -93,30 +94,47 @@ class ReadFile:
     events: list[Event] = field(default_factory=list)
 
 
-def log_files(paths: Iterable[Path]) -> list[tuple[Path, str]]:
-    """The files to read, each with the name of its node: that of the folder it lies in.
+class ToRead(NamedTuple):
+    """A file to read, the name of its node (that of the folder it lies in), and how the file is named in what is said of it."""
+
+    path: Path
+    node: str
+    file: str
+
+
+def log_files(paths: Iterable[Path]) -> list[ToRead]:
+    """The files to read.
 
     Raises:
         ConfigurationError: a folder has no logs.
     """
-    found: dict[Path, str] = {}
+    found: dict[Path, ToRead] = {}
     for path in paths:
         if not path.is_dir():
-            found.setdefault(path, _node(path.absolute().parent))
+            found.setdefault(path, _to_read(path))
             continue
         inside = [one for one in sorted(path.rglob("*")) if rotated_name(one.name) is not None and one.is_file()]
         if not inside:
-            raise ConfigurationError(f"{path} has no logs", advice="Stock logs lie in ~/logs/rocketmqlogs.")
-        found.update((one, _node(one.absolute().parent)) for one in inside if one not in found)
-    return list(found.items())
+            raise ConfigurationError(f"{path} has no logs", advice=NO_LOGS_ADVICE)
+        found.update((one, _to_read(one)) for one in inside if one not in found)
+    return list(found.values())
 
 
-def _node(folder: Path) -> str:
+def log_copies(copies: Mapping[str, Path]) -> list[ToRead]:
+    """The same of copies of files that lie elsewhere, by their URLs."""
+    return [ToRead(copy, _node(PurePosixPath(url).parent), url) for url, copy in copies.items()]
+
+
+def _to_read(path: Path) -> ToRead:
+    return ToRead(path, _node(path.absolute().parent), str(path))
+
+
+def _node(folder: PurePath) -> str:
     parts = [part for part in folder.parts if part not in _LOG_FOLDERS]
     return parts[-1] if parts else folder.name
 
 
-def read_files(files: Sequence[tuple[Path, str]], offset_s: float | None = None) -> list[ReadFile]:
+def read_files(files: Sequence[ToRead], offset_s: float | None = None) -> list[ReadFile]:
     """Read them, many at once where they are large; ``offset_s`` is the zone of files that say nothing about theirs.
 
     Raises:
@@ -134,13 +152,14 @@ def _size(path: Path) -> int:
         return 0  # why it cannot be read is said where it is opened
 
 
-def read_file(path: Path, node: str) -> ReadFile:
-    """One file, plain or gz; times are still those of its clock face.
+def read_file(path: Path, node: str, file: str = "") -> ReadFile:
+    """One file, plain or gz; times are still those of its clock face. ``file`` is what it is named, where not by its path.
 
     Raises:
         ConfigurationError: it cannot be opened.
     """
-    result = ReadFile(path=str(path), node=node, name=rotated_name(path.name) or path.name)
+    name = PurePosixPath(file or path).name
+    result = ReadFile(path=file or str(path), node=node, name=rotated_name(name) or name)
     scan = _Scan(result)
     try:
         with path.open("rb") as raw:
@@ -149,7 +168,7 @@ def read_file(path: Path, node: str) -> ReadFile:
     except (OSError, EOFError, zlib.error) as error:
         if not result.lines:
             raise ConfigurationError(
-                f"{path} cannot be read: {error}", advice="Give log files, or folders with them."
+                f"{result.path} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error
         # What a full disk or a copy in progress cut off is still worth what came before.
         result.broken = f"cannot be read to its end: {error}"

@@ -19,6 +19,8 @@ _KINDS = {
     "watermark": "watermark",
 }
 
+NO_LOGS_ADVICE = "Stock logs lie in ~/logs/rocketmqlogs."
+
 PLAIN = "plain"
 """A log of no kind that a parser names. Its layout is checked; of its lines those are kept that have a parser's words."""
 

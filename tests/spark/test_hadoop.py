@@ -1,4 +1,4 @@
-"""A run that lies in HDFS, at a path with a space, comes to the findings of one that lies here, and they go there."""
+"""A run that lies in HDFS, at a path with a space, comes to the findings of one that lies here, and they go there; so do logs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.paths import PACKAGES
 from harness.releases.java import Java
+from mqlab.kept_logs import KEPT
 from tests.lib.clusters import java
 from tests.lib.hdfs import start_hdfs
 from tests.lib.runs import Analysis
@@ -49,9 +50,9 @@ def there(here: Analysis, hdfs: str, spark: SparkSession) -> tuple[str, HadoopFo
     return url, folder
 
 
-def _analyze(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _mqlab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "mqlab", "analyze", url, *arguments],
+        [sys.executable, "-m", "mqlab", *arguments],
         cwd=PACKAGES, env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}, capture_output=True, text=True,
         timeout=ANALYSIS_S_MAX, check=False,
     )  # fmt: skip
@@ -63,7 +64,7 @@ def test_a_run_in_hdfs_has_the_findings_of_one_that_lies_here(
 ) -> None:
     url, folder = there
     before = folder.sizes()
-    done = _analyze(url)
+    done = _mqlab("analyze", url)
     assert done.returncode == EXIT_OK, done.stderr
     assert done.stdout.splitlines()[-1] == f"{url}/report.html"
 
@@ -91,9 +92,34 @@ def test_what_cannot_be_read_is_said_in_one_sentence(there: tuple[str, HadoopFol
         (f"{hdfs}/nothing", "FileNotFoundException"),
         (f"hdfs://127.0.0.1:{free_port()}/run", "Connection refused"),
     ):
-        done = _analyze(url, "--spark-conf", "spark.hadoop.ipc.client.connect.max.retries=1")
-        said = " ".join(done.stderr.split())
-        assert (done.returncode, words in said, "Traceback" in said) == (EXIT_USAGE, True, False), said
-    joined = _analyze(there[0], "--with", str(PACKAGES))
+        for command in ("analyze", "diagnose"):
+            done = _mqlab(command, url, "--spark-conf", "spark.hadoop.ipc.client.connect.max.retries=1")
+            said = " ".join(done.stderr.split())
+            assert (done.returncode, words in said, "Traceback" in said) == (EXIT_USAGE, True, False), said
+    joined = _mqlab("analyze", there[0], "--with", str(PACKAGES))
     assert joined.returncode == EXIT_USAGE
     assert "--with joins folders of this machine" in " ".join(joined.stderr.split())
+
+
+@pytest.mark.timeout(600)
+def test_logs_in_hdfs_have_the_diagnosis_of_those_that_lie_here_by_their_urls(hdfs: str, spark: SparkSession) -> None:
+    logs = "ordered-lock-handover-4.9.7"
+    context = spark.sparkContext
+    folder = HadoopFolder(context._jvm, context._jsc.hadoopConfiguration(), f"{hdfs}/of the lab")
+    for path in (KEPT / logs).iterdir():
+        folder.put(f"{logs}/{path.name}", KEPT)
+    here = _mqlab("diagnose", str(KEPT / logs), "--json")
+    there = _mqlab("diagnose", f"{hdfs}/of the lab/{logs}", "--json")
+    wanted = json.loads(here.stdout.replace(str(KEPT), f"{hdfs}/of the lab"))
+    assert (there.returncode, there.stderr) == (EXIT_OK, "")
+    assert json.loads(there.stdout) == wanted
+    assert [one["found"]["incident"] for one in wanted["incidents"]] == ["ordered-lock-handover"]
+
+    one = _mqlab(
+        "diagnose",
+        f"hdfs:///of the lab/{logs}/lock.log.gz",
+        "--json",
+        "--spark-conf",
+        f"spark.hadoop.fs.defaultFS={hdfs}",
+    )
+    assert [file["file"] for file in json.loads(one.stdout)["files"]] == [f"{hdfs}/of the lab/{logs}/lock.log.gz"]

@@ -21,6 +21,7 @@ from mqlab.main import _parser, main
 NEVER_GOOD = ("", " ", "\0", "a\0b", "\x1b[2J", "a\nb", "x" * 5000, "\udcff", "../" * 2000)
 NO_NUMBERS = ("nan", "-inf", "1e308", "-1", "9" * 30, "9" * 5000, "0x10", "ten", "1,nan", "½", "💥", "--")
 NO_PATHS = ("missing", "folder", "unreadable", "file/below", "/dev/zero", "/proc/self/mem", "folder/" + "x" * 300)
+NO_URLS = ("hdfs://", "hdfs://h/\x1b[2J", "hdfs:///a\nb", "s3a:/bucket", "://x", "s3a://" + "x" * 2000)
 NAMES = ("--arm", "--image", "--injection", "--run-name", "--topic")
 """Options whose values may be nearly any word; what of it exists is asked later."""
 MADE = ("--out", "--journal", "--page")
@@ -98,6 +99,7 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             "harness.backends.docker.engine.find_engine",
             "mqlab.audit.read_cluster",
             "mqlab.judging.spark_place",
+            "analysis.logs_elsewhere.copied_logs",
             "mqlab.serve.make_server",
         ):
             patch.setattr(started, accepted)
@@ -150,7 +152,7 @@ def test_hostile_values_are_refused_with_one_sentence(command: tuple[str, ...]) 
             continue
         values = [*NEVER_GOOD]
         if place.name not in (*NAMES, *MADE):
-            values += NO_NUMBERS
+            values += [*NO_NUMBERS, *NO_URLS]
         if place.name in MADE:
             values += ["file/below", "/proc/self/mem/x", "folder/" + "x" * 300]
         elif place.name not in NAMES:
@@ -212,7 +214,7 @@ def _takes(action: argparse.Action, word: str) -> bool:
 
 
 hostile = st.one_of(
-    st.sampled_from((*NEVER_GOOD, *NO_NUMBERS, *NO_PATHS)),
+    st.sampled_from((*NEVER_GOOD, *NO_NUMBERS, *NO_PATHS, *NO_URLS, "hdfs://127.0.0.1:1/x", "file:///")),
     st.text(max_size=40),
     st.floats().map(repr),
     st.integers().map(str),
