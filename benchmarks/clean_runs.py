@@ -63,7 +63,7 @@ def scenario(messages: int) -> Scenario:
         quick_budget=TrialBudget(trials=1, deployments=1),
         exclusive=True,
         hiccup_ms_max=60_000.0,
-        shown=("overlap_ms", "out_of_order_count"),
+        extra_measures=("overlap_ms", "out_of_order_count"),
     )
 
 

@@ -100,11 +100,22 @@ class _Said:
 
 @dataclass(slots=True)
 class _Open:
-    """The last event of those that are the same, what its last line said, and that line."""
+    """The last event of those that are the same, what its last line said, and that line.
 
+    What comes within ``same_s`` is the same event still; never, where that is None.
+    """
+
+    same_s: float | None
     event: Event | None = None
     said: _Said | None = None
     line: bytes = b""
+
+    def goes_on(self, at_s: float | None) -> bool:
+        """Whether a line of that time belongs to the event."""
+        if self.event is None or self.same_s is None:
+            return False
+        to_s = self.event.to_s
+        return at_s is None or to_s is None or -1 <= at_s - to_s <= self.same_s
 
     def settle(self) -> None:
         """Have the event's last line as text, which is made once and not for each line."""
@@ -151,11 +162,18 @@ class Collected:
 
         ``head`` is the number of the line that it goes on from, as those of a stack trace do.
         """
-        wording = WORDINGS[wording_at]
-        if wording.releases:
-            self.families.add(wording.releases)
         said = self._known.get(message := line[message_at:])
+        if said is not None and head is None and (opened := said.opened) is not None:
+            # Most lines say what the last one of their event did.
+            event = opened.event
+            if event is not None and opened.said is said and opened.goes_on(at_s):
+                _again(event, opened, line, number, at_s)
+                self._last, self._last_number = event, number
+                return
+        wording = WORDINGS[wording_at]
         if said is None:
+            if wording.releases:
+                self.families.add(wording.releases)
             said = _said(wording_at, line.decode("utf-8", "replace").rstrip())
             if len(self._known) >= MESSAGES_MAX:
                 self._known.clear()
@@ -173,11 +191,9 @@ class Collected:
                 kind = Logged.PULL_FAILED
                 fields = {name: above.fields[name] for name in _QUEUE_OF_PULL if name in above.fields} | said.fields
                 said = _Said(fields, _same(kind, fields), said.ms)
-            opened = self._open.setdefault((kind, above.kind, said.same), _Open())
-        elif said.opened is None:
-            opened = said.opened = self._open.setdefault((kind, None, said.same), _Open())
+            opened = self._opened(kind, above.kind, said)
         else:
-            opened = said.opened
+            opened = said.opened = said.opened or self._opened(kind, None, said)
         event = self._kept(kind, said, opened, line, number, at_s, above.kind if above else None)
         if head is None:
             self._last, self._last_number = event, number
@@ -186,6 +202,13 @@ class Collected:
         """No line comes any more."""
         for one in self._open.values():
             one.settle()
+
+    def _opened(self, kind: Logged, within: Logged | None, said: _Said) -> _Open:
+        key = (kind, within, said.same)
+        known = self._open.get(key)
+        if known is None:
+            known = self._open[key] = _Open(_same_s(kind))
+        return known
 
     def _kept(
         self,
@@ -198,11 +221,8 @@ class Collected:
         within: Logged | None,
     ) -> Event | None:
         known = opened.event
-        if known is not None and kind not in _SINGLE and _close(known, at_s):
-            if at_s is not None:
-                known.to_s = at_s
-            known.count += 1
-            known.last_line, opened.line = number, line
+        if known is not None and opened.goes_on(at_s):
+            _again(known, opened, line, number, at_s)
             if opened.said is not said:
                 opened.said = said
                 known.most_ms = max(known.most_ms, said.ms)
@@ -243,8 +263,15 @@ def _same(kind: Logged, fields: Mapping[str, str]) -> tuple[object, ...]:
     return tuple(sorted(one for one in fields.items() if one[0] != "error"))
 
 
-def _close(known: Event, at_s: float | None) -> bool:
-    if at_s is None or known.to_s is None:
-        return True
-    same_s = BURST_S if known.kind in _BURSTS else REPEATED_S if known.kind in _REPEATED else SAME_S
-    return -1 <= at_s - known.to_s <= same_s
+def _again(event: Event, opened: _Open, line: bytes, number: int, at_s: float | None) -> None:
+    """One more line of an event."""
+    if at_s is not None:
+        event.to_s = at_s
+    event.count += 1
+    event.last_line, opened.line = number, line
+
+
+def _same_s(kind: Logged) -> float | None:
+    if kind in _SINGLE:
+        return None
+    return BURST_S if kind in _BURSTS else REPEATED_S if kind in _REPEATED else SAME_S
