@@ -102,6 +102,12 @@ def test_a_parameter_that_nothing_has_or_that_is_no_value_is_refused(params: dic
         _narrowed(params=params)
 
 
+def test_a_mistyped_parameter_of_the_cell_has_the_nearest_beside_it() -> None:
+    with pytest.raises(UsageError) as raised:
+        _narrowed(params={"stal_ms": "900"})
+    assert raised.value.advice == "Did you mean stall_ms?"
+
+
 def test_an_arm_a_release_and_a_topology_that_do_not_go_with_the_incident_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown arm of append-stall 'incidnt'"):
         _narrowed(arm="incidnt")
