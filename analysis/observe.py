@@ -77,7 +77,7 @@ def observe(
     failed = {measure: error for name, (_, error) in results.items() if error for measure in measures_of(name)}
     rows = {name: rows for name, (rows, _) in results.items()}
     every = [row for rows_of_one in rows.values() for row in rows_of_one]
-    counting = {item.trial for item in validity if item.valid}
+    counting = {item.trial for item in validity if item.counts()}
     return Observed(
         observations=tuple(_observations(every, [trial for trial in inputs.run.trials if trial.trial in counting])),
         failed=failed,

@@ -33,7 +33,6 @@ from analysis.spark_settings import COMPILED_BYTES_MIN, READING_COMPILED_BYTES_M
 from analysis.stall_model import model
 from analysis.stall_model.document import write_score
 from analysis.verdicts import validity
-from analysis.verdicts.discards import with_discards
 from analysis.verdicts.document import Table, load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.excerpts import with_excerpts
@@ -94,7 +93,7 @@ def analyze_in(
         logs = load_logs(spark, run)
         records = reading.result()
     facts = trial_facts(records, run, gc.parse(logs.kept))
-    judged = with_discards(validity.judge(facts, known), facts, known)
+    judged = validity.judge(facts, known)
     trials = trials_frame(spark, run, facts)
     say("ordering consumptions")
     consumption = fold_consumption(spark, records.consumptions, trials, run)
@@ -107,7 +106,7 @@ def analyze_in(
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
         writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
-        write_score(run.path, model.score(run, observed.observations, judged))
+        write_score(run.path, model.score(run, observed.of_all_trials, judged))
         evidence = Evidence.of(
             run=run,
             validity=judged,

@@ -189,8 +189,9 @@ def judge(
 ) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
-    from analysis.report.terminal import summary_lines, summary_table
+    from analysis.report.terminal import summary_lines, summary_table, trials_told
     from analysis.report.write import exit_code
+    from analysis.verdicts.document import load_report_data
 
     findings = analyse(path, chosen, options, java, console, analyst)
     is_quick = read_manifest(path).budget == "quick"
@@ -202,6 +203,8 @@ def judge(
         Console().print(summary_table(shown))
     else:
         print("\n".join(summary_lines(shown)))
+    if not options.json:
+        print("".join(f"{line}\n" for line in trials_told(load_report_data(path))), end="")
     ours = [one for one in tried if one.incident in {scenario.name for scenario in scenarios.ALL}]
     if is_quick and not options.json:
         compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []

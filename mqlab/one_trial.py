@@ -38,7 +38,7 @@ def one_trial(
     cell, fields = _parted(scenario, found, params)
     wanted = TOPOLOGIES[topology] if topology else found.topology or scenario.topology
     found = dataclasses.replace(
-        found, load=dataclasses.replace(load, **_fields(load, fields, found.name)), cells=(cell,), topology=wanted
+        found, load=dataclasses.replace(load, **_fields(load, fields, found.name, cell)), cells=(cell,), topology=wanted
     )
     _check_topology(found, wanted)
     phases = scenario.phases_of(found)
@@ -116,7 +116,7 @@ def _like(name: str, text: str, example: ParameterValue) -> ParameterValue:
     return int(value) if value.is_integer() and isinstance(example, int) else value
 
 
-def _fields(load: Any, params: Mapping[str, str], arm: str) -> dict[str, object]:
+def _fields(load: Any, params: Mapping[str, str], arm: str, cell: Parameters) -> dict[str, object]:
     hints = get_type_hints(type(load))
     plain = {
         field.name: hints[field.name]
@@ -125,7 +125,7 @@ def _fields(load: Any, params: Mapping[str, str], arm: str) -> dict[str, object]
     }
     for name in params:
         if name not in plain:
-            raise UsageError.unknown(f"parameter of arm {arm}", name, plain)
+            raise UsageError.unknown(f"parameter of arm {arm}", name, {*cell, *plain})
     return {name: _read(name, text, plain[name]) for name, text in params.items()}
 
 

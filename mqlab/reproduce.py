@@ -176,6 +176,7 @@ def _judge(path: Path, chosen: Scenario, options: argparse.Namespace, java: Java
     if options.json:
         print_json(
             {
+                "trials": [dataclasses.asdict(one) for one in data.trials],
                 "measured": [dataclasses.asdict(one) for one in data.distributions],
                 "findings": [dataclasses.asdict(one) for one in findings],
             }

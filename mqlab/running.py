@@ -17,7 +17,7 @@ from rich.console import Console
 from analysis.analyst import Analyst
 from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
-from harness.errors import EXIT_OK, Interrupted
+from harness.errors import EXIT_OK, ConfigurationError, Interrupted
 from harness.host import facts
 from harness.host.signals import cancelling
 from harness.leases.healing import clean
@@ -86,6 +86,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     request = job.request
     plan = plan_of(request)
     plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes))
+    _require_trials(plan, request)
     if options.resume:
         with RunWriter.open(options.resume) as earlier:
             plan = plan.without(finished_trials(earlier))
@@ -134,6 +135,16 @@ def _run_further(run: RunWriter, backend: Backend, job: Job, console: Console) -
         planned = run.manifest.trials
         run.set_trials((*planned, *(trial.id for _, trial in plan.trials() if trial.id not in planned)))
         _run(run, plan, backend, job, console)
+
+
+def _require_trials(plan: Plan, request: Request) -> None:
+    """Raises ConfigurationError when nothing of what is asked for can be run."""
+    if not any(plan.trials()):
+        names = ", ".join(scenario.name for scenario in request.scenarios)
+        why = next(iter(request.left_out_notes()), "no arm that is asked for is of these releases")
+        raise ConfigurationError(
+            f"{names}: nothing can be run: {why}", advice="`mqlab doctor` says what this host can do."
+        )
 
 
 def _print_plan(plan: Plan, request: Request, console: Console) -> None:

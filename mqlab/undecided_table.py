@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import scenarios
 from analysis.ledger.absent import never_run
@@ -42,7 +42,8 @@ plan guesses for two cores that have run none of it.
 MEASURED = """
 ## Measured, and undecided
 
-A part lacks what stands beside it, if what comes agrees with what most of it has shown so far.
+A part lacks what stands beside it, if what comes agrees with what most of it has shown so far. Where a fault can be made in several
+ways, the way is named: what is open of one may be decided of another.
 
 | claim | releases | part | what it lacks |
 |---|---|---|---|
@@ -69,7 +70,7 @@ def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenar
     return (
         head
         + (NOT_RUN + "".join(_not_run([*not_run, *never], incidents)) if not_run or never else "")
-        + (MEASURED + "".join(_measured(measured)) if measured else "")
+        + (MEASURED + "".join(_measured(measured, _made_in_several_ways(lines))) if measured else "")
     )
 
 
@@ -98,11 +99,21 @@ def _minutes(scenario: Scenario, releases: Sequence[str]) -> str:
     return f"{make_plan(request, TWO_CORES).seconds / 60:.0f}"
 
 
-def _measured(lines: Iterable[LedgerLine]) -> Iterator[str]:
-    """A row for a part of a claim and what it lacks, with the releases on which it does."""
+def _made_in_several_ways(lines: Iterable[LedgerLine]) -> frozenset[str]:
+    """The claims that have lines of several injections on one release, of which one may be decided and another not."""
+    made: dict[tuple[str, str, str], set[str]] = {}
+    for line in lines:
+        made.setdefault((line.claim, line.release, line.backend), set()).add(line.injection)
+    return frozenset(claim for (claim, _, _), ways in made.items() if len(ways) > 1)
+
+
+def _measured(lines: Iterable[LedgerLine], several: Collection[str]) -> Iterator[str]:
+    """A row for a part of a claim and what it lacks, with the releases on which it does; of ``several`` the injection is named."""
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for line in lines:
-        where = "" if line.backend == "local" else f" ({line.backend})"
+        told = [line.backend] if line.backend != "local" else []
+        told += [line.injection] if line.claim in several else []
+        where = f" ({', '.join(told)})" if told else ""
         lacks = [(part.name, what) for part, what in lacking(line)] or [("", line.reason)]
         for part, what in lacks:
             found.setdefault((line.claim, where, part, what), []).append(line.release)

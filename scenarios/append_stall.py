@@ -1,8 +1,8 @@
 """One append to the commit log takes too long: which requests are refused, when, how, and does a longer wait help?
 
 A broker appends under one lock. While one append is stuck, requests pile up in the send thread pool's queue, and a task
-that looks at the queue from time to time refuses those that have waited too long. The stall is made inside the append
-by a Byteman rule that stamps its entry and exit, so that its length is exact and nothing but the append is slow.
+that looks at the queue from time to time refuses those that have waited too long. A Byteman rule in the append stamps and stalls
+it exactly, and nothing else is slow; by a freeze, which has findings of its own, all that writes to the store's disk waits.
 """
 
 # ruff: noqa: I001 - the rules' words stay on two lines

@@ -69,8 +69,8 @@ LATE = replace(PHASES, hold_s_max=240.0)
 STOPPING = "incident-killed-while-stopping"
 
 ORDER_20 = claim(
-    "ORDER-20", "A3", "An instance that is told to stop and is killed before its shutdown() has finished leaves its locks behind, "
-    "as kill -9 does.",
+    "ORDER-20", "A3", "An instance that is told to stop and is killed before it calls shutdown() leaves its locks behind, as "
+    "kill -9 does.",
     reading="Told to stop, busy with what it does first, and killed 5 s later, it leaves locks that no other client gets before "
     "their 60 s, and its queues stand still for tens of seconds; no consumer's shutdown was completed.",
     expected=confirmed("a lock is given up by unlockAll in shutdown() alone, which was not reached", f"{LOCKS}.tryLockBatch"),

@@ -12,7 +12,8 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.REFUSED_FOR_AGE,),
         because="sends that wait for longer than waitTimeMillsInSendQueue are refused ([TIMEOUT_CLEAN_QUEUE]); it takes no append "
         "of a second",
-        advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of them.",
+        advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of "
+        "them while stalls are shorter than osPageCacheBusyTimeOutMills.",
         fixes=("BUSY-12",),
     ),
     Sign(

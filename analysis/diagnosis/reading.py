@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.cores import each_of
@@ -59,6 +60,7 @@ STAMPS_MAX = 200
 BEGINNING = 40
 """Lines of a file by which its layout is known."""
 SHAPES_MAX = 100
+_VALUES = attrgetter(*(one.name for one in fields(Event)))
 SHAPE_LENGTH = 80
 
 
@@ -92,6 +94,13 @@ class ReadFile:
     settings: dict[str, str] = field(default_factory=dict)
     families: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, object]:
+        """For another process: events as columns, which are a third of the work of as many objects."""
+        return {**self.__dict__, "events": list(zip(*map(_VALUES, self.events), strict=True))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "events": list(map(Event, *state["events"])) if state["events"] else []}
 
 
 class ToRead(NamedTuple):

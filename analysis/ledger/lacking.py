@@ -14,8 +14,8 @@ BY_EVENTS = {Kind.UNIVERSAL, Kind.EXISTENCE}
 NO_RUN_TELLS = {
     Reason.DIFFERS: "deployments differ: a rule that measures how much, in place of one that takes all or none",
     Reason.CONTROL_FAILED: "a run in which what the experiment rests on holds",
-    Reason.MISSING_EVIDENCE: "trials with something to measure it by: those that count have none",
-    Reason.NOT_EXERCISED: "trials in which it happens: no arm has made it happen yet",
+    Reason.MISSING_EVIDENCE: "trials with something to measure it by: none that counts is recorded",
+    Reason.NOT_EXERCISED: "trials in which it happens: none is recorded",
 }
 
 

@@ -222,7 +222,7 @@ def _figures(claim: Claim, rows: Iterable[Tries]) -> tuple[Figure, ...]:
     cells: dict[tuple[str, str, str], list[Tries]] = defaultdict(list)
     wanted = {(quantity.measure, quantity.arm) for quantity in claim.quantities()}
     for row in rows:
-        if (row.measure, row.arm) in wanted and row.tries and not row.discarded and not row.superseded:
+        if (row.measure, row.arm) in wanted and row.tries and row.counts:
             cells[row.measure, row.arm, str(sorted(row.where.items()))].append(row)
     return tuple(_figure(of) for of in cells.values())
 

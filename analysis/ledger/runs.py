@@ -62,6 +62,8 @@ class RecordedTrial:
     superseded: bool = False
     discarded: str = ""
     exclusions: tuple[str, ...] = ()
+    """Why it does not count, in words. Runs recorded before ``notes`` were have what is told of a trial among them."""
+    notes: tuple[str, ...] = ()
     hiccup_ms: float = 0.0
     asked_ms: float | None = None
     achieved_ms: float | None = None
@@ -157,7 +159,8 @@ def _trial(
         cell=trial.params,
         superseded=bool(trial.superseded_by),
         discarded=str(judged.discarded or ""),
-        exclusions=tuple(one.words for one in judged.exclusions),
+        exclusions=judged.why_not(),
+        notes=judged.told(),
         hiccup_ms=judged.hiccup_ms_max or 0.0,
         asked_ms=facts.asked_ms,
         achieved_ms=facts.achieved_ms,

@@ -149,12 +149,19 @@ def _by_words(told: Iterable[tuple[_Words, str]]) -> dict[_Words, list[str]]:
 
 def not_counted(trials: Sequence[TrialNote]) -> tuple[str, ...]:
     """Why trials did not count, each reason once for an arm, with the number of its trials."""
-    by_reason = Counter(
-        (trial.arm, "; ".join(trial.reasons) or "no reason was recorded") for trial in trials if not trial.valid
-    )
+    reasons = [(one.arm, "; ".join(one.reasons) or "no reason was recorded") for one in trials if not one.valid]
+    return _by_arm(reasons, "did not count: ")
+
+
+def notable(trials: Sequence[TrialNote]) -> tuple[str, ...]:
+    """What is notable of trials whether they count or not, told as why others do not count."""
+    return _by_arm([(one.arm, "; ".join(one.notes)) for one in trials if one.notes], "")
+
+
+def _by_arm(told: Sequence[tuple[str, str]], what: str) -> tuple[str, ...]:
     return tuple(
-        f"{arm}: {count} {'trial' if count == 1 else 'trials'} did not count: {reason}"
-        for (arm, reason), count in sorted(by_reason.items(), key=lambda item: (arm_key(item[0][0]), item[0][1]))
+        f"{arm}: {count} {'trial' if count == 1 else 'trials'}{f' {what}' if what else ': '}{words}"
+        for (arm, words), count in sorted(Counter(told).items(), key=lambda item: (arm_key(item[0][0]), item[0][1]))
     )
 
 

@@ -58,14 +58,15 @@ def _plain(value: Json) -> Json:
 
 
 def trials_json(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> Json:
-    """Every trial with whether it counts and why not."""
+    """Every trial with whether it counts, why not, and what else is told of it."""
     known = {item.trial: item for item in validity}
     return [
         {
             **_of(item.trial, "trial", "incident", "arm", "params", "release", "deployment"),
             "injection": item.trial.chosen_injection,
-            "valid": judged.valid,
-            "reasons": [*(exclusion.words for exclusion in judged.exclusions), *judged.notes],
+            "valid": judged.counts(),
+            "reasons": judged.why_not(),
+            "notes": judged.told(),
             "hiccup_ms_max": item.hiccup_ms_max,
             "waited_share": _waited_share(item.trial.took),
         }
@@ -159,7 +160,7 @@ def series_json(
 
 
 def _representatives(facts: Sequence[TrialFacts], validity: Sequence[TrialValidity]) -> list[TrialFacts]:
-    counting = {item.trial for item in validity if item.valid}
+    counting = {item.trial for item in validity if item.counts()}
     chosen: dict[tuple[object, ...], TrialFacts] = {}
     for item in facts:
         trial = item.trial

@@ -55,7 +55,7 @@ EXCERPT_LENGTH_MAX = 1500
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRow:
-    """How many trials of an arm in a release counted."""
+    """How many trials of an arm in a release counted, why the others did not, and what else is notable of any."""
 
     release: str
     arm: str
@@ -65,6 +65,7 @@ class TrialRow:
     hiccup: str
     waited: str
     reasons: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,7 +259,8 @@ def _trials(data: ReportData, incident: str) -> tuple[TrialRow, ...]:
                 deployments=len({trial.deployment for trial in trials}),
                 hiccup=quantity(max(hiccups), "ms") if hiccups else "",
                 waited=f"{100 * max(waited):.0f} %" if waited else "",
-                reasons=tuple(reason.removeprefix(f"{arm}: ") for reason in claims.not_counted(trials)),
+                reasons=tuple(words.removeprefix(f"{arm}: ") for words in claims.not_counted(trials)),
+                notes=tuple(words.removeprefix(f"{arm}: ") for words in claims.notable(trials)),
             )
         )
     return tuple(rows)

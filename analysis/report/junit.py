@@ -1,7 +1,8 @@
 """junit.xml: a test suite for each incident and release, a test case for each claim and injection.
 
 Decided as expected passes, as does what is decided without an expectation; a mismatch is a failure, an undecided claim an
-error. A run without findings is one error, so that a pipeline which reads nothing but this file cannot take it for a pass.
+error. Each suite ends with how many trials count, and why others do not. A run without findings is one error, so that a pipeline
+which reads nothing but this file cannot take it for a pass.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
+from analysis.report.claims import not_counted, notable
 from analysis.report.injections import claim_name, told_apart
 from analysis.report.story import evidence, plain, story
 from analysis.verdicts.document import ClaimText, ReportData
@@ -57,6 +59,11 @@ def _suite(data: ReportData, incident: str, release: str, findings: Sequence[Fin
     apart = told_apart(data.findings)
     for finding in findings:
         suite.append(_case(finding, claim_name(finding, apart), data.claims.get(finding.claim)))
+    of = [one for one in data.trials if (one.incident, one.release) == (incident, release)]
+    if of:
+        counting = f"{sum(one.valid for one in of)} of {len(of)} trials count"
+        out = ElementTree.SubElement(suite, "system-out")
+        out.text = _xml("\n".join((counting, *not_counted(of), *notable(of))))
     return suite
 
 

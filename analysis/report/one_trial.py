@@ -14,11 +14,12 @@ VALUES_SHOWN = 8
 
 
 def trial_lines(data: ReportData) -> Iterator[str]:
-    """Each trial with why it does not count, where it does not; beneath the one that does all of its measures."""
+    """Each trial with whether it counts, why not, and what else is notable; beneath the one that does all of its measures."""
     for note in data.trials:
         cell = f": {cell_label(note.params)}" if note.params else ""
         counts = "counts" if note.valid else f"does not count: {', '.join(note.reasons)}"
-        yield printable(f"{note.incident}, {note.arm} on {note.release}{cell}; the trial {counts}")
+        told = f" ({', '.join(note.notes)})" if note.notes else ""
+        yield printable(f"{note.incident}, {note.arm} on {note.release}{cell}; the trial {counts}{told}")
         of_arm = [one for one in data.distributions if note.valid and one.arm == note.arm]
         of_arm.sort(key=lambda one: (one.measure, cell_label(one.params)))
         for measure, found in itertools.groupby(of_arm, key=lambda one: one.measure):

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from analysis.report.injections import claim_name, told_apart
+from analysis.report.claims import not_counted
+from analysis.report.injections import by_injection, claim_name, told_apart
+from analysis.verdicts.document import ReportData, TrialNote
 from analysis.verdicts.numbers import printable
 from analysis.verdicts.words import (
     SYMBOLS,
@@ -24,6 +26,9 @@ from harness.model.verdicts import VerdictKind
 
 STYLES = {VerdictKind.CONFIRMED: "blue", VerdictKind.REFUTED: "bold yellow", VerdictKind.UNDECIDED: "dim"}
 """Blue and yellow stay apart for every kind of colour vision; the words carry the meaning anyway."""
+
+REASONS_MAX = 10
+"""A terminal shows so many reasons for which trials do not count; the page has all of them."""
 
 
 def summary_table(findings: Sequence[Finding]) -> Table:
@@ -54,6 +59,20 @@ def summary_lines(findings: Sequence[Finding]) -> list[str]:
     padded = ([text.ljust(width) for text, width in zip(row, [*widths, 0], strict=True)] for row in rows)
     lines = [printable("  ".join(row)).replace("\n", " ").rstrip() for row in padded]
     return [*lines, tally_words(tally(findings))]
+
+
+def trials_told(data: ReportData) -> list[str]:
+    """How many trials count and why the others do not, each reason once for an arm; what else is notable is on the page."""
+    counting, notable = sum(one.valid for one in data.trials), sum(bool(one.notes) for one in data.trials)
+    if not data.trials or (counting == len(data.trials) and not notable):
+        return []
+    groups: dict[tuple[str, str], list[TrialNote]] = {}
+    for one in by_injection(data).trials:
+        groups.setdefault((one.incident, one.release), []).append(one)
+    why = [f"  {' on '.join(of)}, {words}" for of, trials in groups.items() for words in not_counted(trials)]
+    told = f"; of {notable} something is notable, which the page's tables of trials tell" if notable else ""
+    more = [f"  and {len(why) - REASONS_MAX} more, on the page"] if len(why) > REASONS_MAX else []
+    return [f"{counting} of {len(data.trials)} trials count{told}.", *map(printable, why[:REASONS_MAX]), *more]
 
 
 def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Finding]]:

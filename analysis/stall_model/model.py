@@ -127,12 +127,16 @@ def allowed(predicted: float, rate_hz: float, trials: int) -> float:
 
 
 def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Score:
-    """Predicted against measured for every cell of the stalled append that has a trial which counts."""
+    """Predicted against measured for every cell of the stalled append that has a trial in which nothing else stalled.
+
+    Others may count for claims, to which what a freeze brings about is a result; the model leaves it out.
+    """
+    clean = {item.trial for item in validity if item.is_clean}
     trials = {trial.trial: trial for trial in run.trials if trial.incident == INCIDENT}
     stalls_ms: dict[str, float] = {}
     counts: dict[tuple[str, str], float] = {}
     for item in observations:
-        if item.trial in trials:
+        if item.trial in trials and item.trial in clean:
             if item.measure == LENGTH:
                 stalls_ms[item.trial] = item.value
             elif item.measure == COUNT and str(item.extra.get("keyword")) in KEYWORDS:
@@ -207,5 +211,5 @@ def _threads(run: RunDirectory, trial: TrialRecord) -> int:
 
 def _left_out(validity: Sequence[TrialValidity], trials: Mapping[str, TrialRecord]) -> Iterable[str]:
     for item in validity:
-        if item.trial in trials and item.exclusions:
-            yield f"{item.trial}: {'; '.join(exclusion.words for exclusion in item.exclusions)}"
+        if item.trial in trials and not item.is_clean:
+            yield f"{item.trial}: {'; '.join((*item.why_not(), *item.told()))}"

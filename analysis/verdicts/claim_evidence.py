@@ -24,9 +24,14 @@ class ClaimEvidence:
     evidence: Evidence
 
     def counts(self, trial: TrialRecord) -> bool:
-        """Whether the trial counts: only what ``Discard`` lists does not, and what was repeated, or nothing is known of."""
+        """Whether the trial counts for the claim; one that nothing is known of does not."""
         known = self.evidence.validity.get(trial.trial)
-        return known is not None and known.discarded is None and not trial.superseded_by
+        return known is not None and known.counts(self.claim.id)
+
+    def _is_shown(self, trial: TrialRecord) -> bool:
+        """Also one that is too noisy for the claim: a counterexample that the host cannot have made counts."""
+        known = self.evidence.validity.get(trial.trial)
+        return known is not None and not known.left_out
 
     def tries(self) -> list[Tries]:
         """Those of the incident's trials in the release and injection."""
@@ -47,10 +52,10 @@ class ClaimEvidence:
         ]
 
     def values(self, measure: str, arm: str) -> list[Observation]:
-        """All values of a measure in an arm, of trials that count."""
+        """All values of a measure in an arm, of trials that are not left out."""
         place = (self.scenario.name, self.release, self.injection, arm, measure)
-        counting = {trial.trial for trial in self._trials_of_release() if self.counts(trial)}
-        return [item for item in self.evidence.observations.get(place, ()) if item.trial in counting]
+        shown = {trial.trial for trial in self._trials_of_release() if self._is_shown(trial)}
+        return [item for item in self.evidence.observations.get(place, ()) if item.trial in shown]
 
     def observed(self, quantity: Selection) -> list[Observation]:
         """The values that a quantity is made of."""

@@ -39,7 +39,11 @@ class IncidentText:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialNote:
-    """Whether a trial counts, and in words why it does not."""
+    """Whether a trial counts (``valid``), in words why it does not, and what else is notable of it.
+
+    It counts where a verdict can rest on it. Analyses made before there were ``notes`` had both in ``reasons``, and called a trial
+    valid only when nothing was notable of it.
+    """
 
     trial: str
     incident: str
@@ -49,6 +53,7 @@ class TrialNote:
     deployment: str
     valid: bool
     reasons: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
     waited_share: float | None = None
     """Of the time that its threads could run, how much they waited for a core; the noise probe, which sleeps, sees none of it."""

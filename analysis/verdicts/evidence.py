@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from analysis.verdicts.observations import Observation
-from analysis.verdicts.tries import Tries
+from analysis.verdicts.tries import Tries, is_left_out
 from harness.model.cells import Parameters, canonical
 from harness.model.findings import Finding
 from harness.model.measures import MEASURES
@@ -18,31 +19,90 @@ EVIDENCE_LINES_MAX = 8
 """A reader follows a few lines; the tables of the analysis hold all of them."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exclusion:
-    """Why a trial does not count: the kind, and in words."""
+_GRAVEST = (Discard.HARNESS, Discard.HOST, Discard.CLOCK, Discard.NOISE, Discard.INJECTOR)
+"""Of several reasons the first is named."""
 
-    reason: Reason
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """What is not as it should be in a trial, in words; with ``discard`` it is why no claim counts the trial."""
+
     words: str
+    discard: Discard | None = None
+
+
+class PartName(NamedTuple):
+    """A part of a claim."""
+
+    claim: str
+    part: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialValidity:
-    """A trial is shown as one that counts when nothing excludes it. ``notes`` say what could not be judged in it.
+    """Whether a trial counts, why not, and what else is to be said of it.
 
-    ``discarded`` is why it does not count for claims, which ask for the host's noise part by part.
+    ``noise`` tells a hiccup that its incident calls long, ``notes`` what could not be judged. ``parts`` are those of claims that
+    ask for its arm and cell; ``too_noisy_for`` are the ones of them that leave it out, as its worst hiccup may have moved what
+    they measure.
     """
 
     trial: str
-    exclusions: tuple[Exclusion, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    superseded_by: str = ""
+    noise: str = ""
     notes: tuple[str, ...] = ()
     hiccup_ms_max: float | None = None
-    discarded: Discard | None = None
+    parts: tuple[PartName, ...] = ()
+    too_noisy_for: tuple[PartName, ...] = ()
 
     @property
-    def valid(self) -> bool:
-        """Whether nothing excludes it."""
-        return not self.exclusions
+    def discarded(self) -> Discard | None:
+        """Why no claim counts it, of the closed list."""
+        found = {remark.discard for remark in self.remarks}
+        return next((one for one in _GRAVEST if one in found), None)
+
+    @property
+    def left_out(self) -> bool:
+        """Whether it counts for no claim whatever is measured in it."""
+        return is_left_out(self.discarded, bool(self.superseded_by))
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it went exactly as planned: also what counts as a result may not have disturbed it."""
+        return not (self.remarks or self.superseded_by or self.noise)
+
+    def counts(self, claim: str = "") -> bool:
+        """Whether it counts, for one claim or for any: it is not left out, nor too noisy for every part that asks for it."""
+        asking = self._of(claim, self.parts)
+        return not self.left_out and not (asking and set(asking) <= set(self.too_noisy_for))
+
+    def why_not(self, claim: str = "") -> tuple[str, ...]:
+        """Why it does not count, in words; empty where it does."""
+        if self.counts(claim):
+            return ()
+        why = [f"it was repeated as {self.superseded_by}"] if self.superseded_by else []
+        why += [remark.words for remark in self.remarks if remark.discard is not None]
+        return tuple(why or [f"{self._hiccup} is too much for every part that asks for it"])
+
+    def told(self, claim: str = "") -> tuple[str, ...]:
+        """What else is notable of it, in words, whether it counts or not; of its noise only what ``claim`` is judged by."""
+        words = [remark.words for remark in self.remarks if remark.discard is None]
+        noisy = self._of(claim, self.too_noisy_for) if self.counts(claim) else []
+        if noisy:
+            names = dict.fromkeys(one.part if claim else one.claim for one in noisy)
+            words.append(f"{self._hiccup} is too much for {'' if claim else 'parts of '}{', '.join(names)}")
+        elif self.noise and not claim:
+            words.append(self.noise)
+        return (*words, *self.notes)
+
+    @property
+    def _hiccup(self) -> str:
+        return f"a hiccup of {self.hiccup_ms_max or 0.0:.1f} ms"
+
+    @staticmethod
+    def _of(claim: str, parts: Sequence[PartName]) -> list[PartName]:
+        return [part for part in parts if claim in ("", part.claim)]
 
 
 @dataclass(frozen=True, kw_only=True)

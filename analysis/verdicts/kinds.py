@@ -46,12 +46,8 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
 # --- which trials count -----------------------------------------------------------------------------------------------
 
 
-def _is_noisy(part: Part, row: Tries) -> bool:
-    return row.hiccup_ms > part.hiccup_ms_max(row.cell)
-
-
 def _counts(part: Part, row: Tries) -> bool:
-    return not (row.discarded or row.superseded or _is_noisy(part, row))
+    return row.counts and not part.is_too_noisy(row.hiccup_ms, row.cell)
 
 
 def _is_spoiled(part: Part, row: Tries) -> bool:

@@ -93,9 +93,8 @@ def reservations(on: ClaimEvidence, trials: Sequence[TrialRecord], counting: Seq
     for trial in trials:
         known = on.evidence.validity.get(trial.trial)
         if known is not None and not trial.superseded_by:
-            why = [exclusion.words for exclusion in known.exclusions] or [str(known.discarded)]
-            said.extend(f"{trial.trial} does not count: {words}" for words in why if known.discarded)
-            said.extend(f"{trial.trial}: {note}" for note in known.notes)
+            said.extend(f"{trial.trial} does not count: {words}" for words in known.why_not(on.claim.id))
+            said.extend(f"{trial.trial}: {words}" for words in known.told(on.claim.id))
     said.extend(
         f"{measure} was not judged: {on.evidence.failed[measure]}"
         for measure in sorted({quantity.measure for quantity in on.claim.quantities()} & set(on.evidence.failed))

@@ -90,7 +90,7 @@ def variants_of(rows: Iterable[Tries]) -> dict[tuple[str, str], list[Tries]]:
     """The rows that count, by measure and, in words, its own parameters."""
     found: dict[tuple[str, str], list[Tries]] = {}
     for row in rows:
-        if row.tries and not row.discarded and not row.superseded:
+        if row.tries and row.counts:
             found.setdefault((row.measure, cell_label(row.params)), []).append(row)
     return found
 
@@ -106,7 +106,7 @@ def rounds_of(rows: Iterable[Tries]) -> Rounds:
     """One number for each arm and round (``deployment``): the median of the tries of a time, the mean of any other measure."""
     found: dict[str, dict[str, list[Value]]] = {}
     for row in rows:
-        if row.tries and not row.discarded and not row.superseded:
+        if row.tries and row.counts:
             found.setdefault(row.arm, {}).setdefault(row.deployment, []).append(_value(row))
     return {
         arm: {

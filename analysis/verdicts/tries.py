@@ -69,6 +69,11 @@ class Tries:
     tries: tuple[Try, ...] = ()
 
     @property
+    def counts(self) -> bool:
+        """Whether the trial counts; how noisy the host may have been is asked by each part for itself."""
+        return not is_left_out(self.discarded, self.superseded)
+
+    @property
     def where(self) -> Parameters:
         """The cell's parameters and the measure's own."""
         return {**self.cell, **self.params}
@@ -76,6 +81,11 @@ class Tries:
     def shows(self, where: Mapping[str, Sequence[ParameterValue]]) -> bool:
         """Whether its parameters are among those."""
         return matches(self.where, where)
+
+
+def is_left_out(discarded: str | None, superseded: bool) -> bool:
+    """Whether a trial counts for no claim: it was discarded, or repeated. What verdicts count and what pages show is asked here."""
+    return bool(discarded or superseded)
 
 
 def deployments_of(tries: Iterable[Tries]) -> list[str]:

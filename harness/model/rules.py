@@ -142,6 +142,10 @@ class Part:
         distance = abs(self.if_true - self.bound) or abs(self.if_false - self.bound)
         return distance / 4 / a_ms if a_ms else float("inf")
 
+    def is_too_noisy(self, hiccup_ms: float, params: Parameters) -> bool:
+        """Whether a trial of that cell with that hiccup says nothing about the part, which leaves it out."""
+        return hiccup_ms > self.hiccup_ms_max(params)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Expectation:

@@ -83,13 +83,17 @@ class Request:
         reasons = {arm.name: why_not(arm, self.backend, self.abilities) for arm in scenario.arms}
         return {arm: reason for arm, reason in reasons.items() if reason is not None}
 
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the report has to know about what was not run."""
-        left_out = tuple(
+    def left_out_notes(self) -> tuple[str, ...]:
+        """What cannot be run here, a sentence an arm."""
+        return tuple(
             f"{scenario.name}: {arm} is left out: {reason}"
             for scenario in self.scenarios
             for arm, reason in self.left_out(scenario).items()
         )
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the report has to know about what was not run."""
+        left_out = self.left_out_notes()
         if self.budget == "full":
             return left_out
         kept = [

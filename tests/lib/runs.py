@@ -235,12 +235,12 @@ class Analysis:
         return self.findings[claim, release]
 
     def trial(self, name: str) -> Mapping[str, Any]:
-        """What the report says of a trial: whether it counts, and the reasons in words."""
+        """What the report says of a trial: whether it counts, the reasons in words, and what else is notable."""
         trials: Sequence[Mapping[str, Any]] = self.report["trials"]
         return next(trial for trial in trials if trial["trial"] == name)
 
     def reasons(self, trial: str) -> list[str]:
-        """Why a trial does not count, or what else is told of it."""
+        """Why a trial does not count; empty where it does."""
         return list(self.trial(trial)["reasons"])
 
     def unmatched(self, name: str) -> Mapping[str, Any] | None:

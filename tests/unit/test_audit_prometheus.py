@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.audit.finding import AuditFinding, Severity
@@ -92,6 +92,7 @@ def test_of_thousands_of_findings_the_worst_have_samples_and_all_are_counted() -
     assert _value(found, "findings", severity="warning") == 5000
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
 @given(name=st.text(max_size=20), wheres=st.lists(st.text(max_size=20), max_size=4))
 def test_whatever_a_node_is_called_the_text_stays_one(name: str, wheres: list[str]) -> None:
     broker = dataclasses.replace(SICK.brokers[0], name=name)

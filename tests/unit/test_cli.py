@@ -224,3 +224,11 @@ def test_a_command_that_is_named_is_read_by_its_own_module_as_among_all(names: t
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     (found,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return dict(found.choices)
+
+
+def test_a_plan_of_nothing_is_a_mistake_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["verify", "orderly-start-waits", "--arm", "fix-newer-client", "--release", "5.5.0", "--plan"])
+        == EXIT_USAGE
+    )
+    assert "nothing can be run: no arm that is asked for is of these releases" in capsys.readouterr().err

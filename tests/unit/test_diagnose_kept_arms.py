@@ -53,6 +53,7 @@ WITHOUT_A_LINE: Mapping[str, str] = {
     **_each(
         "send-queue-full", ALL, "an append that stands still for 1.2 s does not fill a queue of the default length"
     ),
+    **_each("send-queue-full-small-queue", ALL, "of refusals a broker logs those in one millisecond of ten thousand"),
     **_each("slave-serves-no-reads", OF_4X, "a slave of 4.x is read from"),
 }
 """Where the incident does not come about, and so leaves nothing."""
@@ -63,7 +64,11 @@ BESIDES: Mapping[str, set[str]] = {
     "broker-leaves-keys-move-4.6.0": {"orderly-start-waits"},
     "broker-leaves-keys-move-5.5.0": {"ordered-lock-handover"},
     **{f"delayed-message-fails-once-error-{one}": {"page-cache-stress"} for one in OF_5X},
-    **{f"name-server-divergence-{arm}-{one}": LEFT for arm in ("broker-killed", "unheard-broker") for one in ALL},
+    **{
+        f"name-server-divergence-{arm}-{one}": LEFT
+        for arm in ("broker-killed", "server-paused", "unheard-broker")
+        for one in ALL
+    },
     **{f"offset-past-the-end-{one}": LEFT for one in ALL},
     **{f"offset-past-the-end-few-sent-{one}": LEFT for one in ALL},
     **{f"pool-loss-{arm}-{one}": LEFT for arm in ("killed-pool", "powerless") for one in ALL},
@@ -130,6 +135,17 @@ def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) 
 def test_with_a_tenth_of_the_lines_gone_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     found = found_in(changed(folder, tmp_path, lambda _, lines: [one for one in lines if draw.random() > 0.1]))
+    assert {one.incident for one in found} <= _allowed(folder)
+    sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
+    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in(KEPT / folder))), default=-1)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_with_files_missing_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
+    names = sorted(str(path.relative_to(KEPT / folder).with_suffix("")) for path in (KEPT / folder).rglob("*.gz"))
+    gone = set(random.Random(seed).sample(names, k=max(1, len(names) // 3)))
+    found = found_in(changed(folder, tmp_path, lambda name, lines: [] if name in gone else lines))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
     assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in(KEPT / folder))), default=-1)

@@ -189,6 +189,24 @@ def test_a_mistake_is_named_with_its_line(planted: str, tmp_path: Path, capsys: 
     assert "Traceback" not in "".join(told)
 
 
+def test_the_mistakes_of_the_document_are_said_as_it_shows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    told = ""
+    for old, new in (
+        ('cells=(STALL,), live_conf={WAIT: "800"}', 'cell=(STALL,), live_conf={WAIT: "800"}'),
+        ('of("rejected_count", "incident"', 'of("rejectd_count", "incident"'),
+        ('of("rejected_count", "fix-wait"', 'of("rejected_count", "fix-waits"'),
+        ('{"watch_ms": 600, ', "{"),
+        ("five deployments\n)", "five deployments\n"),
+    ):
+        assert main(["list", _written(Path(), TEXT.replace(old, new, 1)).as_posix()]) == EXIT_USAGE
+        told += capsys.readouterr().err
+    assert f"```\n{told}```" in DOCUMENT.read_text("utf-8")
+
+
 def test_a_mistyped_name_has_the_nearest_beside_it(tmp_path: Path) -> None:
     for old, new, near in (
         ('wait", what=', 'wait", whatt=', "what"),

@@ -18,7 +18,7 @@ from rich.console import Console
 from analysis.ledger.agreement import beside_record
 from analysis.ledger.lines import lines_of
 from analysis.report.junit import junit_xml
-from analysis.report.terminal import summary_lines, summary_table
+from analysis.report.terminal import summary_lines, summary_table, trials_told
 from analysis.report.write import exit_code, write_reports
 from analysis.verdicts.document import ReportData
 from harness.errors import RunDirectoryError
@@ -44,6 +44,14 @@ def load(tmp_path: Path) -> Load:
 
 def finding_with(data: ReportData, **changes: Any) -> Finding:
     return dataclasses.replace(data.findings[0], **changes)
+
+
+def with_noted_trials(document: dict[str, Any]) -> dict[str, Any]:
+    """Of the first incident's release one trial does not count, and another one has a note."""
+    of = [one for one in document["trials"] if (one["incident"], one["release"]) == ("ordered-lock-handover", "4.6.0")]
+    of[0].update(valid=False, reasons=["the wall clock stepped by 60 ms"])
+    of[1].update(notes=["the fault was not healed"])
+    return document
 
 
 # --- junit ------------------------------------------------------------------------------------------------------------
@@ -73,6 +81,29 @@ def test_junit_tells_pass_mismatch_and_undecided_apart(load: Load, document: dic
     assert cases["ordered-lock-handover.5.3.3", "ORDER-06"] == ["failure"]
     assert cases["ordered-lock-handover.5.3.3", "ORDER-01"] == ["error"]
     assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("24", "1", "7")
+
+
+def test_junit_and_terminal_say_which_trials_count_and_what_else_is_notable(
+    load: Load, document: dict[str, Any]
+) -> None:
+    data = load(with_noted_trials(document))
+    root = ElementTree.fromstring(junit_xml(data))
+    suite = next(one for one in root if one.get("name") == "ordered-lock-handover on 4.6.0")
+    total = sum((one.incident, one.release) == ("ordered-lock-handover", "4.6.0") for one in data.trials)
+    assert (suite.findtext("system-out") or "").splitlines() == [
+        f"{total - 1} of {total} trials count",
+        "incident-kill: 1 trial did not count: the wall clock stepped by 60 ms",
+        "incident-kill: 1 trial: the fault was not healed",
+    ]
+    first, *why = trials_told(data)
+    lost = sum(not one.valid for one in data.trials)
+    assert first.startswith(f"{len(data.trials) - lost} of {len(data.trials)} trials count; of 1 something is notable")
+    assert len(why) <= lost
+    assert (
+        "  ordered-lock-handover on 4.6.0, incident-kill: 1 trial did not count: the wall clock stepped by 60 ms" in why
+    )
+    clean = dataclasses.replace(data, trials=tuple(one for one in data.trials if one.valid and not one.notes))
+    assert trials_told(clean) == []
 
 
 def test_junit_carries_the_numbers_as_properties(load: Load, document: dict[str, Any]) -> None:

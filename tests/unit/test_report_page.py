@@ -164,7 +164,7 @@ def test_hostile_text_stays_text(load: Load, document: dict[str, Any]) -> None:
         series["trial"] = hostile
     document["manifest"]["notes"] = [hostile]
     document["logs"]["unmatched"][0]["sample"] = [hostile]
-    document["trials"][0].update(valid=False, reasons=[hostile])
+    document["trials"][0].update(valid=False, reasons=[hostile], notes=[hostile])
     page = html.render(load(document))
     tree = Tree(page)
     assert tree.problems == []
@@ -197,6 +197,22 @@ def test_a_folded_table_has_all_of_its_rows_and_one_without_rows_its_words(
     assert "<p>Nothing was lost.</p>" in page
     assert page.count("<table") == before.count("<table") + 1
     assert "a.csv" in Tree(page).targets
+
+
+def test_a_trial_that_counts_is_counted_with_what_is_notable_of_it(load: Load, document: dict[str, Any]) -> None:
+    of = [one for one in document["trials"] if (one["release"], one["arm"]) == ("4.6.0", "incident-kill")]
+    first, second, *_ = of
+    first.update(valid=True, notes=["the fault was not healed"])
+    second.update(valid=False, reasons=["the wall clock stepped by 60 ms"])
+    page = html.render(load(document)).partition('id="ordered-lock-handover-trials"')[2]
+    row = re.search(r"<tr><th[^>]*>4\.6\.0</th><td[^>]*>incident-kill</td>.*?</tr>", page)
+    assert row is not None
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row[0])
+    assert cells[1:3] == [str(len(of)), str(len(of) - 1)]
+    assert cells[-2:] == [
+        "<span>1 trial did not count: the wall clock stepped by 60 ms</span>",
+        "<span>1 trial: the fault was not healed</span>",
+    ]
 
 
 def test_a_very_long_remark_is_cut_and_the_rest_is_counted(load: Load, document: dict[str, Any]) -> None:

@@ -102,6 +102,12 @@ def test_a_parameter_that_nothing_has_or_that_is_no_value_is_refused(params: dic
         _narrowed(params=params)
 
 
+def test_a_mistyped_parameter_of_the_cell_has_the_nearest_beside_it() -> None:
+    with pytest.raises(UsageError) as raised:
+        _narrowed(params={"stal_ms": "900"})
+    assert raised.value.advice == "Did you mean stall_ms?"
+
+
 def test_an_arm_a_release_and_a_topology_that_do_not_go_with_the_incident_are_refused() -> None:
     with pytest.raises(UsageError, match="unknown arm of append-stall 'incidnt'"):
         _narrowed(arm="incidnt")
@@ -233,7 +239,7 @@ def test_a_trial_is_told_with_its_measures_and_one_that_does_not_count_with_the_
     def note(*reasons: str) -> TrialNote:
         return TrialNote(
             trial="t", incident="append-stall", arm="incident", params={"stall_ms": 900}, release=NEWEST,
-            deployment="d", valid=not reasons, reasons=reasons,
+            deployment="d", valid=not reasons, reasons=reasons, notes=() if reasons else ("the fault was not healed",),
         )  # fmt: skip
 
     measured = (
@@ -246,7 +252,7 @@ def test_a_trial_is_told_with_its_measures_and_one_that_does_not_count_with_the_
     assert (
         lines[0] == f"append-stall, incident on {NEWEST}: stall 900 ms; the trial does not count: the machine stalled"
     )
-    assert lines[1] == f"append-stall, incident on {NEWEST}: stall 900 ms; the trial counts"
+    assert lines[1] == f"append-stall, incident on {NEWEST}: stall 900 ms; the trial counts (the fault was not healed)"
     assert lines[2].startswith("append_in_lock_ms: 905 ms (Time for which")
     assert lines[3].startswith("rejected_count: 149 any; 0 OVERLOAD (")
     assert len(lines) == 4

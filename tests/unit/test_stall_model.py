@@ -6,6 +6,7 @@ import pytest
 
 from analysis.stall_model.document import score_document
 from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict, score
+from analysis.verdicts.evidence import Remark, TrialValidity
 from analysis.verdicts.observations import Observation
 from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, TrialRecord
@@ -79,31 +80,45 @@ def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
     assert "- t1: a safepoint" in document
 
 
+def _scored(user: dict[str, str], scenario: dict[str, str], *remarks: Remark) -> Score:
+    """One trial with a stall of 450 ms of which that was remarked."""
+    trial = TrialRecord(
+        trial="t", incident="append-stall", arm="incident", params={"stall_ms": 450, "rate_hz": 500},
+        release="5.3.3", client="", backend="local", injection="byteman", deployment="d", repetition=1, seed=1, topic="T",
+        groups=(), live_conf={}, status="complete", error="", superseded_by="",
+    )  # fmt: skip
+    deployment = DeploymentRecord(
+        deployment="d", incident="append-stall", release="5.3.3", index=1, topology={}, logging="lab", log_zone="UTC",
+        settings={"conf": scenario, "user_conf": user},
+    )  # fmt: skip
+    manifest = Manifest(
+        run="r", created="", command="", commit="c", dirty=False, seed=1,
+        incidents=("append-stall",), releases=("5.3.3",), backend="local",
+        budget="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
+    )  # fmt: skip
+    run = RunDirectory(path=Path("/r"), manifest=manifest, trials=(trial,), deployments=(deployment,))
+    seen = Observation(
+        measure="append_in_lock_ms", incident="append-stall", arm="incident", release="5.3.3", trial="t",
+        params=trial.params, unit="u", block="d", value=450.0, source=None, extra={},
+    )  # fmt: skip
+    return score(run, [seen], [TrialValidity(trial="t", remarks=remarks)])
+
+
 def test_the_settings_of_the_user_are_the_models() -> None:
     def predicted(user: dict[str, str], scenario: dict[str, str]) -> float:
-        trial = TrialRecord(
-            trial="t", incident="append-stall", arm="incident", params={"stall_ms": 450, "rate_hz": 500},
-            release="5.3.3", client="", backend="local", injection="byteman", deployment="d", repetition=1, seed=1, topic="T",
-            groups=(), live_conf={}, status="complete", error="", superseded_by="",
-        )  # fmt: skip
-        deployment = DeploymentRecord(
-            deployment="d", incident="append-stall", release="5.3.3", index=1, topology={}, logging="lab", log_zone="UTC",
-            settings={"conf": scenario, "user_conf": user},
-        )  # fmt: skip
-        manifest = Manifest(
-            run="r", created="", command="", commit="c", dirty=False, seed=1,
-            incidents=("append-stall",), releases=("5.3.3",), backend="local",
-            budget="full", status="complete", trials=("t",), client_releases={}, rules={}, host=HostRecord(cores=4),
-        )  # fmt: skip
-        run = RunDirectory(path=Path("/r"), manifest=manifest, trials=(trial,), deployments=(deployment,))
-        seen = Observation(
-            measure="append_in_lock_ms", incident="append-stall", arm="incident", release="5.3.3", trial="t",
-            params=trial.params, unit="u", block="d", value=450.0, source=None, extra={},
-        )  # fmt: skip
-        return next(row.predicted for row in score(run, [seen], []).rows if row.keyword == TIMEOUT_CLEAN_QUEUE)
+        rows = _scored(user, scenario).rows
+        return next(row.predicted for row in rows if row.keyword == TIMEOUT_CLEAN_QUEUE)
 
     assert predicted({}, {}) == 122.5 - 3
     assert predicted({"sendMessageThreadPoolNums": "2"}, {}) == 122.5 - 1
     assert predicted({"waitTimeMillsInSendQueue": "400"}, {}) == 122.5 - 3 - 100
     # The scenario's own win, as they do in the broker.conf.
     assert predicted({"sendMessageThreadPoolNums": "2"}, {"sendMessageThreadPoolNums": "1"}) == 122.5
+
+
+def test_a_stall_that_was_not_clean_is_told_and_left_out_though_its_trial_counts_for_claims() -> None:
+    remark = Remark(words="a safepoint stopped the whole broker")
+    assert TrialValidity(trial="t", remarks=(remark,)).counts()
+    made = _scored({}, {}, remark)
+    assert made.rows == ()
+    assert made.left_out == ("t: a safepoint stopped the whole broker",)

@@ -95,6 +95,17 @@ def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: Ledger
     assert "X-4" not in text
 
 
+def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: LedgerLine) -> None:
+    part = _part("F", "too few deployments", deployments=1)
+    frozen = dataclasses.replace(line, injection="freeze", parts=(part,))
+    by_rule = dataclasses.replace(frozen, injection="byteman", verdict=REFUTED)
+    text = document([frozen, by_rule], [IT])
+    assert "| X-1 (freeze) | 4.6.0 | part | 1 more deployment |" in text
+    assert "| X-1 | 4.6.0 | part |" in document([frozen], [IT])
+    in_containers = dataclasses.replace(frozen, backend="compose")
+    assert "| X-1 (compose, freeze) |" in document([in_containers, frozen, by_rule], [IT])
+
+
 def test_a_ledger_that_leaves_nothing_open_has_no_tables(line: LedgerLine) -> None:
     assert "|" not in document([dataclasses.replace(line, verdict=CONFIRMED)], [IT])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.verdicts.evidence import Evidence, Exclusion, TrialValidity, unit_of, without_evidence
+from analysis.verdicts.evidence import Evidence, Remark, TrialValidity, unit_of, without_evidence
 from analysis.verdicts.judge import finding, findings
 from analysis.verdicts.observations import Observation, Source
 from analysis.verdicts.of_run import tries_of_run
@@ -163,10 +163,10 @@ def _judge(
     release: str = "4.6.0",
 ) -> Finding:
     why = discarded or {}
-    exclusion = Exclusion(reason=Reason.TOO_NOISY, words="the machine stalled")
+    remarks = {name: (Remark(words="the machine stalled", discard=reason),) for name, reason in why.items()}
     validity = [
-        TrialValidity(trial=trial.trial, exclusions=(exclusion,) * (trial.trial in why), discarded=why.get(trial.trial))
-        for trial in trials
+        TrialValidity(trial=one.trial, remarks=remarks.get(one.trial, ()), superseded_by=one.superseded_by)
+        for one in trials
     ]
     return finding(claim, _scenario(claim), release, _evidence(claim, _run(trials), validity, observed, failed))
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from analysis.evidence.trials import TrialFacts
-from analysis.verdicts import discards, validity
+from analysis.verdicts import validity
+from analysis.verdicts.evidence import TrialValidity
+from analysis.verdicts.kinds import judge_part
+from analysis.verdicts.tries import Tries, Try
 from harness.errors import RunDirectoryError
 from harness.model.cluster import Topology
 from harness.model.faults import (
@@ -34,6 +37,7 @@ from harness.model.faults import (
 )
 from harness.model.loads import LocustUsers, OpenLoopSends, OrderedGroups, SteadyClients
 from harness.model.rocketmq import LOCK_LIFE
+from harness.model.rules import Claim, Fold, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Discard, Reason
 from harness.rundir.manifest import HostRecord, TrialStatus
@@ -270,69 +274,137 @@ def test_a_load_of_locusts_that_was_over_before_the_fault_is_none(sent_to_s: flo
     arms = tuple(dataclasses.replace(arm, load=by_locust) for arm in scenario.arms)
     facts = _facts(sent_to_ns=None if sent_to_s is None else int(sent_to_s * S))
     steered = dataclasses.replace(scenario, arms=arms)
-    assert (discards.why_discarded(facts, steered) is None) == counts
     (judged,) = validity.judge([facts], [steered])
-    assert any("its load had ended" in one.words for one in judged.exclusions) != counts
+    assert judged.why_not() == (() if counts else ("its load had ended before the fault",))
     # What is not steered by Locust may well send nothing by then.
-    assert discards.why_discarded(facts, scenario) is None
+    assert validity.judge([facts], [scenario])[0].counts()
 
 
 CUT = NetworkCut(nodes=("broker-a",))
 
 
-def _reasons(facts: TrialFacts, fault: Fault) -> Mapping[Reason, str]:
+def _judged(facts: TrialFacts, fault: Fault) -> TrialValidity:
     (judged,) = validity.judge([facts], [_scenario(fault)])
-    assert judged.valid is (not judged.exclusions)
-    return {exclusion.reason: exclusion.words for exclusion in judged.exclusions}
+    assert judged.counts() is not bool(judged.why_not())
+    return judged
 
 
 @pytest.mark.parametrize("fault", [KillOwners(), ShutDownOwners(), AppendStall(), NoFault()])
 def test_a_clean_trial_counts(fault: Fault) -> None:
-    assert _reasons(_facts(), fault) == {}
+    judged = _judged(_facts(), fault)
+    assert judged.counts()
+    assert judged.is_clean
+    assert judged.told() == ()
+
+
+HARNESS, CLOCK, INJECTOR = Discard.HARNESS, Discard.CLOCK, Discard.INJECTOR
 
 
 @pytest.mark.parametrize(
-    ("facts", "fault", "reason", "words"),
+    ("facts", "fault", "discard", "words"),
     [
-        (_facts(status="failed"), KillOwners(), Reason.NOT_EXERCISED, "failed, not complete: disk full"),
-        (_facts(superseded_by="t1.a2"), KillOwners(), Reason.TOO_NOISY, "repeated as t1.a2"),
-        (_facts(incident="other"), KillOwners(), Reason.NOT_EXERCISED, "is not known"),
-        (_facts(arm="nobody's"), KillOwners(), Reason.NOT_EXERCISED, "no arm nobody's"),
-        (_facts(records=0), KillOwners(), Reason.MISSING_EVIDENCE, "history is empty"),
-        (_facts(hold_to_ns=None), KillOwners(), Reason.MISSING_EVIDENCE, "events do not say"),
-        (_facts(wall_step_ms=51.0), KillOwners(), Reason.TOO_NOISY, "stepped by 51 ms"),
-        (_facts(wall_minus_mono_us=None), KillOwners(), Reason.MISSING_EVIDENCE, "no anchor"),
-        (_facts(hiccup_ms_max=20.5), KillOwners(), Reason.TOO_NOISY, "stalled for 20.5 ms"),
-        (_facts(hiccup_ms_max=None), KillOwners(), Reason.MISSING_EVIDENCE, "probe recorded nothing"),
-        (_facts(injected_ns=None), KillOwners(), Reason.NOT_EXERCISED, "owners did not end"),
-        (_facts(injected_ns=13 * S), KillOwners(), Reason.NOT_EXERCISED, "took 3.0 s to go"),
-        (_facts(injected_ns=None), ShutDownOwners(), Reason.NOT_EXERCISED, "shutdown did not return"),
-        (_facts(appends=0), AppendStall(), Reason.NOT_EXERCISED, "no append was stalled"),
-        (_facts(achieved_ms=480.0), AppendStall(), Reason.NOT_EXERCISED, "480.0 ms where 450 ms"),
-        (_facts(asked_ms=None), AppendStall(), Reason.NOT_EXERCISED, "not recorded"),
-        (_facts(states=frozenset({"injected"})), AppendStall(), Reason.NOT_EXERCISED, "not healed"),
-        (_facts(states=frozenset({"injected"})), CUT, Reason.NOT_EXERCISED, "not healed"),
-        (_facts(no_effect="0 packets were dropped"), CUT, Reason.NOT_EXERCISED, "bite: 0 packets were dropped"),
-        (_facts(exercised=None), CUT, Reason.NOT_EXERCISED, "does not say whether it took effect"),
-        (_facts(exercised=None), PageCacheNeighbour(), Reason.NOT_EXERCISED, "does not say whether it took effect"),
-        (_facts(watched_appends=0), PageCacheNeighbour(), Reason.NOT_EXERCISED, "were not watched, or there were none"),
-        (_facts(watched_appends=None), AppendWatch(), Reason.NOT_EXERCISED, "were not watched"),
-        (_facts(achieved_ms=2000.0), PauseOwners(), Reason.NOT_EXERCISED, "stood still for 2000 ms of 450 ms asked"),
-        (_facts(states=frozenset({"injected"})), BrokerAway(), Reason.NOT_EXERCISED, "broker did not come back"),
-        (_facts(states=frozenset({"injected"})), TopicMoments(), Reason.NOT_EXERCISED, "or was not ended"),
-        (_facts(injected_ns=None), KillOwnersRestartBroker(), Reason.NOT_EXERCISED, "broker did not end"),
-        (_facts(injection="freeze", stopped_ms=2.5), AppendStall(), Reason.NOT_EXERCISED, "broker for 2 ms of the"),
-        (_facts(injection="freeze"), AppendStall(), Reason.MISSING_EVIDENCE, "safepoint log says nothing"),
+        (_facts(status="failed", fault_ns=None), KillOwners(), HARNESS, "failed, not complete: disk full"),
+        (_facts(status="interrupted"), KillOwners(), HARNESS, "interrupted, not complete"),
+        (_facts(superseded_by="t1.a2"), KillOwners(), None, "repeated as t1.a2"),
+        (_facts(incident="other"), KillOwners(), HARNESS, "is not known"),
+        (_facts(arm="nobody's"), KillOwners(), HARNESS, "no arm nobody's"),
+        (_facts(records=0), KillOwners(), HARNESS, "history is empty"),
+        (_facts(fault_ns=None), KillOwners(), HARNESS, "events do not say"),
+        (_facts(wall_step_ms=51.0), KillOwners(), CLOCK, "stepped by 51 ms"),
+        (_facts(wall_minus_mono_us=None), KillOwners(), HARNESS, "no anchor"),
+        (_facts(hiccup_ms_max=None), KillOwners(), HARNESS, "probe recorded nothing"),
+        (_facts(injected_ns=None), KillOwners(), INJECTOR, "owners did not end"),
+        (_facts(injected_ns=13 * S), KillOwners(), INJECTOR, "took 3.0 s to go"),
+        (_facts(injecting_ns=None), ShutDownOwners(), INJECTOR, "shutdown was not begun"),
+        (_facts(appends=0), AppendStall(), INJECTOR, "no append was stalled"),
+        (_facts(achieved_ms=480.0), AppendStall(), INJECTOR, "480.0 ms where 450 ms"),
+        (_facts(asked_ms=None), AppendStall(), INJECTOR, "not recorded"),
+        (_facts(no_effect="0 packets were dropped"), CUT, INJECTOR, "bite: 0 packets were dropped"),
+        (_facts(exercised=None), CUT, INJECTOR, "does not say whether it took effect"),
+        (_facts(exercised=None), PageCacheNeighbour(), INJECTOR, "does not say whether it took effect"),
+        (_facts(watched_appends=0), PageCacheNeighbour(), INJECTOR, "were not watched, or there were none"),
+        (_facts(watched_appends=None), AppendWatch(), INJECTOR, "were not watched"),
+        (_facts(achieved_ms=2000.0), PauseOwners(), INJECTOR, "stood still for 2000 ms of 450 ms asked"),
+        (_facts(injected_ns=None), KillOwnersRestartBroker(), INJECTOR, "broker did not end"),
+        (_facts(states=frozenset({"asked"})), TopicMoments(), INJECTOR, "did not happen"),
+    ],
+)
+def test_a_trial_does_not_count_and_says_why(
+    facts: TrialFacts, fault: Fault, discard: Discard | None, words: str
+) -> None:
+    judged = _judged(facts, fault)
+    assert not judged.counts()
+    assert judged.discarded is discard
+    assert any(words in why for why in judged.why_not())
+
+
+@pytest.mark.parametrize(
+    ("facts", "fault", "words"),
+    [
+        (_facts(status="failed"), KillOwners(), "failed, not complete: disk full"),
+        (_facts(hold_to_ns=None), KillOwners(), "events do not say when the hold ended"),
+        (_facts(hiccup_ms_max=20.5), KillOwners(), "stalled for 20.5 ms, more than 20 ms"),
+        (_facts(injected_ns=None), ShutDownOwners(), "shutdown did not return"),
+        (_facts(states=frozenset({"injected"})), AppendStall(), "not healed"),
+        (_facts(states=frozenset({"injected"})), CUT, "not healed"),
+        (_facts(states=frozenset({"injected"})), BrokerAway(), "broker did not come back"),
+        (_facts(states=frozenset({"injected"})), TopicMoments(), "was not ended"),
+        (_facts(injection="freeze", stopped_ms=2.5), AppendStall(), "broker for 2 ms of the"),
+        (_facts(injection="freeze"), AppendStall(), "safepoint log says nothing"),
         (
             _facts(injection="freeze", stopped_ms=0.0, append_exit_ns=10 * S + 481_000_000),
             AppendStall(),
-            Reason.NOT_EXERCISED,
             "an append for 481.0 ms where 450 ms",
         ),
     ],
 )
-def test_a_trial_does_not_count_and_says_why(facts: TrialFacts, fault: Fault, reason: Reason, words: str) -> None:
-    assert words in _reasons(facts, fault)[reason]
+def test_what_the_system_did_and_noise_are_told_of_a_trial_that_counts(
+    facts: TrialFacts, fault: Fault, words: str
+) -> None:
+    judged = _judged(facts, fault)
+    assert judged.counts()
+    assert not judged.is_clean
+    assert any(words in told for told in judged.told())
+
+
+def _hand_over_part(name: str, if_true: float, bound: float) -> Part:
+    return Part(
+        name=name, kind=Kind.QUANTITY, of=Selection(measure="handover_s", arm="incident"), fold=Fold.MEDIAN, relation="<=",
+        bound=bound, if_true=if_true, if_false=2 * bound, because="",
+    )  # fmt: skip
+
+
+def _with_claims(*claims: tuple[str, Sequence[Part]]) -> Scenario:
+    made = tuple(
+        Claim(id=name, article="A1", says="", reading="", parts=tuple(parts), expected={}) for name, parts in claims
+    )
+    return dataclasses.replace(_scenario(KillOwners()), claims=made)
+
+
+def test_pages_and_verdicts_ask_the_same_of_a_noisy_trial() -> None:
+    # A quarter of the distance: 500 ms and 5 s.
+    fine, coarse = _hand_over_part("fine", 1.0, 3.0), _hand_over_part("coarse", 10.0, 30.0)
+    scenario = _with_claims(("BOTH-01", (fine, coarse)), ("FINE-02", (fine,)))
+    facts = _facts(hiccup_ms_max=600.0)
+    (judged,) = validity.judge([facts], [scenario])
+    seen = Try.of("g0", [(1.0, False)], proof="two records")
+    row = Tries(
+        trial="t1", deployment="d1", release="4.6.0", arm="incident", cell={}, measure="handover_s", hiccup_ms=600.0, tries=(seen,)
+    )  # fmt: skip
+    left_out = [part for part in (fine, coarse) if judge_part(part, [row]).reason == Reason.TOO_NOISY]
+    assert left_out == [fine]
+    assert judged.counts()
+    assert judged.counts("BOTH-01")
+    assert not judged.counts("FINE-02")
+    assert judged.told() == ("a hiccup of 600.0 ms is too much for parts of BOTH-01, FINE-02",)
+    assert judged.told("BOTH-01") == ("a hiccup of 600.0 ms is too much for fine",)
+    assert judged.why_not("FINE-02") == ("a hiccup of 600.0 ms is too much for every part that asks for it",)
+    # The other arm is asked for by no part: nothing is too noisy for it.
+    (other,) = validity.judge([_facts(arm="baseline", hiccup_ms_max=600.0)], [scenario])
+    assert other.counts()
+    (loud,) = validity.judge([_facts(hiccup_ms_max=6000.0)], [scenario])
+    assert loud.discarded is None
+    assert not loud.counts()
 
 
 NO_RECORDS: dict[str, Any] = dict.fromkeys(
@@ -354,8 +426,7 @@ def _any(kind: type[Fault]) -> Fault:
 def test_no_fault_counts_without_its_records(kind: type[Fault], states: frozenset[str]) -> None:
     facts, fault = _facts(**NO_RECORDS, states=states, appends=0), _any(kind)
     needs_none = kind is NoFault
-    assert list(_reasons(facts, fault)) == ([] if needs_none else [Reason.NOT_EXERCISED])
-    assert discards.why_discarded(facts, _scenario(fault)) is (None if needs_none else Discard.INJECTOR)
+    assert _judged(facts, fault).discarded is (None if needs_none else Discard.INJECTOR)
 
 
 WITHOUT: dict[Proof, dict[str, Any]] = {
@@ -379,13 +450,12 @@ WITHOUT: dict[Proof, dict[str, Any]] = {
     ids=lambda value: getattr(value, "kind", value),
 )
 def test_no_fault_counts_for_claims_without_the_records_of_each_of_its_proofs(kind: type[Fault], proof: Proof) -> None:
-    assert discards.why_discarded(_facts(**WITHOUT[proof]), _scenario(_any(kind))) is Discard.INJECTOR
+    assert _judged(_facts(**WITHOUT[proof]), _any(kind)).discarded is Discard.INJECTOR
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.kind)
 def test_every_fault_counts_with_all_of_its_records(kind: type[Fault]) -> None:
-    assert _reasons(_facts(), _any(kind)) == {}
-    assert discards.why_discarded(_facts(), _scenario(_any(kind))) is None
+    assert _judged(_facts(), _any(kind)).is_clean
 
 
 def test_a_fault_whose_proof_nobody_knows_is_a_failure_of_the_checker_and_never_counts() -> None:
@@ -393,30 +463,31 @@ def test_a_fault_whose_proof_nobody_knows_is_a_failure_of_the_checker_and_never_
     assert without.kind == "made-up"
     unknown: Any = type("Other", (Fault,), {"proofs": (Proof.HELD, "witnessed")})
     for kind in (without, unknown):
-        assert f"fault {kind.kind} took effect" in _reasons(_facts(), kind())[Reason.CHECKER_FAILED]
-        assert discards.why_discarded(_facts(), _scenario(kind())) is Discard.HARNESS
+        judged = _judged(_facts(), kind())
+        assert judged.discarded is Discard.HARNESS
+        assert any(f"fault {kind.kind} took effect" in why for why in judged.why_not())
     assert not {without, unknown} & {*FAULTS}
 
 
 def test_tolerances_are_inclusive() -> None:
-    assert _reasons(_facts(achieved_ms=472.5), AppendStall()) == {}
-    assert _reasons(_facts(asked_ms=100.0, achieved_ms=115.0), AppendStall()) == {}
-    assert _reasons(_facts(hiccup_ms_max=20.0), KillOwners()) == {}
-    assert _reasons(_facts(injected_ns=12 * S), KillOwners()) == {}
-    assert _reasons(_facts(wall_step_ms=50.0), KillOwners()) == {}
-    assert _reasons(_facts(), CUT) == {}
+    assert _judged(_facts(achieved_ms=472.5), AppendStall()).is_clean
+    assert _judged(_facts(asked_ms=100.0, achieved_ms=115.0), AppendStall()).is_clean
+    assert _judged(_facts(hiccup_ms_max=20.0), KillOwners()).is_clean
+    assert _judged(_facts(injected_ns=12 * S), KillOwners()).is_clean
+    assert _judged(_facts(wall_step_ms=50.0), KillOwners()).is_clean
+    assert _judged(_facts(), CUT).is_clean
     frozen = _facts(injection="freeze", stopped_ms=2.0, append_exit_ns=10 * S + 480_000_000)
-    assert _reasons(frozen, AppendStall()) == {}
+    assert _judged(frozen, AppendStall()).is_clean
 
 
 def test_a_stall_without_a_told_length_is_taken_from_its_stamps() -> None:
-    assert _reasons(_facts(achieved_ms=None), AppendStall()) == {}
+    assert _judged(_facts(achieved_ms=None), AppendStall()).is_clean
     late = _facts(achieved_ms=None, append_exit_ns=10 * S + 500_000_000)
-    assert "500.0 ms" in _reasons(late, AppendStall())[Reason.NOT_EXERCISED]
+    assert any("500.0 ms" in why for why in _judged(late, AppendStall()).why_not())
 
 
 def test_what_could_not_be_judged_in_a_trial_that_counts_is_noted() -> None:
     (judged,) = validity.judge([_facts(drained=False, remaining=7, damaged_lines=1)], [_scenario(KillOwners())])
-    assert judged.valid
-    assert any("7 messages were left" in note for note in judged.notes)
-    assert any("1 lines are no whole records" in note for note in judged.notes)
+    assert judged.counts()
+    assert any("7 messages were left" in note for note in judged.told())
+    assert any("1 lines are no whole records" in note for note in judged.told())

@@ -246,13 +246,13 @@ def test_loss_is_unknown_when_the_drain_did_not_finish(seen: Analysis, trial: st
     assert seen.values("lost_count", trial) == []
     assert seen.values("duplicate_count", trial) == []
     assert seen.trial(trial)["valid"] is True
-    assert any("loss and duplicates were not judged" in words for words in seen.trial(trial)["reasons"])
+    assert any("loss and duplicates were not judged" in words for words in seen.trial(trial)["notes"])
     assert all(row.censored for row in seen.found("message_delay_max_s", trial))
 
 
 def test_an_unfinished_drain_says_how_many_messages_were_left(seen: Analysis) -> None:
-    assert any("3 messages were left" in words for words in seen.trial("drain_not_finished")["reasons"])
-    assert any("no drain was recorded" in words for words in seen.trial("drain_not_recorded")["reasons"])
+    assert any("3 messages were left" in words for words in seen.trial("drain_not_finished")["notes"])
+    assert any("no drain was recorded" in words for words in seen.trial("drain_not_recorded")["notes"])
 
 
 def test_loss_is_unknown_when_the_store_was_not_read(seen: Analysis) -> None:
