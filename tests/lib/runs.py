@@ -243,6 +243,10 @@ class Analysis:
         """Why a trial does not count; empty where it does."""
         return list(self.trial(trial)["reasons"])
 
+    def notes(self, trial: str) -> list[str]:
+        """What is notable of a trial, whether it counts or not."""
+        return list(self.trial(trial)["notes"])
+
     def unmatched(self, name: str) -> Mapping[str, Any] | None:
         """The count of unknown lines of the log file whose place ends in ``name``; None when it has none."""
         counted: Sequence[Mapping[str, Any]] = self.report["logs"]["unmatched"]

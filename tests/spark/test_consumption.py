@@ -248,7 +248,7 @@ def test_loss_is_judged_only_below_what_was_observed(run: Analysis) -> None:
 def test_loss_and_duplicates_are_unknown_when_the_drain_did_not_finish(run: Analysis) -> None:
     assert run.values("lost_count", "undrained") == []
     assert run.values("duplicate_count", "undrained") == []
-    assert any("4 messages were left" in reason for reason in run.reasons("undrained"))
+    assert any("4 messages were left" in note for note in run.notes("undrained"))
     assert all(seen.censored for seen in run.found("message_delay_max_s", "undrained"))
 
 
@@ -322,7 +322,7 @@ def test_delays_are_of_messages_from_five_seconds_before_the_fault_to_the_end_of
 
 
 def test_a_truncated_last_line_is_told_and_left_out(run: Analysis) -> None:
-    assert any("1 lines are no whole records" in reason for reason in run.reasons("truncated"))
+    assert any("1 lines are no whole records" in note for note in run.notes("truncated"))
     assert run.values("out_of_order_count", "truncated") == [0, 0, 0, 0]
     assert len(run.values("handover_s", "truncated")) == 4
 
