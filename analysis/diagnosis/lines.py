@@ -68,12 +68,11 @@ class Words:
         ]
         # A match that is not given begins in one that is: it lies in there, or goes on behind it.
         hidden = [
-            [other for other in self._distinct if other not in word and _goes_on(word, other)]
-            for word in self._distinct
+            [other for other in self._distinct if other not in word and _rests(word, other)] for word in self._distinct
         ]
         self._hidden = [tuple((other, tuple(at[other])) for other in others) for others in hidden]
         self._behind = [
-            tuple({part for other in others for part in _goes_on(word, other)})
+            tuple({part for other in others for part in _rests(word, other)})
             for word, others in zip(self._distinct, hidden, strict=True)
         ]
         """What comes right behind a word where another one that begins in it goes on."""
@@ -100,7 +99,7 @@ def _both(some: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({*some, *others}))
 
 
-def _goes_on(word: bytes, other: bytes) -> list[bytes]:
+def _rests(word: bytes, other: bytes) -> list[bytes]:
     """The rests of another word that begins in this one and is longer than what is left of it."""
     begun = (word[at:] for at in range(len(word)))
     return [other[len(one) :] for one in begun if len(one) < len(other) and other.startswith(one)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
@@ -103,7 +103,7 @@ def _failures(logs: Logs) -> Iterator[Event]:
 def _dropped(logs: Logs, failed: Sequence[Event], from_s: float | None, to_s: float | None) -> list[Event]:
     """What a name server dropped then: these brokers, where their logs have their addresses, else any."""
     nodes = {one.node for one in failed}
-    addresses = {one.get("address") for one in logs.of(Logged.BOOTED) if one.node in nodes and one.get("broker")}
+    addresses = _addresses(logs, nodes)
     return [
         one
         for one in logs.of(Logged.BROKER_WENT)
@@ -230,7 +230,7 @@ def left_and_returned(logs: Logs) -> Iterator[Found]:
             and went not in by_some
             and not any(
                 # One that fails when the broker comes back is not why it went.
-                _overlaps(one, went.from_s, EXPIRES_S) and _may_be_of(logs, one, went.get("address"))
+                _is_why(logs, one, went)
                 for one in explained
             )
         ):
@@ -245,12 +245,14 @@ def left_and_returned(logs: Logs) -> Iterator[Found]:
         )  # fmt: skip
 
 
-def _overlaps(failed: Event, went_s: float | None, before_s: float) -> bool:
-    """Whether it was in the time before a broker went, or right then."""
-    return went_s is not None and overlap(failed, went_s - before_s, went_s, SAME_MOMENT_S)
+def _is_why(logs: Logs, failed: Event, went: Event) -> bool:
+    """Whether a registration that failed may be why a broker went: it failed before that, and is not known to be of another."""
+    if went.from_s is None or not overlap(failed, went.from_s - EXPIRES_S, went.from_s, SAME_MOMENT_S):
+        return False
+    own = _addresses(logs, {failed.node})
+    return not own or went.get("address") in own
 
 
-def _may_be_of(logs: Logs, failed: Event, address: str) -> bool:
-    """Whether a registration that failed is not known to be of a broker at another address."""
-    own = {one.get("address") for one in logs.of(Logged.BOOTED) if one.node == failed.node and one.get("broker")}
-    return not own or address in own
+def _addresses(logs: Logs, nodes: Collection[str]) -> set[str]:
+    """Those of the brokers that started on these nodes, as far as their logs have them."""
+    return {one.get("address") for one in logs.of(Logged.BOOTED) if one.node in nodes and one.get("broker")}
