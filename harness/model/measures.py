@@ -292,6 +292,7 @@ _ALL = (
     *_of("lock_cost", OWNER,
         ("lock_requests_per_s", "1/s", "Lock requests per second of a group's members to all brokers."),
         ("lock_log_bytes_per_s", "1/s", "Bytes per second that brokers log of a group's locks."),
+        ("unlocked_share", "share", "Share of the time before the fault in which a broker would have given an owner's queue away."),
     ),
     # --- sends
     *_of("appends", TRIAL,
