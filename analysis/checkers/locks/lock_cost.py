@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, at_fault, observations, together
-from analysis.checkers.locks.requests import LOCKED_QUEUE, of_topic_queues
+from analysis.checkers.locks.requests import LOCKED_QUEUE, of_topic_queues, owned_queues
 from analysis.evidence.consumption import OWNER
 from analysis.evidence.records import place
 from analysis.evidence.trials import OWNERS_END
@@ -30,14 +30,15 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _unlocked(inputs: Inputs) -> DataFrame:
-    """From each grant of a queue's lock to the owner the lock lives on; it is unlocked from then to the next grant or the fault."""
+    """Of the queues that an owner has at the fault. From each grant the lock lives on; to the next one, or the fault, none does."""
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
+    owned = owned_queues(inputs, trials).select(*LOCKED_QUEUE, "deployment", "fault_ns", "lock_life_ms")
     granted = (
         inputs.records.lock_requests.where((F.col("code") == LOCK_BATCH_MQ) & (F.col("process") == OWNER))
         .where(of_topic_queues())
-        .join(trials.select("trial", "deployment", "fault_ns", "lock_life_ms"), "trial")
+        .select("trial", "group", "started_ns", "file", "n", F.explode("granted").alias("lock_queue"))
+        .join(owned, list(LOCKED_QUEUE))
         .where("started_ns < fault_ns")
-        .select("*", F.explode("granted").alias("lock_queue"))
     )
     next_ns = F.lead("started_ns").over(Window.partitionBy(*LOCKED_QUEUE).orderBy("started_ns"))
     held_ns = F.coalesce(next_ns, F.col("fault_ns")) - F.col("started_ns")
@@ -45,10 +46,7 @@ def _unlocked(inputs: Inputs) -> DataFrame:
         granted.withColumn("held_ns", held_ns)
         .withColumn("unlocked_ns", F.greatest(F.lit(0), F.col("held_ns") - F.col("lock_life_ms") * 1_000_000))
         .groupBy("trial", "deployment", "group")
-        .agg(
-            (F.sum("unlocked_ns") / F.sum("held_ns")).alias("share"),
-            F.max_by(place(), "unlocked_ns").alias("at"),
-        )
+        .agg((F.sum("unlocked_ns") / F.sum("held_ns")).alias("share"), F.max_by(place(), "unlocked_ns").alias("at"))
     )
     return observations(shares, Value("unlocked_share", "share", "{group}: the longest time after this grant", at="at"))
 

@@ -245,6 +245,8 @@ def plant(run: Run) -> Asked:
     lapsing = run.ordered("lapsing")
     lapsing.lock(OWNER, at_ms=-94_000, granted=True)
     lapsing.lock(OWNER, at_ms=-50_000, granted=True, topic=f"%RETRY%{lapsing.group}")
+    # Queue 1 was the owner's until another member joined, long before the fault.
+    lapsing.lock(OWNER, at_ms=-94_000, granted=True, queues=(1,))
     renewing(run, "timer_first", rounds_ms=(1_020, 21_020, 41_020))
     renewing(run, "rebalance_first", rebalanced_ms=2_230, rounds_ms=(21_020, 41_030))
     renewing(run, "one_round", rebalanced_ms=300, rounds_ms=(1_020,))
