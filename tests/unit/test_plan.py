@@ -110,7 +110,7 @@ def test_where_nodes_are_watched_for_seconds_none_boots_beside_them() -> None:
 
 
 def test_order_and_queues_fit_into_one_part_of_a_campaign() -> None:
-    family = (HANDOVER, RATIO, KEYS, NUMBERS, scenarios.find("ordered-migration"))
+    family = (HANDOVER, RATIO, KEYS, NUMBERS)
     plan = make_plan(Request(scenarios=family, releases=["4.6.0", "4.9.7", "5.3.3"]), Host(cores=2, memory_mb=23_500))
     assert plan.seconds <= 80 * 60
 
@@ -270,8 +270,12 @@ def test_topics_and_name_servers_fit_into_one_part_of_a_campaign() -> None:
     assert _family(23_500, without="fix-avoidance-").seconds <= 90 * 60
 
 
-@pytest.mark.parametrize("names", [("retry-topic-flood", "dead-letter"), ("name-server-divergence",)])
-def test_topics_and_name_servers_are_each_a_part_of_a_campaign_on_all_releases(names: Sequence[str]) -> None:
+@pytest.mark.parametrize(
+    "names", [("retry-topic-flood", "dead-letter"), ("name-server-divergence",), ("ordered-migration",)]
+)
+def test_topics_name_servers_and_a_migration_are_each_a_part_of_a_campaign_on_all_releases(
+    names: Sequence[str],
+) -> None:
     request = Request(scenarios=[scenarios.find(name) for name in names], releases=RELEASES)
     assert make_plan(request, Host(cores=2, memory_mb=23_500)).seconds <= 75 * 60
 
