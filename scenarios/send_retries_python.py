@@ -48,7 +48,9 @@ def _ordered(measure: str, arm: str, retries: str, at: Side) -> Part:
 
 
 def _aimed(arm: str, send: str, client: str, retries: str = "own") -> Part:
-    some = side(9, 0, "three threads wait for 3 s each time in the 8 s, or none does", bound=1)
+    some = side(
+        9, 0, "each of three threads sends some to it in 8 s, of which each may wait for 3 s; or none does", bound=1
+    )
     return control(fact(_of("aimed_count", arm, send, client, retries), some))
 
 
@@ -84,18 +86,20 @@ X_02 = claim(
     summary=TAKEN_ELSEWHERE,
 )  # fmt: skip
 
+ORDERED = {
+    "dead": _ordered("brokers_tried_most", KILLED, "three", TWO_BROKERS),
+    "still": _ordered("brokers_tried_most", STOPPED, "three", TWO_BROKERS),
+    "told not to, dead": _ordered("attempts_most", KILLED, "none", ALONE),
+    "told not to, still": _ordered("attempts_most", STOPPED, "none", ALONE),
+    "to it": _aimed(KILLED, "selector-sync", NATIVE, "three"),
+}
+
 X_03 = claim(
     "X-send-retries-python-03", "A4, A5", "send_orderly with its default retry_times=3 leaves the queue that its selector gave.",
     reading="An ordered send of rocketmq 0.4.4 to a broker that is dead or stands still is tried at the other one, too, with the "
     "default, and once with retry_times=0.",
     expected=confirmed("its selector is asked in the first turn alone; the others take a queue of another broker", SELECT),
-    parts={
-        "dead": _ordered("brokers_tried_most", KILLED, "three", TWO_BROKERS),
-        "still": _ordered("brokers_tried_most", STOPPED, "three", TWO_BROKERS),
-        "told not to, dead": _ordered("attempts_most", KILLED, "none", ALONE),
-        "told not to, still": _ordered("attempts_most", STOPPED, "none", ALONE),
-        "to it": _aimed(KILLED, "selector-sync", NATIVE, "three"),
-    },
+    parts=ORDERED,
     summary="Ordered sends with the default went to the other broker when theirs was dead {dead}, stood still {still}; with "
     "retry_times=0 they were tried once {told not to, dead}, {told not to, still}.",
 )  # fmt: skip
