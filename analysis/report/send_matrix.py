@@ -60,13 +60,14 @@ def _matrix(release: str, values: Values) -> Table:
         for kind in (*KINDS, *PYTHON_KINDS)
         if kind.name not in swept and any(name == kind.name for _, _, name, _ in values)
     ]
-    rows = [(_said(kind), *(_cell(values, arm, kind.name) for arm in arms)) for kind in shown]
+    rows = [(in_words(kind), *(_cell(values, arm, kind.name) for arm in arms)) for kind in shown]
     columns = ("kind of send", *map(_failure, arms))
     note = f"{MATRIX_NOTE} {PYTHON_NOTE}" if any(isinstance(kind, PythonSendKind) for kind in shown) else MATRIX_NOTE
     return Table(title=f"Kinds of send, {release}", columns=columns, rows=tuple(rows), note=note)
 
 
-def _said(kind: KindOfSend) -> str:
+def in_words(kind: KindOfSend) -> str:
+    """As the tables name it."""
     words = {"again": "selector, sent again by the application", "fixed": "fixed queue"}.get(kind.route, kind.route)
     where = ", no other broker" if kind.topic == ONE else ""
     if not isinstance(kind, PythonSendKind):
