@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from analysis.report.sweep import SweepResult
     from analysis.spark import SparkPlace
 
+DEPLOYMENTS = 13
+"""Of each point, at most: enough for two that disagree."""
+
 INTERVAL = 5
 """So many deployments have an interval, where there is nothing to decide."""
 
@@ -52,8 +55,12 @@ INTERVAL = 5
 def sweep(options: argparse.Namespace, console: Console) -> int:
     """Run the points, or go on with a run of them; print what is recommended, why, and what it costs."""
     started = time.monotonic()
+    more = options.deployments or 0
     resumed = restore_options(options) if options.resume else ""
-    if len(options.incidents) != 1 or not options.sweep:
+    options.deployments = max(more, options.deployments or DEPLOYMENTS) if options.resume else more or DEPLOYMENTS
+    found = incidents_of(options.incidents)
+    options.sweep = options.sweep or [text for one in found for text in one.sweep]
+    if len(found) != 1 or not options.sweep:
         raise UsageError(
             "a sweep is of one incident and at least one list of values",
             advice="For example mqlab tune append-stall --sweep broker.waitTimeMillsInSendQueue=100,200,400.",
@@ -61,10 +68,9 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     swept = [read_swept(text) for text in options.sweep]
     params = params_of(options.param)
     check_swept(swept, [text.partition("=")[0] for text in options.set])
-    (found,) = incidents_of(options.incidents)
     releases = options.release or known_releases()[-1:]
     asked = Asked(
-        scenario=found, arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
+        scenario=found[0], arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
         margin=options.margin / 100, sample=options.sample, seed=options.seed,
     )  # fmt: skip
     sweep_of(asked, swept)
@@ -107,7 +113,9 @@ def _notes(rounds: Rounds, swept: Sequence[Swept], options: argparse.Namespace) 
             f"allows {options.minutes:g}",
             advice=f"Give fewer values, {fewer}fewer --deployments, or more --minutes.",
         )
+    short = f"nothing will be recommended: {points} points take {rounds.needed} deployments of each"
     return (
+        *((short,) if rounds.most < rounds.needed else ()),
         f"{points} points; looked at after {rounds.rounds} deployments of each and then until it is decided, at most "
         f"{rounds.most}: up to {duration(plan.seconds)}",
         *(f"{USER_SETTING}{one.key}={','.join(one.values)}, swept" for one in swept),
@@ -125,7 +133,8 @@ class Rounds:
         self.sweep, self.most = sweep, most
         self._request, self._analyse = request, analyse
         points = max(map(len, sweep.by_load()))
-        self.rounds = min(most, deployments_needed(0, points - 1) if points > 1 else INTERVAL)
+        self.needed = deployments_needed(0, points - 1) if points > 1 else INTERVAL
+        self.rounds = min(most, self.needed)
         every = frozenset(point.arm for point in sweep.points)
         self._wanted: Mapping[str, frozenset[str]] = dict.fromkeys(request.releases, every)
 

@@ -85,8 +85,8 @@ def _add_sweep(command: argparse.ArgumentParser) -> None:
         help="of what is there now: a smaller difference does not count; default: 10",
     )  # fmt: skip
     measured.add_argument(
-        "--deployments", type=whole(1, 100), default=13, metavar="N",
-        help="of each point, at most; it ends sooner when it is decided; default: 13",
+        "--deployments", type=whole(1, 100), metavar="N",
+        help="of each point, at most; it ends sooner when it is decided; default: 13. With --resume: more than before",
     )  # fmt: skip
     measured.add_argument(
         "--minutes", type=number(1, 10_000), default=60.0, metavar="N",

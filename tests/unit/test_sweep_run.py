@@ -125,6 +125,7 @@ def _said(capsys: pytest.CaptureFixture[str], run: str) -> str:
     return re.sub(rf"\S*{run}/", "", capsys.readouterr().out).partition("finished in")[0]
 
 
+FEWER = [word if word != "13" else "6" for word in WORDS]
 ROUNDS = [f"r{number}" for number in range(1, 12)]
 
 
@@ -149,6 +150,22 @@ def test_a_sweep_that_is_killed_goes_on_repeats_nothing_and_says_the_same(
         assert sorted(runner.made) == sorted(whole), "each trial once"
         one, other = (json.loads((Path(run) / "sweep.json").read_text()) for run in ("whole", f"killed-{number}"))
         assert one == other
+
+
+def test_a_sweep_of_too_few_deployments_says_so_and_goes_on_with_more(
+    runner: _Runner, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*WORDS, "--out", "whole"]) == EXIT_OK
+    said, whole = _said(capsys, "whole"), list(runner.made)
+    runner.made = []
+    assert main([*FEWER, "--out", "short"]) == EXIT_OK
+    captured = capsys.readouterr()
+    assert "nothing will be recommended: 3 points take 7 deployments of each" in " ".join(captured.err.split())
+    assert "undecided: too few deployments" in captured.out
+    assert len(runner.made) == 18
+    assert main(["tune", "--resume", "short", "--deployments", "13"]) == EXIT_OK
+    assert _said(capsys, "short") == said
+    assert sorted(runner.made) == sorted(whole), "each trial once"
 
 
 def test_a_sweep_that_is_through_says_it_again_and_runs_nothing(
