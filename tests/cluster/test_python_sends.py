@@ -17,7 +17,6 @@ from harness.model.faults import ReadOnlyBroker
 from harness.model.python_sends import PythonSendKind, PythonSendKinds
 from harness.model.scenario import Arm, Phases
 from harness.releases.java import Java
-from harness.rundir.files import JsonValue
 from harness.rundir.lines import read_records
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.writing import TrialDirectory
@@ -34,7 +33,7 @@ LOAD = PythonSendKinds(kinds=(NORMAL, LAYER, TOLD_THREE, TOLD_NONE, ONE_WAY), or
 PHASES = Phases(steady_s=2.0, hold_s_min=4.0, hold_s_max=40.0, recover_s=0.5, drain_s_max=120.0)
 ON_THEIR_WAY_S = 3.0
 """A one-way send has ended before the broker has it."""
-Records = list[dict[str, JsonValue]]
+Records = list[dict[str, object]]
 
 
 def _trial(cluster: LocalCluster, folder: Path, leases: Leases, java: Java) -> TrialContext:
@@ -91,7 +90,7 @@ def test_a_broker_that_must_not_be_written_to_is_tried_once_and_then_the_other_w
     calls, stored = defaultdict(list), {one["seq"] for one in _of_type(tmp_path, "consume")}
     for call in _of_type(tmp_path, "call"):
         calls[call["seq"]].append(call["broker"])
-    tried: dict[str, list[tuple[list[JsonValue], JsonValue, bool]]] = defaultdict(list)
+    tried: dict[str, list[tuple[list[object], object, bool]]] = defaultdict(list)
     for send in _of_type(tmp_path, "send"):
         seq = send["seq"]
         if from_ns <= int(str(send["started_ns"])) <= to_ns and calls[seq][0] == "broker-b":

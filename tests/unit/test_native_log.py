@@ -11,6 +11,7 @@ import pytest
 from harness.clients.python.native_log import NativeCall, calls_of, log_lines
 from harness.clients.python.worker import PythonWorker
 from harness.clock import take_anchor
+from harness.rundir.files import JsonValue
 from harness.rundir.lines import read_records
 
 PRODUCED = (
@@ -75,7 +76,14 @@ def _closed(
     if traced:
         worker.record_calls("p", {"127.0.0.1:2": "broker-a"})
     times = {"intended_ns": 1, "started_ns": 1, "finished_ns": 2}
-    sent = {"instance": "p", "client": "c", "topic": "T", "seq": accepted, "outcome": "ok", **times}
+    sent: dict[str, JsonValue] = {
+        "instance": "p",
+        "client": "c",
+        "topic": "T",
+        "seq": accepted,
+        "outcome": "ok",
+        **times,
+    }
     worker.record("send", sent)
     problem = worker.close_history()
     return problem, [dict(one) for one in read_records(tmp_path / "history.jsonl").records if one["type"] == "call"]

@@ -104,7 +104,7 @@ def test_a_fault_comes_when_no_producer_is_about_to_ask_for_its_route(
 ) -> None:
     session = _session(PythonSendKinds(), {}, sent_s)
     session._begun_s, session._started_s = 100.0, 104.0
-    monkeypatch.setattr(python_sends.time, "monotonic", lambda: 100.0 + since_s)
+    monkeypatch.setattr(python_sends, "time", SimpleNamespace(monotonic=lambda: 100.0 + since_s))
     assert session._is_far_from_questions() is is_far
 
 

@@ -104,7 +104,7 @@ def run() -> Iterator[Run]:
     loads = []
 
     def start(
-        worker: Worker, answer: Callable[[], Answer], **settings: object
+        worker: Worker, answer: Callable[[], Answer], **settings: Any
     ) -> tuple[Worker, dict[str, list[tuple[str, int]]]]:
         sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
         schedule = Schedule(time.monotonic_ns(), 1e5)
