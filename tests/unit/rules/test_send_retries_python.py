@@ -6,13 +6,13 @@ import pytest
 
 from harness.model.verdicts import Reason, VerdictKind
 from scenarios.releases import RELEASES
-from scenarios.send_retries import BUSY, KILLED, READ_ONLY, STOPPED
+from scenarios.send_retries import BUSY, KILLED, STOPPED
 from scenarios.send_retries_python import CLIENTS, LAYER, NATIVE, SCENARIO
 from tests.lib.histories import History, both_ways, claims_of, said, verdict
 
 CLAIMS = claims_of(SCENARIO)
 ONE, TWO, THREE = CLAIMS
-FAULTS = {"dead": KILLED, "still": STOPPED, "busy": BUSY, "read-only": READ_ONLY}
+FAULTS = {"dead": KILLED, "still": STOPPED, "busy": BUSY}
 
 
 def _of(measure: str, arm: str, send: str, client: str, *, retries: str = "own", topic: str = "both") -> str:
