@@ -81,7 +81,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import cure_table, defect_figures, incident_table, undecided_table
+    from mqlab import cure_table, defect_figures, incident_table, python_send_table, undecided_table
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -100,12 +100,12 @@ def _write(options: argparse.Namespace) -> int:
         if options.withdraw not in {event.id for event in record.events}:
             raise UsageError.unknown("event", options.withdraw, [event.id for event in record.events])
         append(FOLDER_OF_RECORD, _entry("withdrawn", options.withdraw, because=options.because))
-    print(
-        "\n".join(write_ledger(FOLDER_OF_RECORD.parent, read_record(FOLDER_OF_RECORD), scenarios.ALL, experiment_now))
-    )
+    record = read_record(FOLDER_OF_RECORD)
+    print("\n".join(write_ledger(FOLDER_OF_RECORD.parent, record, scenarios.ALL, experiment_now)))
     incident_table.write()
     undecided_table.write()
     cure_table.write()
+    python_send_table.write(record)
     defect_figures.write()
     return EXIT_OK
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from analysis.verdicts.document import ReportData, Table
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.order import arm_key, natural_key
-from harness.model.send_kinds import KINDS, ONE, RETRIES, SWEPT, SendKind
+from harness.model.python_sends import CLIENT_NAMES, PYTHON_KINDS, PythonSendKind
+from harness.model.send_kinds import KIND_PARAMS, KINDS, ONE, RETRIES, SWEPT, KindOfSend
 
 Values = Mapping[tuple[str, str, str, str], list[float]]
 """Of a release: by measure, arm, kind of send and ending, which is empty for all other measures."""
@@ -16,9 +17,10 @@ Values = Mapping[tuple[str, str, str, str], list[float]]
 ENDED = "ended_share"
 MATRIX_NOTE = (
     "Of sends whose first attempt was for the broker at fault: attempts, and on how many brokers, at most; the median time until "
-    "the sender knew, how they ended for it, how many of those that failed are stored all the same, and further copies. "
-    "A kind that sent none there says so."
+    "the sender knew, how they ended for it, how many of those that failed are stored all the same, further copies, and messages "
+    "of all that were sent that are in no store though nobody was told. A kind that sent none there says so."
 )
+PYTHON_NOTE = "Attempts of Python's clients are those that their library's own log names. What a broker answered they tell nobody."
 RETRIES_NOTE = (
     "Share of all sends that failed for good while one of two brokers was at fault, without avoidance and with it "
     "(sendLatencyFaultEnable)."
@@ -31,7 +33,7 @@ def send_tables(data: ReportData, incident: str) -> tuple[Table, ...]:
     for one in data.distributions:
         if one.incident == incident and "avoidance" in one.params:
             params = one.params
-            kind = f"{params['send']}-{params['retries']}-{params['avoidance']}-{params['topic']}"
+            kind = "-".join(str(params[name]) for name in KIND_PARAMS if name in params)
             values = by_release.setdefault(one.release, {})
             values.setdefault((one.measure, one.arm, kind, str(params.get("ended", ""))), []).extend(one.values)
     return tuple(
@@ -53,19 +55,25 @@ def _failure(arm: str) -> str:
 def _matrix(release: str, values: Values) -> Table:
     arms = _arms(values)
     swept = {kind.name for kind in KINDS if kind.avoids or RETRIES[kind.retries] != "two"}
-    rows = [
-        (_said(kind), *(_cell(values, arm, kind.name) for arm in arms))
-        for kind in KINDS
+    shown = [
+        kind
+        for kind in (*KINDS, *PYTHON_KINDS)
         if kind.name not in swept and any(name == kind.name for _, _, name, _ in values)
     ]
+    rows = [(in_words(kind), *(_cell(values, arm, kind.name) for arm in arms)) for kind in shown]
     columns = ("kind of send", *map(_failure, arms))
-    return Table(title=f"Kinds of send, {release}", columns=columns, rows=tuple(rows), note=MATRIX_NOTE)
+    note = f"{MATRIX_NOTE} {PYTHON_NOTE}" if any(isinstance(kind, PythonSendKind) for kind in shown) else MATRIX_NOTE
+    return Table(title=f"Kinds of send, {release}", columns=columns, rows=tuple(rows), note=note)
 
 
-def _said(kind: SendKind) -> str:
+def in_words(kind: KindOfSend) -> str:
+    """As the tables name it."""
     words = {"again": "selector, sent again by the application", "fixed": "fixed queue"}.get(kind.route, kind.route)
     where = ", no other broker" if kind.topic == ONE else ""
-    return f"{words}, {kind.mode}{where}"
+    if not isinstance(kind, PythonSendKind):
+        return f"{words}, {kind.mode}{where}"
+    retries = "" if kind.retries is None else f", retry_times={kind.retries}"
+    return f"{CLIENT_NAMES[kind.client]}: {words}, {kind.mode}{retries}{where}"
 
 
 def _cell(values: Values, arm: str, kind: str) -> str:
@@ -86,6 +94,8 @@ def _cell(values: Values, arm: str, kind: str) -> str:
         said.append(f"{quantity(stored, 'share')} of the failed stored")
     if copies:
         said.append(f"up to {number(copies)} further copies")
+    if lost := value("untold_loss_count", max):
+        said.append(f"up to {number(lost)} lost, nobody told")
     return "; ".join(said)
 
 

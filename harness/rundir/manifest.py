@@ -97,6 +97,11 @@ class TrialRecord:
         "and of all nodes (clients_mb, nodes_mb); empty where it failed",
     ] = field(default_factory=dict)
 
+    @property
+    def java_release(self) -> str:
+        """Of its Java clients: that of its client, or of the brokers where other clients send and Java's only read."""
+        return self.client.removeprefix("java ") if self.client.startswith("java ") else self.release
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeRecord:

@@ -100,7 +100,8 @@ def test_a_stalled_append_is_as_long_as_asked_and_reported_with_its_stamps(
     cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path
 ) -> None:
     from harness.clients.commands import SendSettings
-    from harness.clients.java import JavaClient, ScheduleSpec
+    from harness.clients.java import JavaClient
+    from harness.clients.leased import ScheduleSpec
     from harness.clock import mono_ns
 
     topic = "stall-test"

@@ -13,7 +13,8 @@ from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_t
 from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import NodeStartError
 from harness.faults.rules import asked_rule
