@@ -127,6 +127,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         topic=topic,
         groups=groups,
         live_conf=_live_conf(trial.arm, context.user.broker),
+        faults=tuple(timed.text for timed in trial.arm.timed),
         experiment=experiment_hash(
             planned.scenario, trial.arm, trial.params, release=planned.release, jars=jars_sha256(planned.release),
             client=client, backend=context.backend, injection=injection, chosen_injection=planned.injection,

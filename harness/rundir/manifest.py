@@ -84,6 +84,9 @@ class TrialRecord:
     live_conf: Annotated[Mapping[str, str], "broker settings that were changed while the broker ran"] = field(
         default_factory=dict
     )
+    faults: Annotated[
+        tuple[str, ...], "faults asked for at times of a load; their events have the numbers 1 and on"
+    ] = ()
     status: Annotated[TrialStatus, "how it stands"] = "planned"
     error: Annotated[str, "why it failed"] = ""
     attempt: Annotated[int, "the number of the attempt, from 1"] = 1

@@ -147,6 +147,9 @@ def test_a_fault_says_before_the_start_why_a_load_cannot_have_it(
     ],
 )
 def test_a_load_with_a_fault_that_cannot_be_ends_before_its_start(
+        (["--fault", "append-stall:1200ms@99s", "--duration", "10"], "would never come: the load ends after 10 s"),
+        (["--fault", "append-stall@1s", "--fault", "append-stall@30s"], "--fault append-stall@30s would never come"),
+        (["--fault", "append-stall@30s", "--fault-every", "5s"], "or --duration of more than 30."),
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["load", *arguments]) == EXIT_USAGE
@@ -217,7 +220,8 @@ def test_each_comes_at_its_time_stays_as_long_as_asked_and_is_healed_at_the_end(
     states = ["asked", "injecting", "injected", "healing", "healed"]
     for number in (1, 2):
         assert [state for of, state in events.stamped if of == number] == states
-    assert events.stamped[-1] == (1, "healed"), "what stays to the end is healed with it"
+    assert events.stamped[-1] == (2, "healed"), "what stays to the end is healed with it"
+    assert {number for number, _ in events.stamped} == {1, 2}, "numbers are by what was asked; the third never came"
     assert notes == []
 
 
@@ -242,3 +246,4 @@ def test_of_a_given_cluster_no_node_is_touched(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="no node of the lab's"):
             act("broker-a")
     assert INJECTIONS[KillOwners]
+    assert [number for number, _ in events.stamped] == list(range(1, len(events.stamped) + 1))
