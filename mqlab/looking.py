@@ -28,6 +28,7 @@ from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
+from mqlab.console import console as lab_console
 from mqlab.kinds import INCIDENT
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own_incident import incidents_of
@@ -81,7 +82,7 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
             ]
         )
         return EXIT_OK
-    out = Console()
+    out = lab_console()
     for scenario in chosen:
         article = f" ({escape(scenario.article)})" if scenario.article else ""
         out.print(f"[bold]{scenario.name}[/bold]  {escape(scenario.title)}{article}", highlight=False)
@@ -168,7 +169,7 @@ def list_faults(options: argparse.Namespace) -> int:
     if options.json:
         print_json(list(map(dataclasses.asdict, found)))
         return EXIT_OK
-    out = Console()
+    out = lab_console()
     for fault in found:
         out.print(f"[bold]{fault.fault}[/bold]  {escape(', '.join(fault.parameters))}", highlight=False)
         out.print(f"  {fault.what}", highlight=False, markup=False)
@@ -208,7 +209,7 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
             }
         )
     else:
-        out = Console()
+        out = lab_console()
         for check in checks:
             mark = {True: "ok ", False: "NO ", None: "-  "}[check.ok]
             out.print(f"{mark} {check.name}: {check.found}", markup=False, highlight=False)
