@@ -107,6 +107,9 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
 _QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([a-zA-Z]*)", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,40}", re.ASCII)
 
+WRITTEN: Mapping[str, str] = {"bytes": "B"}
+"""How a unit stands behind a number, where that is not its name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
@@ -118,7 +121,7 @@ class Parameter:
     read: Callable[[str], object]
 
     def __str__(self) -> str:
-        unit = "" if self.default in (None, math.inf) else self.unit
+        unit = "" if self.default in (None, math.inf) else WRITTEN.get(self.unit, self.unit)
         return f"{self.name}={_said(self.default)}{unit}"
 
 

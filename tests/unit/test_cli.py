@@ -245,6 +245,14 @@ def test_every_console_of_a_command_is_made_in_one_place() -> None:
     assert lab_console().render_str(":x:").plain == ":x:"
 
 
+def test_a_measure_and_what_a_try_of_it_is_are_said_in_english(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--measures"]) == EXIT_OK
+    said = capsys.readouterr().out
+    tries = set(re.findall(r"a try is (.*)", said))
+    assert {"an owner", "a trial", "what was asked about"} <= tries
+    assert not {one for one in tries if re.match("a [aeiou]|an [^aeiou]|an? what", one)}
+
+
 def test_a_plan_of_nothing_is_a_mistake_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["verify", "orderly-start-waits", "--arm", "fix-newer-client", "--release", "5.5.0", "--plan"])

@@ -30,7 +30,7 @@ from harness.model.faults import (
     NoFault,
     PauseOwners,
 )
-from harness.model.timed_faults import LIBRARY, TimedFault, parse_fault, parse_seconds, why_not_on
+from harness.model.timed_faults import LIBRARY, LibraryFault, TimedFault, parse_fault, parse_seconds, why_not_on
 from harness.run import trial_phases
 from harness.run.trial_phases import TimedFaults
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
@@ -165,7 +165,18 @@ def test_the_list_of_faults_has_all_of_them_with_what_they_ask_of_the_host(capsy
     assert [way["name"] for way in told["append-stall"]["by"]] == ["byteman", "freeze"]
     assert "free_mb=0MiB" in told["disk-full"]["parameters"]
     assert main(["list", "--faults"]) == 0
-    assert "page-cache-stall is append-stall" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "page-cache-stall is append-stall" in said
+    assert "`" not in said
+    assert "cell" not in said
+    assert all(one["what"].endswith(".") for one in told.values())
+
+
+@pytest.mark.parametrize("found", LIBRARY.values(), ids=LIBRARY)
+def test_a_parameter_can_be_given_as_it_is_listed(found: LibraryFault) -> None:
+    given = [str(one) for one in found.parameters if one.default not in (None, math.inf, ())]
+    asked = parse_fault(f"{found.name}:{','.join(given)}@1s")
+    assert asked.fault == parse_fault(f"{found.name}@1s").fault
 
 
 # --- made by the runner -----------------------------------------------------------------------------------------------
