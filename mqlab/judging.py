@@ -292,6 +292,10 @@ def show_changes(options: argparse.Namespace, console: Console) -> int:
     from analysis.report.changes import changes
     from analysis.verdicts.document import load_report_data
 
+    if options.before == options.after:
+        raise UsageError(
+            f"nothing changes from {options.before} to itself", advice="Name the release that you have and another one."
+        )
     lines = lines_of(load_report_data(options.run)) if options.run else committed_ledger()
     found = changes(lines, options.before, options.after)
     if options.json:

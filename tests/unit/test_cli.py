@@ -237,12 +237,12 @@ def test_a_line_of_the_users_is_told_as_it_is_whatever_stands_between_its_colons
     assert "passwd:1: 'root:x:0:0 :smiley: [bold]' is not key=value" in capsys.readouterr().err
 
 
-def test_every_console_of_a_command_is_made_in_one_place() -> None:
-    makers = {
-        file.name for file in (PACKAGES / "mqlab").glob("*.py") if re.search(r"\bConsole\(", file.read_text("utf-8"))
-    }
-    assert makers == {"console.py"}
-    assert lab_console().render_str(":x:").plain == ":x:"
+def test_nothing_changes_from_a_release_to_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing changes from 5.5.0 to itself" in _fails(capsys, "changes", "5.5.0", "5.5.0")
+    same = ("upgrade", "--from", "5.5.0", "--to", "5.5.0")
+    assert "nothing changes" in _fails(capsys, *same)
+    assert "nothing changes" in _fails(capsys, *same, "--client-from", "4.9.7", "--client-to", "4.9.7")
+    assert main([*same, "--client-from", "4.9.7"]) == EXIT_OK, "clients alone are upgraded"
 
 
 def test_a_measure_and_what_a_try_of_it_is_are_said_in_english(capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,6 +251,14 @@ def test_a_measure_and_what_a_try_of_it_is_are_said_in_english(capsys: pytest.Ca
     tries = set(re.findall(r"a try is (.*)", said))
     assert {"an owner", "a trial", "what was asked about"} <= tries
     assert not {one for one in tries if re.match("a [aeiou]|an [^aeiou]|an? what", one)}
+
+
+def test_every_console_of_a_command_is_made_in_one_place() -> None:
+    makers = {
+        file.name for file in (PACKAGES / "mqlab").glob("*.py") if re.search(r"\bConsole\(", file.read_text("utf-8"))
+    }
+    assert makers == {"console.py"}
+    assert lab_console().render_str(":x:").plain == ":x:"
 
 
 def test_a_plan_of_nothing_is_a_mistake_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,6 +120,9 @@ def test_a_period_is_above_nothing() -> None:
         ("kill-consumer:consumer=2@1s", ONE, 2, None, "names consumer 2"),
         ("broker-away@1s", ONE, 0, None, "--topology two-masters"),
         ("broker-away@1s", TWO, 0, None, ""),
+        ("rolling-upgrade@1s", ONE, 0, None, "--topology two-masters"),
+        ("rolling-upgrade@1s", TWO, 0, None, "another one with slaves"),
+        ("rolling-upgrade:order=namesrv+master@1s", TWO, 0, None, ""),
         ("stopped-slave@1s", TWO, 0, None, "another one with slaves"),
         ("stopped-slave@1s", ARTICLE, 0, None, ""),
         ("pause-node:broker-b-s1@1s", ARTICLE, 0, None, ""),
@@ -144,12 +147,12 @@ def test_a_fault_says_before_the_start_why_a_load_cannot_have_it(
         ),
         (["--fault", "broker-away@1s"], "asks for --topology two-masters"),
         (["--fault-every", "5s"], "--fault-every repeats faults"),
-    ],
-)
-def test_a_load_with_a_fault_that_cannot_be_ends_before_its_start(
         (["--fault", "append-stall:1200ms@99s", "--duration", "10"], "would never come: the load ends after 10 s"),
         (["--fault", "append-stall@1s", "--fault", "append-stall@30s"], "--fault append-stall@30s would never come"),
         (["--fault", "append-stall@30s", "--fault-every", "5s"], "or --duration of more than 30."),
+    ],
+)
+def test_a_load_with_a_fault_that_cannot_be_ends_before_its_start(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["load", *arguments]) == EXIT_USAGE
@@ -244,6 +247,7 @@ def test_it_comes_again_until_the_hold_is_over_and_one_that_fails_is_noted(monke
     assert len(notes) >= 3
     assert set(notes) == {"kill-consumer@0s: nobody is left"}
     assert {state for _, state in events.stamped} == {"asked"}
+    assert [number for number, _ in events.stamped] == list(range(1, len(events.stamped) + 1))
 
 
 def test_of_a_given_cluster_no_node_is_touched(tmp_path: Path) -> None:
@@ -257,4 +261,3 @@ def test_of_a_given_cluster_no_node_is_touched(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match="no node of the lab's"):
             act("broker-a")
     assert INJECTIONS[KillOwners]
-    assert [number for number, _ in events.stamped] == list(range(1, len(events.stamped) + 1))
