@@ -30,7 +30,7 @@ from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
 from mqlab.console import console as lab_console
-from mqlab.kinds import INCIDENT
+from mqlab.kinds import INCIDENTS
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own_incident import incidents_of
 from mqlab.recorded import measured_on_defaults
@@ -43,9 +43,9 @@ def add_commands(add: Adder) -> None:
     command.add_argument(
         "incidents",
         nargs="*",
-        type=INCIDENT,
+        type=INCIDENTS,
         metavar="INCIDENT",
-        help="only these, each with what the record says of it; also a file of your own",
+        help="only these, each with what the record says of it; also a family of claims (BUSY, POOL, ...), a file of your own",
     )
     add_releases(command, "with incidents: all that are recorded")
     command.add_argument(
