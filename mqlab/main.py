@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
-from harness.host.signals import handling
+from harness.signals import handling
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, Command
 

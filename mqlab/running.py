@@ -19,12 +19,11 @@ from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
 from harness.errors import EXIT_OK, ConfigurationError, Interrupted
 from harness.host import facts
-from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
-from harness.plan.overrides import override_notes
 from harness.plan.cost import Costs
+from harness.plan.overrides import override_notes
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases.jars import jars_sha256
@@ -34,9 +33,10 @@ from harness.run.display import Display, duration
 from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
-from harness.rundir.reading import read_run_directory
 from harness.rundir.manifest import USER_SETTING, Manifest
+from harness.rundir.reading import read_run_directory
 from harness.rundir.writing import RunWriter
+from harness.signals import cancelling
 from mqlab.bundle import write_bundle
 from mqlab.first_answer import FirstAnswer
 from mqlab.judging import archive_spark, print_report
