@@ -122,6 +122,8 @@ class Scenario:
     schedule: Literal["interleaved", "side by side"] = "interleaved"
     extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
+    sweep: tuple[str, ...] = ()
+    """What ``mqlab tune`` sweeps where nobody says: ``broker.KEY=A,B`` and so on, as its ``--sweep`` has them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
     repetitions_together: bool = False
