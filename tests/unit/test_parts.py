@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import scenarios
 from harness.errors import EXIT_OK, EXIT_USAGE, UsageError
 from harness.host.abilities import Abilities
+from harness.paths import PACKAGES
 from harness.plan import parts
 from harness.plan.parts import PART_S_MAX, REFERENCE, parts_of
 from harness.plan.request import Request
@@ -40,6 +42,15 @@ def test_all_incidents_are_each_in_one_part_on_each_release_and_no_part_is_longe
     assert asked <= set(counts) <= set(_pairs(ALL))
     assert set(counts.values()) == {1}
     assert max(make_plan(part, REFERENCE).seconds for part in found) <= PART_S_MAX
+
+
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "docs/using.md"])
+def test_as_many_parts_as_the_documents_say_are_enough(document: str) -> None:
+    (count,) = {
+        int(count) for count in re.findall(r"--all .*--part \d+/(\d+)", (PACKAGES / document).read_text("utf-8"))
+    }
+    both = dataclasses.replace(ALL, injections=("byteman", "freeze"))
+    assert len(parts_of(both, count)) == count
 
 
 def test_parts_are_the_same_whatever_this_host_can() -> None:
