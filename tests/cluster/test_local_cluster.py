@@ -43,8 +43,8 @@ def test_the_users_settings_arrive_and_what_the_lab_overrides_is_listed(cluster:
         running = connection.broker_config()
     assert running["flushDiskType"] == "ASYNC_FLUSH"
     assert running["listenPort"] == str(split_address(master.address)[1])
-    assert cluster.overrides["listenPort"].startswith("1234 -> ")
-    assert "flushDiskType" not in cluster.overrides
+    assert cluster.overrides["broker.listenPort"].startswith("1234 -> ")
+    assert "broker.flushDiskType" not in cluster.overrides
 
 
 def test_a_live_setting_is_read_back(cluster: LocalCluster) -> None:

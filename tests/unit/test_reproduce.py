@@ -113,6 +113,11 @@ def test_an_arm_a_release_and_a_topology_that_do_not_go_with_the_incident_are_re
         _narrowed(arm="incidnt")
     with pytest.raises(UsageError, match="needs 2 masters, and single has 1"):
         _narrowed(scenarios.find("send-retries"), arm="incident-killed", topology="single")
+    for name, arm in (("rolling-upgrade", ""), ("sync-master-acknowledges-alone", "")):
+        for topology in ("single", "two-masters"):
+            with pytest.raises(UsageError, match=f"needs slaves, and {topology} has none"):
+                _narrowed(scenarios.find(name), arm=arm, release="4.9.7", topology=topology)
+        assert _narrowed(scenarios.find(name), arm=arm, release="4.9.7", topology="article").topology.slaves_per_master
     with pytest.raises(UsageError, match=r"the nodes are namesrv-1, broker-a$"):
         _narrowed(scenarios.find("name-server-divergence"), arm="incident-server-paused", topology="single")
     bound = next((one, arm) for one in scenarios.ALL for arm in one.arms if arm.releases)
