@@ -14,12 +14,12 @@ from harness.plan.deployments import beside_others
 from harness.releases.java import Java
 from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
 from tests.lib.groups import group_of
-from tests.lib.spark import spark, spark_here
+from tests.lib.spark import spark, spark_here, spark_of_commands
 
 TEST_S_MAX = 900.0
 
 
-__all__ = ["java", "leases", "spark", "spark_here"]
+__all__ = ["java", "leases", "spark", "spark_here", "spark_of_commands"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
