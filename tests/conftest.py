@@ -76,7 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 # --- side by side -----------------------------------------------------------------------------------------------------
 # With ``-n 3`` the tests of a group run one after the other in one worker, which holds what they share.
 
-_FIRST = ("root", "docker", "spark", "cluster", "browser")
+_FIRST = ("root", "docker", "spark", "cluster", "browser", "logs")
 """Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
 
 
