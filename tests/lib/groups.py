@@ -10,6 +10,8 @@ _ALONE = ("tests/cluster/test_locust_page.py", "tests/cluster/test_verify.py::te
 """They are alone on the machine, as are those that need root: they follow each other while others wait for them once."""
 _OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
 """Their Spark is another process', so that they need not wait for the session of the others."""
+_OF_THE_RECORD = tuple(f"tests/unit/test_{name}.py" for name in ("ledger", "recorded_runs", "python_send_table"))
+"""They read all that was recorded, which takes seconds, once for all of them."""
 
 
 def group_of(nodeid: str) -> str:
@@ -25,6 +27,8 @@ def group_of(nodeid: str) -> str:
         return "root"
     if folder == "cluster" and (release := re.search(r"\[(\d+\.\d+\.\d+)", test)):
         return f"cluster of {release[1]}"
+    if file in _OF_THE_RECORD:
+        return "record"
     if file == _LOADS and re.search("grpc|_5x", test):
         return f"{file} of 5.x"
     return nodeid if names[-1] in _SHARE_NOTHING else file

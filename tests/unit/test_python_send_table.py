@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from analysis.ledger.record import read_record
 from analysis.ledger.runs import RecordedTrial, RecordedValues
 from analysis.verdicts.tries import Try
 from harness.errors import LedgerError
 from mqlab.python_send_table import DOCUMENT, FAILURES, NOTHING, document, table
-from mqlab.recording import FOLDER_OF_RECORD
 from scenarios.send_retries import GONE, KILLED, STOPPED
 from scenarios.send_retries_python import SCENARIO
+from tests.lib.ledger import committed
 
 SYNC = {"send": "normal-sync", "retries": "own", "avoidance": "off", "topic": "both", "client": "native"}
 ORDERED = {**SYNC, "send": "selector-sync", "retries": "none"}
@@ -96,16 +95,14 @@ def test_of_several_trials_the_most_attempts_count_and_an_ending_that_one_had_no
 
 def test_what_nobody_has_recorded_says_so_and_other_incidents_are_left_out() -> None:
     assert table([]) == NOTHING
-    others = [
-        trial for run in read_record(FOLDER_OF_RECORD).runs for trial in run.trials if trial.incident != SCENARIO.name
-    ]
+    others = [trial for run in committed().runs for trial in run.trials if trial.incident != SCENARIO.name]
     assert others
     assert table(others) == NOTHING
 
 
 def test_the_committed_table_is_the_one_that_the_record_makes() -> None:
     text = DOCUMENT.read_text("utf-8")
-    trials = [trial for run in read_record(FOLDER_OF_RECORD).runs for trial in run.trials]
+    trials = [trial for run in committed().runs for trial in run.trials]
     assert text == document(text, trials), "mqlab ledger --recompute"
 
 
