@@ -54,10 +54,10 @@ def _reason(scenario: Scenario, claim: Claim, release: str, claims: Mapping[str,
 
 
 def never_run(
-    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str]
+    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str], backend: str = "local"
 ) -> Iterator[tuple[str, str, str]]:
     """Incident, claim and release of which the ledger has no line, though a run of the incident on the release would measure it."""
-    there = {(line.claim, line.release) for line in lines if line.backend == "local"}
+    there = {(line.claim, line.release) for line in lines if line.backend == backend}
     for scenario in scenarios:
         for claim in scenario.claims:
             for release in releases:
