@@ -63,9 +63,11 @@ class Analyst:
         return self._ended("analysis", progress or _nothing, is_given_up, within_s)
 
     def end(self, grace_s: float = END_S_MAX) -> None:
-        """Let the process end, or end it after ``grace_s``. Its Java ends when nobody reads from it any more."""
+        """Let the process end, or end it after ``grace_s``, and its Java with it."""
         self._pipe.close()
         self._process.join(grace_s)
+        self._process.terminate()
+        self._process.join(END_S_MAX)
         self._process.kill()
         self._process.join()
 
@@ -114,8 +116,8 @@ def _serve(pipe: Connection, place: SparkPlace) -> None:
     from analysis.class_archive import warm_up
     from analysis.spark import closing_session
 
-    # Nobody asks any more, or nobody listens.
-    with suppress(EOFError, OSError):
+    # Nobody asks any more, or nobody listens; an interrupt is told by the process that started this one.
+    with suppress(EOFError, OSError, KeyboardInterrupt):
         try:
             with closing_session(place) as spark:
                 warm_up(spark)

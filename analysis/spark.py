@@ -24,6 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from analysis.interrupts import Java, end, killed_by_interrupts, own_interrupts
 from analysis.java_names import remember_names
 from analysis.packages import pack_packages
 from analysis.scratch import scratch_folder
@@ -255,32 +256,40 @@ def _cores_of(context: SparkContext) -> int:
 
 @contextmanager
 def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
-    """A session for the time of the block.
+    """A session for the time of the block. Ctrl-C and SIGTERM end its Java process at once.
 
     Raises :class:`harness.errors.AnalysisError` when its Java process ends before the block does.
     """
-    spark = spark_session(place)
-    gateway = spark.sparkContext._gateway
-    assert gateway is not None
-    try:
-        yield spark
-    except Exception as error:
-        # Java's end shows in Python as any of a dozen errors of sockets and of Py4J.
-        if gateway.proc.poll() is None:
-            if is_local(place.where) or not isinstance(error, Py4JError | PySparkException):
-                raise
-            raise AnalysisError(
-                f"Spark's job on {place.where} failed: {words_of(error)}",
-                advice="The run's folder has to be at the same path, readable and writable, on all of its nodes.",
-            ) from error
-        raise AnalysisError(
-            "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
-            advice=f"It had {_heap_of(place)} of heap, and needs about as much again. Free some memory, or judge fewer "
-            "incidents in one run, and say `mqlab analyze RUN_DIR`.",
-        ) from error
-    finally:
-        with contextlib.suppress(Exception):
-            spark.stop()
+    # Around the start, too: PySpark has a way of its own with Ctrl-C, which is taken back at the end.
+    with own_interrupts():
+        spark = spark_session(place)
+        gateway = spark.sparkContext._gateway
+        assert gateway is not None
+        with killed_by_interrupts(gateway.proc):
+            try:
+                yield spark
+            except Exception as error:
+                raise _of_session(error, place, gateway.proc) from error
+            finally:
+                # A Java that has ended cannot be told to stop, of which PySpark warns.
+                with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
+                    spark.stop()
+
+
+def _of_session(error: Exception, place: SparkPlace, java: Java) -> Exception:
+    """The error itself, or what it means: Java's end shows in Python as any of a dozen errors of sockets and of Py4J."""
+    if java.poll() is None:
+        if is_local(place.where) or not isinstance(error, Py4JError | PySparkException):
+            return error
+        return AnalysisError(
+            f"Spark's job on {place.where} failed: {words_of(error)}",
+            advice="The run's folder has to be at the same path, readable and writable, on all of its nodes.",
+        )
+    return AnalysisError(
+        "Spark's Java process ended in the middle of the analysis; the recorded run is whole",
+        advice=f"It had {_heap_of(place)} of heap, and needs about as much again. Free some memory, or judge fewer "
+        "incidents in one run, and say `mqlab analyze RUN_DIR`.",
+    )
 
 
 @contextmanager
@@ -291,16 +300,16 @@ def java_of_hadoop(place: SparkPlace) -> Iterator[tuple[Any, Any]]:
     conf = SparkConf(loadDefaults=False).setAll([("spark.driver.extraJavaOptions", options), *place.conf.items()])
     with _environment(_launch_environment(place, scratch)), _said_of_start(place):
         gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
-    try:
-        settings = gateway.jvm.org.apache.hadoop.conf.Configuration()
-        for key, value in {**RAW_FILES, **place.conf}.items():
-            if key.startswith(_HADOOPS):
-                settings.set(key.removeprefix(_HADOOPS), value)
-        yield gateway.jvm, settings
-    finally:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
+    with killed_by_interrupts(gateway.proc):
+        try:
+            settings = gateway.jvm.org.apache.hadoop.conf.Configuration()
+            for key, value in {**RAW_FILES, **place.conf}.items():
+                if key.startswith(_HADOOPS):
+                    settings.set(key.removeprefix(_HADOOPS), value)
+            yield gateway.jvm, settings
+        finally:
+            gateway.shutdown()
+            end(gateway.proc)
 
 
 def _quiet_logging(scratch: Path) -> str:

@@ -17,7 +17,8 @@ import psutil
 from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import start_local
 from harness.clients.commands import SendSettings
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.host.hiccups import NoiseProbe
 from harness.leases.leases import Leases

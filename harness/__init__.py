@@ -2,7 +2,8 @@
 
 The tour, from what everything rests on to what carries out a plan; imports run the other way:
 
-- ``errors``, ``clock``, ``wait``, ``paths``: what a user is told, one clock, bounded waits, where this installation lies
+- ``errors``, ``clock``, ``wait``, ``signals``, ``paths``: what a user is told, one clock, bounded waits, Ctrl-C, where this
+  installation lies
 - ``model``: the nouns (cluster, load, fault, claim, scenario, finding) and RocketMQ's own facts, as values
 - ``rundir``: the run directory's contract: its layout, its records, how they are written and read
 - ``leases``: what runs or is broken on purpose is written down first, and ends even if this program dies

@@ -19,6 +19,11 @@ EXIT_USAGE = 3
 EXIT_FAILED = 4
 EXIT_INTERRUPTED = 130
 
+NAMED_MAX = 60
+"""So many names, such as those of all incidents, are told in full. A broker has 500 settings."""
+
+LOOKS_LIKE = 0.6
+
 
 class LabError(Exception):
     """Base of all errors of this project. ``str(error)`` says what happened, ``error.advice`` what to do about it."""
@@ -38,11 +43,18 @@ class UsageError(LabError):
 
     @classmethod
     def unknown(cls, noun: str, word: str, candidates: Iterable[str]) -> Self:
-        """``unknown("incident", "append-stal", names)``: the message names what was asked, the advice the nearest."""
+        """``unknown("incident", "append-stal", names)``: the message names what was asked, the advice the nearest.
+
+        Where none is near it names all, or of many how many there are and those that look most like it.
+        """
         known = sorted(candidates)
         near = nearest(word, known)
         if near:
             advice = f"Did you mean {' or '.join(near)}?"
+        elif len(known) > NAMED_MAX:
+            advice = (
+                f"None of the {len(known)} known ones is near; the nearest: {', '.join(nearest(word, known, 0.0))}."
+            )
         elif known:
             advice = f"Known: {', '.join(known)}."
         else:
@@ -155,10 +167,13 @@ def shown(text: str) -> str:
     return short.repr(text)
 
 
-def nearest(word: str, candidates: Iterable[str]) -> list[str]:
-    """The at most three candidates that look most like ``word``, best first; upper and lower case are the same."""
+def nearest(word: str, candidates: Iterable[str], cutoff: float = LOOKS_LIKE) -> list[str]:
+    """The at most three candidates that look most like ``word``, best first; upper and lower case are the same.
+
+    Two that share nothing are alike by 0, two of the same letters by 1; what is below ``cutoff`` is left out.
+    """
     by_folded: dict[str, str] = {}
     for candidate in candidates:
         by_folded.setdefault(candidate.casefold(), candidate)
-    matches = difflib.get_close_matches(word.casefold(), list(by_folded), n=3, cutoff=0.6)
+    matches = difflib.get_close_matches(word.casefold(), list(by_folded), n=3, cutoff=cutoff)
     return [by_folded[match] for match in matches]

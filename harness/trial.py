@@ -10,6 +10,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 from harness.backends.abilities import Ability
 from harness.backends.cluster import Cluster, Node
 from harness.clients.java import JavaClient
+from harness.clients.leased import LeasedClient
+from harness.clients.python.process import PythonClient
 from harness.errors import ClientError, Interrupted
 from harness.host.abilities import Abilities
 from harness.leases.leases import Leases
@@ -92,7 +94,7 @@ class TrialContext:
     """Reads what the processes that are up have used: a fault that ends some of them asks for it before."""
     client_overrides: dict[str, str] = field(default_factory=dict)
     """What of the user's settings of clients the load has changed, as ``old -> new`` by key."""
-    clients: list[JavaClient] = field(default_factory=list)
+    clients: list[LeasedClient] = field(default_factory=list)
     """Every client process that was started for it."""
 
     @property
@@ -107,7 +109,7 @@ class TrialContext:
         client = JavaClient.start(
             self.cluster.client_host,
             name=name,
-            release=release or self.record.client.split()[-1],
+            release=release or self.record.java_release,
             java=self.java,
             folder=folder or self.directory.client_folder(name),
             until_s=self.until_s,
@@ -133,6 +135,24 @@ class TrialContext:
                     client.stop()
                 raise
             return found
+
+    def start_python_client(self, kind: str, *, give_up_s: float) -> PythonClient:
+        """A process of one of Python's own clients, which has the name of its kind, up and with an open history.
+
+        A send that has not returned ``give_up_s`` after its timeout counts as unknown. Raises ClientError, ReleaseError.
+        """
+        with self.starts:
+            folder = self.directory.client_folder(kind)
+            host = self.cluster.client_host
+            client = PythonClient.start(host, kind=kind, folder=folder, until_s=self.until_s, give_up_s=give_up_s)
+            self.clients.append(client)
+            try:
+                client.wait_started()
+                client.open_history(self.directory.history_path(kind))
+            except BaseException:
+                client.stop()
+                raise
+            return client
 
     def stay(self, seconds: float) -> None:
         """Let a window of the trial pass. Raises Interrupted at once when the run is cancelled."""

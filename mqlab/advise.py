@@ -14,6 +14,7 @@ from rich.console import Console
 from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.verdicts.numbers import quantity
 from harness.errors import EXIT_OK
+from harness.model.rules import Kind
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
 from mqlab.kinds import RELEASE, one_of
@@ -26,6 +27,9 @@ WIDTH = 100
 
 Parts = Mapping[tuple[str, str], LedgerPart]
 """By claim and part, of one release."""
+LateShares = Mapping[tuple[str, str], float]
+"""The largest one of a deployment by claim and producer, of one release."""
+LATE, DURING = "late_of_producer_share", "during"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +42,8 @@ class Said:
     measured: str
     speaks_for: bool | None
     values: tuple[float, ...] = ()
+    has_harmed: bool = False
+    """In a deployment more sends were late with the setting than without it."""
 
     def __str__(self) -> str:
         return f"{self.says} ({self.claim}: {self.measured})"
@@ -55,6 +61,21 @@ class Advice:
     answer: str
     because: tuple[Said, ...]
     costs: tuple[Said, ...]
+    failed_share: float | None
+    """Of its sends in its worst deployment: those that failed for good, by the verdicts' parts."""
+    late_share: float | None
+    """The same of sends that failed or took over a second, among producers that share an outage."""
+    late_by: str
+    may_harm: bool
+    """Not every part is decided for it, or in a deployment more sends were late with it than without."""
+
+    @property
+    def late(self) -> str:
+        """The share in words; empty where nobody asked."""
+        if self.late_share is None:
+            return ""
+        share = quantity(self.late_share, "share")
+        return f"{share} of its sends failed or took over a second in a deployment ({self.late_by})"
 
 
 BEST, HELPS, OPEN, DOES_NOT, NO_USE = ANSWERS = "best", "helps, too", "not decided yet", "does not help", "of no use"
@@ -87,18 +108,23 @@ def advise(options: argparse.Namespace, console: Console) -> int:
 
 def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) -> list[Advice]:
     """What was measured on that release with local processes, failure by failure, and of each the best setting first."""
-    told = [
-        ((line.claim, part.name), part)
-        for line in ledger
-        if (line.release, line.backend) == (release, "local") and line.injection != FREEZE
-        for part in line.parts
+    of_release = [
+        line for line in ledger if (line.release, line.backend) == (release, "local") and line.injection != FREEZE
     ]
+    told = [((line.claim, part.name), part) for line in of_release for part in line.parts]
     # What is decided by one way of injecting a fault holds, where another is not.
     parts = dict(sorted(told, key=lambda one: one[1].verdict is not VerdictKind.UNDECIDED))
+    late = {
+        (line.claim, str(figure.params["producer"])): figure.max
+        for line in of_release
+        for figure in line.figures
+        if figure.name == LATE and figure.params.get("when") == DURING and figure.max is not None
+    }
     found: list[Advice] = []
     for name in failures:
-        of_it = [_advice(name, release, tried, parts) for tried in FAILURES[name].tried if release in tried.releases]
-        best = [min(of, key=_worst) for of in _alike(one for one in of_it if one.answer == HELPS)]
+        tried_on_it = [tried for tried in FAILURES[name].tried if release in tried.releases]
+        of_it = [_advice(name, release, tried, parts, late) for tried in tried_on_it]
+        best = [_best(of) for of in _alike(one for one in of_it if one.answer == HELPS)]
         answered = [replace(one, answer=BEST) if one in best else one for one in of_it]
         found += sorted(answered, key=lambda one: ANSWERS.index(one.answer))
     return found
@@ -112,20 +138,28 @@ def _alike(found: Iterable[Advice]) -> Iterable[list[Advice]]:
     return by_sends.values()
 
 
-def _worst(one: Advice) -> float:
-    """The largest share of sends that failed for good in a deployment; what has none comes last."""
-    return max((value for said in one.because for value in said.values), default=math.inf)
+def _best(found: Sequence[Advice]) -> Advice:
+    """The one that left the fewest sends late or, where that was not measured of all, failed; none that may harm, if it can be."""
+    is_of_all = all(one.late_share is not None for one in found)
+
+    def rank(one: Advice) -> tuple[bool, float]:
+        share = one.late_share if is_of_all else one.failed_share
+        return one.may_harm, math.inf if share is None else share
+
+    return min(found, key=rank)
 
 
-def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
+def _advice(failure: str, release: str, tried: Tried, parts: Parts, late: LateShares) -> Advice:
     because, costs = (tuple(_said(one, parts) for one in shown) for shown in (tried.helps, tried.costs))
     spoken = {one.speaks_for for one in because} - {None}
+    has_harmed = any(one.has_harmed for one in because)
+    is_open = any(one.speaks_for is None for one in because)
     if not because:
         answer = NO_USE
-    elif not spoken:
-        answer = OPEN
+    elif False in spoken:
+        answer = DOES_NOT
     else:
-        answer = DOES_NOT if False in spoken else HELPS
+        answer = HELPS if spoken and not (is_open and has_harmed) else OPEN
     return Advice(
         failure=failure,
         what=FAILURES[failure].what,
@@ -135,6 +169,10 @@ def _advice(failure: str, release: str, tried: Tried, parts: Parts) -> Advice:
         answer=answer,
         because=because,
         costs=costs,
+        failed_share=max((value for said in because for value in said.values), default=None),
+        late_share=late.get((tried.late.claim, tried.late.producer)) if tried.late else None,
+        late_by=tried.late.claim if tried.late else "",
+        may_harm=is_open or has_harmed,
     )
 
 
@@ -146,8 +184,15 @@ def _said(shown: Shown, parts: Parts) -> Said:
     else:
         speaks_for = part.verdict is shown.verdict
         says, measured = shown.says if speaks_for else shown.otherwise, _measured(shown, part)
-    values = part.values if part is not None and shown.unit else ()
-    return Said(claim=shown.claim, part=shown.part, says=says, measured=measured, speaks_for=speaks_for, values=values)
+    return Said(
+        claim=shown.claim,
+        part=shown.part,
+        says=says,
+        measured=measured,
+        speaks_for=speaks_for,
+        values=part.values if part is not None and shown.unit else (),
+        has_harmed=part is not None and part.kind == Kind.COMPARISON and any(value > 1 for value in part.values),
+    )
 
 
 def _measured(shown: Shown, part: LedgerPart) -> str:
@@ -168,10 +213,14 @@ def lines(found: Sequence[Advice]) -> Iterator[str]:
             before = one.failure
         yield f"  {one.answer}: {one.setting}"
         for said in one.because:
-            yield from _wrapped("open" if said.speaks_for is None else "because", said)
+            yield from _wrapped("open" if said.speaks_for is None else "because", str(said))
+        if one.late:
+            yield from _wrapped("at worst", one.late)
         for said in one.costs:
-            yield from _wrapped(PRICE[said.speaks_for], said)
+            yield from _wrapped(PRICE[said.speaks_for], str(said))
 
 
-def _wrapped(word: str, said: Said) -> Iterator[str]:
-    yield from textwrap.wrap(str(said), WIDTH, initial_indent=f"    {word:<8} ", subsequent_indent=" " * 13)
+def _wrapped(word: str, said: str) -> Iterator[str]:
+    start, more = f"    {word:<8} ", " " * 13
+    # A claim's name is not broken, so that it can be copied.
+    yield from textwrap.wrap(said, WIDTH, initial_indent=start, subsequent_indent=more, break_on_hyphens=False)

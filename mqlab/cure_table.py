@@ -16,6 +16,7 @@ from mqlab.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from mqlab.recorded import committed_ledger
 from scenarios.send_advice import FAILURES
 
+UNDECIDED = "undecided"
 DOCUMENT = PACKAGES / "docs" / "sends.md"
 MARKERS = ("<!-- cures:begin -->", "<!-- cures:end -->")
 HEAD = """| failure | releases | best | as measured | its price | what else was asked |
@@ -43,19 +44,30 @@ def table(ledger: Sequence[LedgerLine]) -> str:
 def _cells(found: Sequence[Advice]) -> Iterator[str]:
     """What is best, what shows it, its price, and what else was asked."""
     best = [one for one in found if one.answer == BEST]
-    is_open = any(one.answer == OPEN for one in found)
-    yield _each(one.setting for one in best) or (NOT_MEASURED if is_open else "nothing that was tried")
-    yield _each(str(said) for one in best for said in one.because if said.speaks_for)
+    yield _each(one.setting for one in best) or _none_is_best(found)
+    yield _each(told for one in best for told in (*(str(said) for said in one.because if said.speaks_for), *_late(one)))
     prices = [(PRICE[said.speaks_for], said) for one in best for said in one.costs if said.speaks_for is not None]
     yield _each(f"{word}: {said}" for word, said in prices) or (NOT_MEASURED if best else "")
     yield _each([*_others(found), *_unknown(found)])
+
+
+def _none_is_best(found: Sequence[Advice]) -> str:
+    is_open = [one for one in found if one.answer == OPEN]
+    if not is_open:
+        return "nothing that was tried"
+    return UNDECIDED if any(said.measured != NOT_MEASURED for one in is_open for said in one.because) else NOT_MEASURED
+
+
+def _late(one: Advice) -> Iterator[str]:
+    if one.late:
+        yield f"at worst {one.late}"
 
 
 def _others(found: Sequence[Advice]) -> Iterator[str]:
     for one in found:
         told = [str(said) for said in one.because if said.speaks_for is not None]
         if one.answer != BEST and told:
-            yield f"{one.setting} {'; '.join([one.answer, *told])}"
+            yield f"{one.setting} {'; '.join([one.answer, *told, *_late(one)])}"
 
 
 def _unknown(found: Sequence[Advice]) -> Iterator[str]:

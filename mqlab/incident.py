@@ -68,6 +68,7 @@ from harness.model.loads import (
     SteadyClients,
     Transactions,
 )
+from harness.model.python_sends import PythonSendKind, PythonSendKinds
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.send_kinds import SendKind, SendKinds
 from harness.model.unflushed import UnflushedTail
@@ -141,6 +142,8 @@ __all__ = [
     "PauseOwners",
     "Phases",
     "PoolJam",
+    "PythonSendKind",
+    "PythonSendKinds",
     "QueueNumbers",
     "ReadOnlyBroker",
     "RecreateTopic",

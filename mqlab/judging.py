@@ -29,6 +29,7 @@ from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
 from mqlab import load_options
+from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import incidents_of_run
@@ -200,7 +201,7 @@ def judge(
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():
-        Console().print(summary_table(shown))
+        lab_console().print(summary_table(shown))
     else:
         print("\n".join(summary_lines(shown)))
     if not options.json:
@@ -291,6 +292,10 @@ def show_changes(options: argparse.Namespace, console: Console) -> int:
     from analysis.report.changes import changes
     from analysis.verdicts.document import load_report_data
 
+    if options.before == options.after:
+        raise UsageError(
+            f"nothing changes from {options.before} to itself", advice="Name the release that you have and another one."
+        )
     lines = lines_of(load_report_data(options.run)) if options.run else committed_ledger()
     found = changes(lines, options.before, options.after)
     if options.json:

@@ -221,12 +221,15 @@ DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
 RELEASE = one_of("release", known_releases)
 _OF_THE_LAB = one_of("incident", lambda: [scenario.name for scenario in scenarios.ALL])
+_OR_A_FAMILY = one_of("incident", lambda: [*(scenario.name for scenario in scenarios.ALL), *scenarios.FAMILIES])
 RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
 """Of a record, which may hold others than those of ``known_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")
 NAMES = several(NAME)
 PARAMETER = Kind(noun="NAME=VALUE", read=_parameter)
 SENTENCE = matching("a sentence of 10 to 500 characters", r"[!-~][ -~]{9,499}")
+
+PART = matching("a part such as 2/4", r"[1-9]\d{0,2}/[1-9]\d{0,2}")
 
 FILE = Kind(noun="a file that can be read", read=_existing(Path.is_file))
 FOLDER = Kind(noun="a folder that can be read", read=_existing(Path.is_dir))
@@ -243,6 +246,10 @@ LOGS_OR_URL = Kind(
 INCIDENT = Kind(
     noun="an incident, nor a file of your own that can be read",
     read=lambda text: str(FILE.read(text)) if text.endswith(".py") else _OF_THE_LAB.read(text),
+)
+INCIDENTS = Kind(
+    noun="an incident, a family of claims, nor a file of your own that can be read",
+    read=lambda text: str(FILE.read(text)) if text.endswith(".py") else _OR_A_FAMILY.read(text),
 )
 NEW_FOLDER = Kind(noun="a folder that can be made or written to", read=_new_folder)
 NEW_FILE = Kind(noun="a file that can be written in a folder that exists", read=_new_file)

@@ -24,7 +24,6 @@ from harness.generator.locust_processes import NO_PART
 from harness.generator.options import LoadOptions
 from harness.generator.target import Target, find_target
 from harness.host import facts
-from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
@@ -46,6 +45,7 @@ from harness.rundir.joined import RUN_NAME, WORKERS
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
+from harness.signals import cancelling
 from mqlab.load_faults import check_faults, named_nodes, print_dry_run, reach_nodes, settings_for
 from mqlab.load_options import load_options_of
 from mqlab.options import access_of, read_settings

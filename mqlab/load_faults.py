@@ -37,7 +37,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         type=FAULT,
         default=[],
         metavar="NAME[:VALUE]@TIME",
-        help="put a fault on the load, such as append-stall:1200ms@30s; `mqlab list --faults` names them; may be repeated",
+        help="put a fault on the load, such as append-stall:1200ms@10s; `mqlab list --faults` names them; may be repeated",
     )
     faults.add_argument("--fault-every", type=DURATION, metavar="TIME", help="each of them again after so long")
     faults.add_argument(
@@ -52,9 +52,15 @@ def add_options(command: argparse.ArgumentParser) -> None:
     faults.add_argument("--confirm", type=NAME, metavar="CODE", help="do it: the code that the dry run has printed")
 
 
-def check_options(options: argparse.Namespace) -> None:
-    """Raises UsageError: they contradict each other."""
+def check_options(options: argparse.Namespace, duration_s: float) -> None:
+    """Raises UsageError: they contradict each other. A load of 0 s goes on until it is stopped."""
     options.fault = tuple(options.fault)
+    late = next((one for one in options.fault if 0 < duration_s <= one.at_s), None)
+    if late is not None:
+        raise UsageError(
+            f"--fault {late.text} would never come: the load ends after {duration_s:g} s",
+            advice=f"Give an earlier time, or --duration of more than {late.at_s:g}.",
+        )
     if options.fault_every and not options.fault:
         raise UsageError("--fault-every repeats faults", advice="Give --fault as well.")
     if options.nodes and not options.namesrv:

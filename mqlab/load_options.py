@@ -229,8 +229,8 @@ def load_options_of(options: argparse.Namespace, run: str) -> LoadOptions:
     if options.users is None:
         options.users = USERS_OF_CURVES if options.replay or options.shape == "ramp" else USERS
     options.mode = options.mode or ("async" if options.client == "java" else "sync")
-    _check(options)
     amount = _amount(options)
+    _check(options, amount.duration_s)
     per_user = _in_flight(options) if options.closed else amount.rate_hz / options.users
     distribution, skew = _distribution(options.key_distribution)
     sizes, shares = parse_sizes(options.size)
@@ -258,7 +258,7 @@ def load_options_of(options: argparse.Namespace, run: str) -> LoadOptions:
     )
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: argparse.Namespace, duration_s: float) -> None:
     if options.route == "selector" and options.mode in ("batch", "transaction"):
         raise UsageError(
             f"a {options.mode} send takes no selector",
@@ -273,7 +273,7 @@ def _check(options: argparse.Namespace) -> None:
     _check_machines(options)
     if options.ordered and not options.consumers:
         raise UsageError("--ordered says how consumers consume", advice="Give --consumers as well.")
-    load_faults.check_options(options)
+    load_faults.check_options(options, duration_s)
     if options.keep_groups and not (options.namesrv and options.consumers):
         raise UsageError(
             "--keep-groups is of consumers on a cluster of yours", advice="Give --namesrv and --consumers."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,8 @@ from harness.releases.jars import TOOLS, ensure_jars, known_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
-from mqlab.kinds import INCIDENT
+from mqlab.console import console as lab_console
+from mqlab.kinds import INCIDENTS
 from mqlab.options import Adder, add_releases, print_json
 from mqlab.own_incident import incidents_of
 from mqlab.recorded import measured_on_defaults
@@ -41,9 +43,9 @@ def add_commands(add: Adder) -> None:
     command.add_argument(
         "incidents",
         nargs="*",
-        type=INCIDENT,
+        type=INCIDENTS,
         metavar="INCIDENT",
-        help="only these, each with what the record says of it; also a file of your own",
+        help="only these, each with what the record says of it; also a family of claims (BUSY, POOL, ...), a file of your own",
     )
     add_releases(command, "with incidents: all that are recorded")
     command.add_argument(
@@ -81,7 +83,7 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
             ]
         )
         return EXIT_OK
-    out = Console()
+    out = lab_console()
     for scenario in chosen:
         article = f" ({escape(scenario.article)})" if scenario.article else ""
         out.print(f"[bold]{scenario.name}[/bold]  {escape(scenario.title)}{article}", highlight=False)
@@ -153,13 +155,21 @@ def _fault_said(one: LibraryFault) -> FaultSaid:
     def why_not(injection: Injection[Any]) -> str | None:
         return why_not_made(one.fault, injection, BrokerSettings(), "local", Abilities.of_this_host())
 
-    first, _, _ = " ".join((one.fault.__doc__ or "").split()).partition(". ")
     return FaultSaid(
         fault=one.name,
-        what=first,
+        what=_first_sentence(one.fault.__doc__ or ""),
         parameters=tuple(map(str, one.parameters)),
         by=tuple(Way(name=way.name, asks=way.asks, not_here=why_not(way)) for way in INJECTIONS[one.fault]),
     )
+
+
+def _first_sentence(text: str) -> str:
+    """Of a docstring, with a person's quotes. In an incident a parameter may be its cell's, which a load has not."""
+    first, _, _ = " ".join(text.split()).partition(". ")
+    plain = re.sub(
+        r" \((?:a cell's parameter|of the cell)\)|of the cell; |(?<=the )cell's ", "", first.replace("``", "'")
+    )
+    return f"{plain.rstrip('.')}."
 
 
 def list_faults(options: argparse.Namespace) -> int:
@@ -168,12 +178,12 @@ def list_faults(options: argparse.Namespace) -> int:
     if options.json:
         print_json(list(map(dataclasses.asdict, found)))
         return EXIT_OK
-    out = Console()
+    out = lab_console()
     for fault in found:
-        out.print(f"[bold]{fault.fault}[/bold]  {escape(', '.join(fault.parameters))}", highlight=False)
+        out.print(f"[bold]{fault.fault}[/bold]  {escape(', '.join(fault.parameters))}".rstrip(), highlight=False)
         out.print(f"  {fault.what}", highlight=False, markup=False)
         for way in fault.by:
-            asks = f" asks for {way.asks}" if way.asks else ""
+            asks = f", which asks for {way.asks}" if way.asks else ""
             here = f"; not here: {way.not_here}" if way.not_here else ""
             out.print(f"  by {way.name}{asks}{here}", highlight=False, markup=False)
     aliases = ", ".join(f"{alias} is {name}" for alias, name in ALIASES.items())
@@ -192,8 +202,15 @@ def list_measures(options: argparse.Namespace) -> int:
         )
         return EXIT_OK
     for one in MEASURES.values():
-        print(f"{one.name}{f' ({one.unit})' if one.unit else ''}, a try is a {one.independent.name}\n  {one.says}")
+        unit = f" ({one.unit})" if one.unit else ""
+        print(f"{one.name}{unit}, a try is {_one_of(one.independent.name)}\n  {one.says}")
     return EXIT_OK
+
+
+def _one_of(noun: str) -> str:
+    if noun.startswith("what "):
+        return noun
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def show_doctor(options: argparse.Namespace, console: Console) -> int:
@@ -208,7 +225,7 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
             }
         )
     else:
-        out = Console()
+        out = lab_console()
         for check in checks:
             mark = {True: "ok ", False: "NO ", None: "-  "}[check.ok]
             out.print(f"{mark} {check.name}: {check.found}", markup=False, highlight=False)

@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
-from harness.host.signals import handling
+from harness.signals import handling
+from mqlab.console import console as lab_console
 from mqlab.options import Adder, Command
 
 MESSAGE_MAX = 500
@@ -28,7 +29,7 @@ MESSAGE_MAX = 500
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback reaches the user."""
-    console = Console(stderr=True)
+    console = lab_console(stderr=True)
     try:
         options = _parsed(sys.argv[1:] if arguments is None else arguments)
         # A resumed run reads the command that it was started with.

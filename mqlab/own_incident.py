@@ -68,14 +68,19 @@ def name_of(path: Path) -> str:
 
 
 def incidents_of(words: Sequence[str]) -> list[Scenario]:
-    """The lab's incidents by their names, and those of files. Raises UsageError and ConfigurationError."""
-    found = [
-        read_incident(Path(word)) if word.endswith(SUFFIX) else scenarios.find(word) for word in dict.fromkeys(words)
-    ]
-    names = [one.name for one in found]
-    if doubled := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"two files are of the incident {doubled[0]}", advice="Give one of them another name.")
-    return found
+    """The lab's incidents by their names and their claims' families, and those of files.
+
+    Raises UsageError and ConfigurationError.
+    """
+    found: dict[str, Scenario] = {}
+    for word in dict.fromkeys(words):
+        if not word.endswith(SUFFIX):
+            found |= {one.name: one for one in scenarios.of_family(word) or (scenarios.find(word),)}
+        elif (own := read_incident(Path(word))).name in found:
+            raise UsageError(f"two files are of the incident {own.name}", advice="Give one of them another name.")
+        else:
+            found[own.name] = own
+    return list(found.values())
 
 
 def incidents_of_run(run: Path, names: Sequence[str]) -> list[Scenario]:

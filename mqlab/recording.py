@@ -77,7 +77,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import cure_table, defect_figures, incident_table, send_table, undecided_table
+    from mqlab import cure_table, defect_figures, incident_table, python_send_table, send_table, undecided_table
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -102,6 +102,7 @@ def _write(options: argparse.Namespace) -> int:
     undecided_table.write()
     cure_table.write()
     send_table.write(record)
+    python_send_table.write(record)
     defect_figures.write()
     return EXIT_OK
 

@@ -16,7 +16,7 @@ from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
 
 OF_A_SWEEP = ("sample", "deployments", "goal", "margin")
 WITH_VALUE = (
-    *("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release"),
+    *("arm", "release", "injection", "backend", "image", "trials", "seed", "topology", "client_release", "part"),
     *OF_A_SWEEP,
 )
 """Topology and client release are of ``mqlab reproduce``."""

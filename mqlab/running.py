@@ -19,11 +19,11 @@ from harness.backends.choose import Backend, choose_backend
 from harness.backends.class_archives import UP_S_MAX, have_archives, leave_archives
 from harness.errors import EXIT_OK, ConfigurationError, Interrupted
 from harness.host import facts
-from harness.host.signals import cancelling
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import state_home
 from harness.plan.cost import Costs
+from harness.plan.overrides import override_notes
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases.jars import jars_sha256
@@ -34,7 +34,9 @@ from harness.run.run_plan import run_plan
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
+from harness.rundir.reading import read_run_directory
 from harness.rundir.writing import RunWriter
+from harness.signals import cancelling
 from mqlab.bundle import write_bundle
 from mqlab.first_answer import FirstAnswer
 from mqlab.judging import archive_spark, print_report
@@ -85,7 +87,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     """
     request = job.request
     plan = plan_of(request)
-    plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes))
+    plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes, *override_notes(plan, request.user)))
     _require_trials(plan, request)
     if options.resume:
         with RunWriter.open(options.resume) as earlier:
@@ -113,6 +115,7 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
             console.print("no first answer: Spark did not start beside the run", highlight=False)
         _run(run, plan, backend, job, console)
         _run_further(run, backend, job, console)
+        _tell_client_overrides(run, console)
         code = judge(run.path)
         if options.bundle:
             write_bundle(run.path, options.bundle)
@@ -137,6 +140,14 @@ def _run_further(run: RunWriter, backend: Backend, job: Job, console: Console) -
         _run(run, plan, backend, job, console)
 
 
+def _tell_client_overrides(run: RunWriter, console: Console) -> None:
+    """What loads set themselves on clients that they have started; of brokers the plan has told it."""
+    changes = [change for one in read_run_directory(run.path).deployments for change in one.overrides]
+    for note in dict.fromkeys(f"the lab overrides {one}" for one in changes if one.startswith("client.")):
+        console.print(note, markup=False, highlight=False)
+        run.add_note(note)
+
+
 def _require_trials(plan: Plan, request: Request) -> None:
     """Raises ConfigurationError when nothing of what is asked for can be run."""
     if not any(plan.trials()):
@@ -157,7 +168,7 @@ def _print_plan(plan: Plan, request: Request, console: Console) -> None:
             highlight=False,
         )
     for note in plan.notes:
-        console.print(note, highlight=False)
+        console.print(note, markup=False, highlight=False)
     first = f"the first answer after about {duration(plan.first_answer_s)}, all " if plan.first_answer_s else ""
     console.print(
         f"expected: {first}about {duration(plan.seconds)} on an idle machine, {plan.disk_bytes / 2**20:.0f} MiB of disk",

@@ -58,7 +58,9 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     more = options.deployments or 0
     resumed = restore_options(options) if options.resume else ""
     options.deployments = max(more, options.deployments or DEPLOYMENTS) if options.resume else more or DEPLOYMENTS
-    if len(options.incidents) != 1 or not options.sweep:
+    found = incidents_of(options.incidents)
+    options.sweep = options.sweep or [text for one in found for text in one.sweep]
+    if len(found) != 1 or not options.sweep:
         raise UsageError(
             "a sweep is of one incident and at least one list of values",
             advice="For example mqlab tune append-stall --sweep broker.waitTimeMillsInSendQueue=100,200,400.",
@@ -66,10 +68,9 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     swept = [read_swept(text) for text in options.sweep]
     params = params_of(options.param)
     check_swept(swept, [text.partition("=")[0] for text in options.set])
-    (found,) = incidents_of(options.incidents)
     releases = options.release or known_releases()[-1:]
     asked = Asked(
-        scenario=found, arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
+        scenario=found[0], arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
         margin=options.margin / 100, sample=options.sample, seed=options.seed,
     )  # fmt: skip
     sweep_of(asked, swept)

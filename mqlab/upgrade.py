@@ -8,7 +8,7 @@ import dataclasses
 from rich.console import Console
 
 import scenarios
-from harness.errors import EXIT_OK
+from harness.errors import EXIT_OK, UsageError
 from harness.releases.settings import settings_of
 from harness.releases.user_settings import read_broker_conf
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
@@ -49,6 +49,11 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     from analysis.report.upgrade_words import lines, page
 
     clients = options.client_from or options.before, options.client_to or options.after
+    if (options.before, clients[0]) == (options.after, clients[1]):
+        raise UsageError(
+            f"brokers and clients are of {options.before} before and after: nothing changes",
+            advice="Name another release with --to, or with --client-to where clients alone are upgraded.",
+        )
     before, after = (
         (settings_of(broker).broker, settings_of(client).client, settings_of(broker).codes)
         for broker, client in zip((options.before, options.after), clients, strict=True)

@@ -15,10 +15,11 @@ from harness.errors import ConfigurationError, UsageError
 from harness.faults.injections import USUAL_INJECTION, injections_of
 from harness.host.abilities import Abilities
 from harness.model.scenario import Scenario
+from harness.plan.parts import parts_of
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
 from mqlab.judging import judge, place_of_analyst
-from mqlab.kinds import FOLDER, INCIDENT, NAMES, NEW_FOLDER, SEED, whole
+from mqlab.kinds import FOLDER, INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
 from mqlab.options import (
     DEFAULT_RUNS,
@@ -41,11 +42,18 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "incidents",
         nargs="*",
-        type=INCIDENT,
+        type=INCIDENTS,
         metavar="INCIDENT",
-        help="see `mqlab list`, or a file of your own (`mqlab new`); none: a quick run of two",
+        help="see `mqlab list`; also a family of claims (BUSY, POOL, ...), which is all incidents that judge one, or a file "
+        "of your own (`mqlab new`); none: a quick run of two",
     )
     command.add_argument("--all", action="store_true", help="every incident")
+    command.add_argument(
+        "--part",
+        type=PART,
+        metavar="K/N",
+        help="of these the part K of N, each of which takes 90 minutes at most by the plan",
+    )
     command.add_argument("--quick", action="store_true", help="fewer trials and cells: minutes instead of an hour")
     command.add_argument(
         "--arm", type=NAMES, default=(), metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
@@ -92,6 +100,8 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             "a run is registered when it starts", advice="Start it with --register; --resume goes on with it."
         )
+    if options.part and not (options.all or options.incidents):
+        raise UsageError("--part is of several incidents", advice="Give --all, or name them or their families.")
     if options.register and any(word.endswith(SUFFIX) for word in options.incidents):
         raise UsageError("the record is of the lab's own incidents", advice="Leave --register out for one of yours.")
     resumed = restore_options(options) if options.resume else ""
@@ -117,8 +127,22 @@ def verify(options: argparse.Namespace, console: Console) -> int:
             user=user, injections=injections, abilities=Abilities.of_this_host(),
             backend=options.backend, answer_first=answer_first,
         )  # fmt: skip
-        job = Job(request=request, java=java, started=started, notes=injection_notes, resumed=resumed, analyst=analyst)
-        return carry_out(job, options, console, lambda path: judge(path, chosen, options, java, console, analyst))
+        notes = injection_notes
+        if options.part:
+            request = _part(options.part, request)
+            notes = (*notes, f"part {options.part} of {', '.join(options.incidents) or '--all'}")
+        job = Job(request=request, java=java, started=started, notes=notes, resumed=resumed, analyst=analyst)
+        judged = request.scenarios
+        return carry_out(job, options, console, lambda path: judge(path, judged, options, java, console, analyst))
+
+
+def _part(text: str, request: Request) -> Request:
+    number, _, count = text.partition("/")
+    if int(number) > int(count):
+        raise UsageError(
+            f"--part {text}: there is no such part", advice=f"Give --part {count}/{count} for the last one."
+        )
+    return parts_of(request, int(count))[int(number) - 1]
 
 
 def _arms(names: tuple[str, ...], chosen: Sequence[Scenario]) -> tuple[str, ...]:

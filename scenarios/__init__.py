@@ -27,6 +27,17 @@ ALL: tuple[Scenario, ...] = tuple(_incidents())
 """Every incident, by its name: those of one family mostly begin with the same word."""
 
 
+FAMILIES: tuple[str, ...] = tuple(
+    dict.fromkeys(claim.id.partition("-")[0] for scenario in ALL for claim in scenario.claims)
+)
+"""What the names of claims begin with."""
+
+
+def of_family(name: str) -> tuple[Scenario, ...]:
+    """The incidents that judge claims of a family; none where there is no such family."""
+    return tuple(one for one in ALL if any(claim.id.startswith(f"{name}-") for claim in one.claims))
+
+
 def find(name: str) -> Scenario:
     """The incident of that name.
 

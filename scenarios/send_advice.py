@@ -30,10 +30,19 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Late:
+    """A producer that shares the outage of a claim: its sends that failed or took over a second compare the settings."""
+
+    claim: str
+    producer: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Tried:
     """A setting. It helps where one of ``helps`` says so and none speaks against it; ``costs`` are what it costs there.
 
-    Of those for the same ``sends`` the earlier one is to be preferred where they help alike. ``releases`` are those that have it.
+    Those for the same ``sends`` are compared by ``late`` or, where none of them has it, by the shares of sends that failed for
+    good in ``helps``; the earlier one is to be preferred where they help alike. ``releases`` are those that have it.
     """
 
     setting: str
@@ -41,6 +50,7 @@ class Tried:
     sends: str = "normal"
     helps: tuple[Shown, ...]
     costs: tuple[Shown, ...] = ()
+    late: Late | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +67,7 @@ SENT_AGAIN = "a failed selector send, sent again by the application to another b
 WORTH_IT, MENDED = "X-avoidance-in-outages", "X-avoidance-mended"
 
 
-def _retries(part: str) -> Tried:
+def _retries(part: str, outage: str = "") -> Tried:
     kept = Shown(
         claim="SENDS-04",
         part=part,
@@ -66,7 +76,7 @@ def _retries(part: str) -> Tried:
         otherwise="with five retries half or more of the normal synchronous sends fail for good all the same",
         unit="share",
     )
-    return Tried(setting=RETRIES, helps=(kept,))
+    return Tried(setting=RETRIES, helps=(kept,), late=Late(claim=outage, producer="off") if outage else None)
 
 
 def _fewer(claim: str, than: str, sends: str = "sends") -> Shown:
@@ -83,8 +93,17 @@ def _avoided(number: str, brokers: str = "two") -> Shown:
     return _fewer(f"{WORTH_IT}-{number}", "without it", f"sends to {brokers} brokers")
 
 
-def _mended(number: str, than: str) -> Shown:
-    return _fewer(f"{MENDED}-{number}", than)
+def _shared(
+    number: str, producer: str, setting: str, than: str, releases: tuple[str, ...] = RELEASES, *costs: Shown
+) -> Tried:
+    claim = f"{MENDED}-{number}"
+    return Tried(
+        setting=setting,
+        helps=(_fewer(claim, than),),
+        costs=costs,
+        releases=releases,
+        late=Late(claim=claim, producer=producer),
+    )
 
 
 def _spared(part: str) -> Shown:
@@ -132,27 +151,26 @@ ORDERED = Tried(
 FAILURES: Mapping[str, Failure] = {
     "killed": Failure(
         what="a broker is dead, and still in the routes",
-        tried=(_retries("dead"), Tried(setting=AVOIDANCE, helps=(NEEDLESS,)), ORDERED),
+        tried=(
+            _retries("dead", f"{WORTH_IT}-01"),
+            Tried(setting=AVOIDANCE, helps=(NEEDLESS,), late=Late(claim=f"{WORTH_IT}-01", producer="on")),
+            ORDERED,
+        ),
     ),
     "stopped": Failure(
         what="a broker stands still: it takes connections and does not answer",
         tried=(
-            _retries("still"),
+            _retries("still", f"{WORTH_IT}-02"),
             Tried(
                 setting=AVOIDANCE,
                 helps=(_spared("avoided, still"), _avoided("02")),
                 costs=(_away("stopped"), AFTER_A_TIMEOUT),
+                late=Late(claim=f"{WORTH_IT}-02", producer="on"),
             ),
-            Tried(setting="sendMsgMaxTimeoutPerRequest=500", helps=(_mended("01", BARE),), releases=RELEASES_5X),
-            Tried(
-                setting=f"{AVOIDANCE}, sendMsgMaxTimeoutPerRequest=500",
-                helps=(_mended("02", AVOIDED),),
-                releases=RELEASES_5X,
-            ),
-            Tried(
-                setting=f"{AVOIDANCE}, startDetectorEnable=true", helps=(_mended("03", AVOIDED),), releases=RELEASES_5X
-            ),
-            Tried(setting=f"{AVOIDANCE}, retryTimesWhenSendFailed=0", helps=(_mended("04", BARE),)),
+            _shared("01", "limit", "sendMsgMaxTimeoutPerRequest=500", BARE, RELEASES_5X),
+            _shared("02", "limit-on", f"{AVOIDANCE}, sendMsgMaxTimeoutPerRequest=500", AVOIDED, RELEASES_5X),
+            _shared("03", "detector", f"{AVOIDANCE}, startDetectorEnable=true", AVOIDED, RELEASES_5X),
+            _shared("04", "once", f"{AVOIDANCE}, retryTimesWhenSendFailed=0", BARE, RELEASES, AFTER_A_TIMEOUT),
         ),
     ),
     "slow": Failure(

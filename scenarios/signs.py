@@ -269,6 +269,8 @@ SILENT: Mapping[str, str] = {
     "pool-loss-slave": "Brokers do not say which messages a slave lacks: compare the queues' largest offsets on master and slave.",
     "send-retries": "Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
     "exception, resend at once).",
+    "send-retries-python": "Brokers write nothing of it: the library's log below ~/logs/rocketmq-cpp has each attempt that failed, "
+    "with its broker (send failed of times).",
     "sync-flush-one-thread": "Brokers write of the refused sends alone, as in append-stall: ask for flushDiskType and "
     "sendMessageThreadPoolNums, and see how long the disk takes for a flush.",
     "idle-broker-burns-cpu": "No log tells of it: top -H -p PID of the broker has a thread named TransactionalOp at the top.",

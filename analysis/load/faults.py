@@ -23,6 +23,7 @@ from analysis.stall_model import model
 from analysis.verdicts.validity import unproved
 from harness.model.faults import FAULTS
 from harness.model.verdicts import VerdictKind
+from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
 AROUND_S = 10.0
@@ -108,7 +109,7 @@ class _Stamped:
 
 
 def faults_of_load(spark: SparkSession, run: RunDirectory, records: Records, facts: TrialFacts) -> list[FaultOnLoad]:
-    """All faults of the load's one trial, in their order; one that could not be made at all is in the run's notes."""
+    """All faults of the load's one trial that began, in their order."""
     stamped = _stamped(records, facts)
     if not stamped:
         return []
@@ -136,6 +137,17 @@ def faults_of_load(spark: SparkSession, run: RunDirectory, records: Records, fac
         )
         for one in stamped
     ]
+
+
+def never_made(records: Records, trial: TrialRecord) -> list[str]:
+    """Those that were asked for and did not begin: the load had ended before, or they could not be made, as a note says then."""
+    of_faults = records.events.where("type = 'fault' AND number IS NOT NULL")
+    begun = F.bool_or(F.col("state") == "injecting")
+    rows = of_faults.groupBy("number").agg(F.any_value("fault").alias("fault"), begun.alias("begun")).collect()
+    # Only a fault that comes again has a number beyond those of the record.
+    asked = {row["number"]: f"{row['fault']}, again" for row in rows} | dict(enumerate(trial.faults, 1))
+    begun_numbers = {row["number"] for row in rows if row["begun"]}
+    return [text for number, text in sorted(asked.items()) if number not in begun_numbers]
 
 
 def _stamped(records: Records, facts: TrialFacts) -> list[_Stamped]:
@@ -301,15 +313,15 @@ def _taken_over(records: Records, one: _Stamped) -> tuple[TakenOver, ...]:
 # --- what they show ---------------------------------------------------------------------------------------------------
 
 
-def properties_of(faults: Sequence[FaultOnLoad], trial: str) -> list[Property]:
-    """What the faults of a load show; nothing where there were none."""
+def properties_of(faults: Sequence[FaultOnLoad], never: Sequence[str], trial: str) -> list[Property]:
+    """What the faults of a load show, of which some were ``never`` made; nothing where none was asked for."""
     file = f"trials/{trial}/events.jsonl"
     found = []
-    if faults:
-        unshown = [one for one in faults if one.not_shown]
-        words = "; ".join(f"{one.name}: {', '.join(one.not_shown)}" for one in unshown)
+    if faults or never:
+        unshown = [f"{one.name}: {', '.join(one.not_shown)}" for one in faults if one.not_shown]
+        unshown += [f"{one}: never made" for one in never]
         found.append(
-            undecided("faults took effect", words)
+            undecided("faults took effect", "; ".join(unshown))
             if unshown
             else Property(
                 name="faults took effect",

@@ -21,7 +21,7 @@ from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
-from analysis.load.faults import faults_of_load, properties_of
+from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
@@ -66,6 +66,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
         folding = pool.submit(fold_consumption, spark, records.consumptions, trials, run)
         figured = pool.submit(figures_of, records, facts)
         faulted = pool.submit(faults_of_load, spark, run, records, facts)
+        lacking = pool.submit(never_made, records, trial)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         not_accepted = pool.submit(accounts.locust_failures, records)
         figures = figured.result()
@@ -86,7 +87,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
                 own[1].result(),
                 accounts.locust_agrees(requests, failures, figures, not_accepted.result(), missing),
                 accounts.whole(facts, missing),
-                *properties_of(faults, trial.trial),
+                *properties_of(faults, lacking.result(), trial.trial),
             ),
             faults=faults,
             notes=(*run.manifest.notes, *run.problems),

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from analysis.verdicts.document import Distribution, Table
 from analysis.verdicts.numbers import number, quantity
 from analysis.verdicts.order import arm_key, natural_key
-from harness.model.send_kinds import KINDS, ONE, RETRIES, SWEPT, SendKind
+from harness.model.python_sends import CLIENT_NAMES, PYTHON_KINDS, PythonSendKind
+from harness.model.send_kinds import KIND_PARAMS, KINDS, ONE, RETRIES, SWEPT, KindOfSend
 
 Values = Mapping[tuple[str, str, str, str], list[float]]
 """Of a release: by measure, arm, kind of send and ending, which is empty for all other measures."""
@@ -16,8 +17,8 @@ Values = Mapping[tuple[str, str, str, str], list[float]]
 ENDED = "ended_share"
 MATRIX_NOTE = (
     "Of sends whose first attempt was for the broker at fault: attempts, and on how many brokers, at most; the median time until "
-    "the sender knew, how they ended for it, how many of those that failed are stored all the same, and further copies. "
-    "A kind that sent none there says so."
+    "the sender knew, how they ended for it, how many of those that failed are stored all the same, further copies, and messages "
+    "of all that were sent that are in no store though nobody was told. A kind that sent none there says so."
 )
 BRIEF_NOTE = (
     "Of sends whose first attempt was for the broker at fault: attempts, and on how many brokers, at most; the median time until "
@@ -27,6 +28,7 @@ FEW, NEARLY_ALL = 0.05, 0.95
 """Shares of sends that are not worth a word, and that need no number."""
 WAITED_S = 1.0
 WORDS = {"ok": "accepted", "unanswered": "no answer"}
+PYTHON_NOTE = "Attempts of Python's clients are those that their library's own log names. What a broker answered they tell nobody."
 RETRIES_NOTE = (
     "Share of all sends that failed for good while one of two brokers was at fault, without avoidance and with it "
     "(sendLatencyFaultEnable)."
@@ -52,7 +54,7 @@ def tables_in_brief(measured: Iterable[Distribution], incident: str) -> tuple[Ta
     for kind in _as_by_default(every):
         for release, values in found.items():
             cells = ("; ".join(_brief(values, arm, kind.name)) for arm in arms)
-            rows.setdefault((_said(kind), *cells), []).append(release)
+            rows.setdefault((in_words(kind), *cells), []).append(release)
     brief = Table(
         title="Kinds of send",
         columns=("kind of send", "releases", *map(_failure, arms)),
@@ -68,7 +70,7 @@ def _by_release(measured: Iterable[Distribution], incident: str) -> dict[str, Va
     for one in measured:
         if one.incident == incident and "avoidance" in one.params:
             params = one.params
-            kind = f"{params['send']}-{params['retries']}-{params['avoidance']}-{params['topic']}"
+            kind = "-".join(str(params[name]) for name in KIND_PARAMS if name in params)
             values = found.setdefault(one.release, {})
             values.setdefault((one.measure, one.arm, kind, str(params.get("ended", ""))), []).extend(one.values)
     return {release: found[release] for release in sorted(found, key=natural_key)}
@@ -84,21 +86,28 @@ def _failure(arm: str) -> str:
 
 def _matrix(release: str, values: Values) -> Table:
     arms = _arms(values)
-    rows = ((_said(kind), *(_cell(values, arm, kind.name) for arm in arms)) for kind in _as_by_default(values))
+    shown = _as_by_default(values)
+    rows = [(in_words(kind), *(_cell(values, arm, kind.name) for arm in arms)) for kind in shown]
     columns = ("kind of send", *map(_failure, arms))
-    return Table(title=f"Kinds of send, {release}", columns=columns, rows=tuple(rows), note=MATRIX_NOTE)
+    note = f"{MATRIX_NOTE} {PYTHON_NOTE}" if any(isinstance(kind, PythonSendKind) for kind in shown) else MATRIX_NOTE
+    return Table(title=f"Kinds of send, {release}", columns=columns, rows=tuple(rows), note=note)
 
 
-def _as_by_default(values: Values) -> list[SendKind]:
-    """The kinds that were measured and whose retries and avoidance are the client's own."""
+def _as_by_default(values: Values) -> list[KindOfSend]:
+    """The kinds that were measured and whose retries and avoidance are the client's own, and all those of Python's clients."""
     measured = {name for _, _, name, _ in values}
-    return [kind for kind in KINDS if kind.name in measured and not kind.avoids and RETRIES[kind.retries] == "two"]
+    swept = {kind.name for kind in KINDS if kind.avoids or RETRIES[kind.retries] != "two"}
+    return [kind for kind in (*KINDS, *PYTHON_KINDS) if kind.name in measured - swept]
 
 
-def _said(kind: SendKind) -> str:
+def in_words(kind: KindOfSend) -> str:
+    """As the tables name it."""
     words = {"again": "selector, sent again by the application", "fixed": "fixed queue"}.get(kind.route, kind.route)
     where = ", no other broker" if kind.topic == ONE else ""
-    return f"{words}, {kind.mode}{where}"
+    if not isinstance(kind, PythonSendKind):
+        return f"{words}, {kind.mode}{where}"
+    retries = "" if kind.retries is None else f", retry_times={kind.retries}"
+    return f"{CLIENT_NAMES[kind.client]}: {words}, {kind.mode}{retries}{where}"
 
 
 def _cell(values: Values, arm: str, kind: str) -> str:
@@ -119,6 +128,8 @@ def _cell(values: Values, arm: str, kind: str) -> str:
         said.append(f"{quantity(stored, 'share')} of the failed stored")
     if copies:
         said.append(f"up to {number(copies)} further {'copy' if copies == 1 else 'copies'}")
+    if lost := value("untold_loss_count", max):
+        said.append(f"up to {number(lost)} lost, nobody told")
     return "; ".join(said)
 
 

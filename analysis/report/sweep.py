@@ -208,6 +208,7 @@ def _name(point: Point) -> str:
 def _role(point: Point, choice: Choice) -> str:
     marks = [*(["now"] if point.settings and point.arm == choice.now else [])]
     marks += ["recommended"] if choice.kind == CHANGE and point.arm == choice.arm else []
+    marks += [f"not recommended: more {', '.join(choice.harmful[point.arm])}"] if point.arm in choice.harmful else []
     return f"  ({', '.join(marks)})" if marks else ""
 
 

@@ -118,10 +118,14 @@ def _settings_words(deployment: DeploymentRecord) -> str:
     scaled += [f"-D{key}={properties[key]}" for key in sorted(properties)]
     words = [f"{deployment.logging} logging"] + ([f"settings {', '.join(scaled)}"] if scaled else [])
     of_the_scenario = {f"broker.{key}" for key in conf} | {f"broker-jvm.{key}" for key in properties}
-    own = [f"{key}={value}" for key, value in sorted(deployment.user.by_prefix().items()) if key not in of_the_scenario]
+    overridden = {change.partition(":")[0] for change in deployment.overrides}
+    user = sorted(deployment.user.by_prefix().items())
+    own = [f"{key}={value}" for key, value in user if key not in of_the_scenario | overridden]
     words += [f"the user's settings {', '.join(own)}"] if own else []
-    changed = [change for change in deployment.overrides if change.startswith("client.")]
-    words += [f"the load's own settings instead of the user's {', '.join(changed)}"] if changed else []
+    if deployment.overrides:
+        words.append(
+            f"settings of the lab, the incident or its load instead of the user's {', '.join(deployment.overrides)}"
+        )
     words += [f"its store on a file system of its own ({deployment.store})"] if deployment.store != "folder" else []
     words += [f"JVM options {' '.join(deployment.jvm)}"] if deployment.jvm else []
     words += [f"timers up to {deployment.timer_slack_ms:g} ms late"] if deployment.timer_slack_ms else []

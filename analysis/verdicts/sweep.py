@@ -6,7 +6,8 @@ recommended when it is not worse than any other one, and, where it is another on
 
 With n points there are n - 1 wrong ones that luck could recommend, so that each comparison takes n - 1 times the odds of a
 single one: a wrong recommendation has at most 1 chance in 20, however often one looks. A point that is worse than another one is
-out, and needs no more trials: what is as good as the best is better than it.
+out, and needs no more trials: what is as good as the best is better than it. So is a point that does harm: more of what must not
+be at all (``HARM``) than there is now.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analysis.verdicts.deployments import MARGIN
 from analysis.verdicts.numbers import cell_label
@@ -43,6 +44,12 @@ class Value:
 Rounds = Mapping[str, Mapping[str, Value]]
 """By arm, and then by round."""
 
+Harms = Mapping[tuple[str, str], Rounds]
+"""By measure and variant."""
+
+HARM = frozenset({"lost_count", "out_of_order_count", "key_out_of_order_count", "overlap_ms", "unlocked_share"})
+"""Of what nobody wants any, whatever it brings: a hand-over is short, too, where nobody holds the lock."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
@@ -70,7 +77,8 @@ class Choice:
     """What is to be said of one load. ``kind``: another value is better, what is there is as good, or it is not decided.
 
     ``arm`` is the recommended point's, empty where none is; ``now`` that of the settings that are there. ``still_in`` are those
-    that nothing has been decided to be better than. ``rounds_needed`` is when a further look can decide more.
+    that nothing has been decided to be better than. ``rounds_needed`` is when a further look can decide more. ``harmful`` has the
+    measures of harm of each point that is left out for them.
     """
 
     load: Mapping[str, str]
@@ -81,6 +89,7 @@ class Choice:
     rounds: int
     still_in: tuple[str, ...]
     rounds_needed: int
+    harmful: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 CHANGE, KEEP, UNDECIDED, NOTHING = "change", "keep", "undecided", "nothing to choose"
@@ -153,13 +162,25 @@ def _shared(found: Rounds, *arms: str) -> list[str]:
 def choices(sweep: Sweep, rows: Sequence[Tries]) -> list[Choice]:
     """What is decided of each load by the rows of one release; ``deployment`` of a row is its round."""
     found = rounds_of(goal_rows(rows, sweep.goal))
-    return [_choice(points, found, sweep) for points in sweep.by_load()]
+    harms = {key: rounds_of(of_one) for key, of_one in variants_of(rows).items() if key[0] in HARM - {sweep.goal}}
+    return [_choice(points, found, harms, sweep) for points in sweep.by_load()]
 
 
-def _choice(points: Sequence[Point], found: Rounds, sweep: Sweep) -> Choice:
+def _harmful(points: Sequence[Point], now: str, harms: Harms) -> dict[str, tuple[str, ...]]:
+    """By arm, of what it gives more than the settings that are there now."""
+    more = {
+        point.arm: sorted({key[0] for key, found in harms.items() if told_apart(point.arm, now, found, 0.0) > 0})
+        for point in points
+        if point.arm != now
+    }
+    return {arm: tuple(names) for arm, names in more.items() if names}
+
+
+def _choice(points: Sequence[Point], found: Rounds, harms: Harms, sweep: Sweep) -> Choice:
     count = len(points)
     now = min(points, key=lambda one: one.steps).arm
-    arms = [one.arm for one in sorted(points, key=lambda one: one.steps)]
+    harmful = _harmful(points, now, harms)
+    arms = [one.arm for one in sorted(points, key=lambda one: one.steps) if one.arm not in harmful]
     rounds = max((len(found.get(arm, {})) for arm in arms), default=0)
     pairs = {
         (one, other): compared(one, other, now, found, sweep.margin) for one in arms for other in arms if one != other
@@ -180,13 +201,14 @@ def _choice(points: Sequence[Point], found: Rounds, sweep: Sweep) -> Choice:
     def said(kind: str, arm: str, reason: str) -> Choice:
         return Choice(
             load=points[0].load, kind=kind, arm=arm, now=now, reason=reason, rounds=rounds, still_in=tuple(still_in),
-            rounds_needed=max(rounds + 1, min((one.rounds_needed(count) for one in open_pairs), default=0)),
+            rounds_needed=max(rounds + 1, min((one.rounds_needed(count) for one in open_pairs), default=0)), harmful=harmful,
         )  # fmt: skip
 
     if count == 1:
         return said(NOTHING, now, "a load is no setting: what it gives is shown, and nothing is recommended")
     if chosen == now:
-        return said(KEEP, now, f"no other value gives less by more than {_percent(sweep)} of what it gives")
+        harmless = " and does no harm" if harmful else ""
+        return said(KEEP, now, f"no other value gives less by more than {_percent(sweep)} of what it gives{harmless}")
     if chosen:
         return said(CHANGE, chosen, "it gives less, and of the values that no other one betters it is the least change")
     return said(UNDECIDED, "", _why(rounds, count, open_pairs, still_in))

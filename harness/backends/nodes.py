@@ -17,6 +17,7 @@ from harness.backends.store_mount import LeasedStore, mount_store
 from harness.backends.topics_ahead import write_topics_ahead
 from harness.host.ports import BROKER_PORTS, free_port, take_port
 from harness.leases.leases import Leases
+from harness.model.cluster import UserSettings
 from harness.protocol.registration import Registrant
 from harness.releases.compile import RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, is_5x
@@ -53,7 +54,22 @@ LAB_BROKER_CONF: Mapping[str, str] = {
     "diskMaxUsedSpaceRatio": "95",
     "fileReservedTime": "72",
 }
-"""Scaled for a laptop's disk: stock commit-log files are 1 GiB. Listed as overrides in every deployment."""
+"""Scaled for a laptop's disk: stock commit-log files are 1 GiB. The user's own settings win over it."""
+
+OWN_SETTINGS = (
+    "brokerName",
+    "brokerId",
+    "brokerRole",
+    "listenPort",
+    "haListenPort",
+    "namesrvAddr",
+    "brokerIP1",
+    "brokerIP2",
+    "storePathRootDir",
+    "storePathCommitLog",
+    *BIND,
+)
+"""Of each broker, whatever the user sets: names, ports, addresses and paths."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +206,7 @@ class Blueprint:
         user = self.spec.user
         conf = {**LAB_BROKER_CONF, **user.broker, **settings.conf, **own}
         properties = {**user.broker_jvm, **settings.properties}
-        self._note_overrides(user.broker, conf)
-        self._note_overrides(user.broker_jvm, properties)
+        self._note_overrides(UserSettings(broker=conf, broker_jvm=properties))
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
         self._stores += [store] if store else []
         if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
@@ -231,7 +246,9 @@ class Blueprint:
             folder.mkdir(parents=True, exist_ok=True)
         return home
 
-    def _note_overrides(self, user: Mapping[str, str], used: Mapping[str, str]) -> None:
+    def _note_overrides(self, settings: UserSettings) -> None:
+        """By ``--set``'s key, of the settings of one broker."""
+        used, user = settings.by_prefix(), dataclasses.replace(self.spec.user, client={}).by_prefix()
         changed = {key: f"{value} -> {used[key]}" for key, value in user.items() if used[key] != value}
         self.overrides = {**self.overrides, **changed}
 

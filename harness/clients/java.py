@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
 
-from harness.clients.commands import CommandedClient, ScheduleState, SendSettings
+from harness.clients.leased import LeasedClient
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost, ClientProcess
@@ -66,18 +66,6 @@ ThreadPriorityPolicy: the threads of a schedule are woken first, which the kerne
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScheduleSpec:
-    """An open-loop schedule: ``operations`` sends, operation i due at ``start_ns`` + i / ``rate_hz`` seconds."""
-
-    name: str
-    instance: str
-    rate_hz: float
-    start_ns: int
-    operations: int
-    sends: SendSettings
-
-
-@dataclass(frozen=True, kw_only=True)
 class ConsumerSpec:
     """A push consumer with one subscription. ``settings`` are bean properties of DefaultMQPushConsumer by name."""
 
@@ -101,7 +89,7 @@ class ConsumerSpec:
     """Its consumeFromWhere, which counts while the group has no offset: CONSUME_FROM_FIRST_OFFSET or CONSUME_FROM_LAST_OFFSET."""
 
 
-class JavaClient(CommandedClient):
+class JavaClient(LeasedClient):
     """A client process of a trial. Not safe for threads: one trial drives it."""
 
     def __init__(
@@ -116,7 +104,6 @@ class JavaClient(CommandedClient):
         super().__init__(process, name, logs)
         self._user = user
         self._overrides = overrides
-        self._leased = process
         self.release = release
         self._pause: Lease | None = None
         self._paused_ns = 0
@@ -197,13 +184,6 @@ class JavaClient(CommandedClient):
         """Record each attempt of the producer's sends, not only how a send ended."""
         self.call("record_attempts", instance=instance)
 
-    def record_calls(self, instance: str, brokers: Mapping[str, str]) -> None:
-        """Record each call that hands a message of the producer to the network, also to a broker that refuses connections.
-
-        ``brokers`` are their names by address. The records go to the history that is open now.
-        """
-        self.call("record_calls", instance=instance, brokers=dict(brokers))
-
     def wait_for_route(self, instance: str, topic: str, queues: int) -> None:
         """Wait until the producer's own route of the topic has that many queues, which also warms it.
 
@@ -218,23 +198,6 @@ class JavaClient(CommandedClient):
             return True
 
         wait_until(f"{queues} queues in the producer's route of {topic}", has_route, timeout_s=ROUTE_S_MAX, poll_s=0.3)
-
-    def start_schedule(self, spec: ScheduleSpec) -> None:
-        """Start sending."""
-        fields = {name: value for name, value in vars(spec).items() if name != "sends"}
-        self.call("start_schedule", settings=spec.sends.to_worker(), **fields)
-
-    def schedule_state(self, name: str) -> ScheduleState:
-        """How many sends of a schedule are due, issued and ended."""
-        return ScheduleState.of(self.call("schedule_state", name=name))
-
-    def steer(self, name: str, rate_hz: float) -> None:
-        """Change a schedule's rate from now on."""
-        self.call("steer", name=name, to=rate_hz)
-
-    def stop_schedule(self, name: str) -> None:
-        """Issue nothing more."""
-        self.call("stop_schedule", name=name)
 
     def start_consumer(self, spec: ConsumerSpec, namesrv: str) -> str:
         """A started DefaultMQPushConsumer; returns its client id."""
@@ -301,12 +264,6 @@ class JavaClient(CommandedClient):
         paused_ms = (mono_ns() - self._paused_ns) / 1e6
         self._pause.end()
         return paused_ms
-
-    def stop(self) -> None:
-        """End the process; it exits by itself if it still listens."""
-        self.end()
-        self._leased.release()
-        self.cut_open_history()
 
 
 def jvm_properties(settings: Mapping[str, str]) -> list[str]:

@@ -93,6 +93,6 @@ def restore_power(store: StoreMount) -> None:
 
 INJECTIONS: Injections = {
     BrokerCrash: Injection(
-        name="signal", asks="with power=true root, loop devices and mkfs.ext4", inject=crash, needs=NODES, heal=restore
+        name="signal", asks="root, loop devices and mkfs.ext4 where power=true", inject=crash, needs=NODES, heal=restore
     )
 }

@@ -18,7 +18,7 @@ from harness.trial import HasQueueNumbers, Healed, Injected, Injection, Injectio
 from harness.wait import NotYet, patience, wait_until
 
 BACK_S_MAX = 120.0
-TELL_S = 1.0
+LOOK_S = 1.0
 
 
 def last_server(cluster: Cluster) -> Node:
@@ -75,7 +75,7 @@ def forget_topic(fault: ForgottenTopic, trial: TrialContext, load: LoadSession) 
 
     with ask_name_server(server) as connection:
         connection.delete_route(trial.record.topic)
-    stop = _each_second(look)
+    stop = _every(LOOK_S, look)
 
     def end() -> Healed:
         stop()
@@ -109,14 +109,14 @@ def connections_between(ports: Mapping[int, int]) -> set[Connection]:
     }
 
 
-def _each_second(act: Callable[[], None]) -> Callable[[], None]:
-    """Do it once a second, until what is returned is called."""
+def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
+    """Do it again and again, until what is returned is called."""
     stop = threading.Event()
 
     def go_on() -> None:
         while not stop.is_set():
             act()
-            stop.wait(TELL_S)
+            stop.wait(seconds)
 
     def end() -> None:
         stop.set()
@@ -128,25 +128,25 @@ def _each_second(act: Callable[[], None]) -> Callable[[], None]:
 
 
 def unhear(fault: UnheardBroker, trial: TrialContext, load: LoadSession) -> Injected:
-    """Unregister the second broker from the last name server once a second, until it is healed."""
+    """Unregister the second broker from the last name server again and again, until it is healed."""
     broker, server = masters(trial.cluster)[1], last_server(trial.cluster)
     told = 0
 
     def tell() -> None:
         nonlocal told
-        # A name server that is busy is told a second later.
+        # A name server that is busy is told later.
         with contextlib.suppress(ClientError), ask_name_server(server) as connection:
             connection.unregister_broker(CLUSTER_NAME, broker.broker_name, broker.broker_id, broker.address)
             told += 1
 
-    stop = _each_second(tell)
+    stop = _every(fault.every_s, tell)
 
     def end() -> Healed:
         stop()
         return Healed(achieved=f"told {told} times", exercised=told > 0)
 
     target = f"{broker.name} on {server.name}"
-    return Injected(target=target, detail="told that it is gone, once a second", end=end)
+    return Injected(target=target, detail=f"told that it is gone, every {fault.every_s:g} s", end=end)
 
 
 def more_queues(fault: MoreQueues, trial: TrialContext, load: LoadSession) -> Injected:

@@ -33,14 +33,13 @@ class VerifyingConsumers:
         if load.group and load.record.backend == "given":
             self._is_guest = True
             groups.begin_at_end(load.target, load.group)
-        release = load.record.client.split()[-1] if load.record.client.startswith("java") else load.record.release
         for index in range(load.consumers):
             name = f"consumer-{index}"
             self.clients.append(
                 JavaClient.start(
                     load.leases,
                     name=name,
-                    release=release,
+                    release=load.record.java_release,
                     java=load.java,
                     folder=self._directory.client_folder(name),
                     until_s=load.until_s,

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.backends.cluster import ask, create_topic, masters, namesrv_addresses
 from harness.clients.commands import SendSettings
-from harness.clients.java import ScheduleSpec
+from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.load.base import OneProcessSession
 from harness.load.readings import take

@@ -3,10 +3,12 @@
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol
 
 from harness.backends.cluster import namesrv_addresses
-from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec, Setting
+from harness.clients.commands import ScheduleState, SendSettings
+from harness.clients.java import ConsumerSpec, JavaClient, Setting
+from harness.clients.leased import LeasedClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.load.wheel import Wheel
@@ -26,6 +28,16 @@ BEHIND_S_MAX, IN_FLIGHT_MAX = 1.0, 4
 PROCESS = "clients"
 KEPT_ROUTE: Mapping[str, Setting] = {"pollNameServerInterval": 3_600_000}
 """Longer than any trial. A client that asks for its route while a broker is away forgets what is on it."""
+
+
+class Schedules(Protocol):
+    """What tells of schedules by their names, and stops them: a client process, or several as one."""
+
+    def schedule_state(self, name: str) -> ScheduleState:
+        """How many sends of a schedule are due, issued and ended."""
+
+    def stop_schedule(self, name: str) -> None:
+        """Issue nothing more."""
 
 
 class Session:
@@ -73,10 +85,16 @@ class Session:
         )
 
     def _send(
-        self, client: JavaClient, schedule: str, instance: str, rate_hz: float, sends: SendSettings, operations: int = 0
+        self,
+        client: LeasedClient,
+        schedule: str,
+        instance: str,
+        rate_hz: float,
+        sends: SendSettings,
+        operations: int = 0,
     ) -> None:
         """Start to send; without a number of operations, until the schedule is stopped."""
-        self._start_sending(client, [self._spec(schedule, instance, rate_hz, sends, operations)])
+        client.start_schedule(self._spec(schedule, instance, rate_hz, sends, operations))
 
     @staticmethod
     def _spec(
@@ -108,7 +126,7 @@ class Session:
             self._wheel.end()
             self._wheel = None
 
-    def _stay_steady(self, client: JavaClient, schedules: Sequence[str], rate_hz: float) -> None:
+    def _stay_steady(self, client: Schedules, schedules: Sequence[str], rate_hz: float) -> None:
         """A window of plain load in which sends keep up with what is due; ``rate_hz`` is of all schedules together.
 
         On a machine that has more to do than it can sends are late and routes come late without any fault, and what is
@@ -140,7 +158,7 @@ class Session:
 
         wait_until("sends to keep up", have_kept_up, timeout_s=KEEPS_UP_S_MAX, cancel=self._trial.cancel)
 
-    def _drain(self, client: JavaClient, schedules: Sequence[str], unconsumed: Callable[[], int]) -> None:
+    def _drain(self, client: Schedules, schedules: Sequence[str], unconsumed: Callable[[], int]) -> None:
         """Stop sending, and wait until the groups have committed every message, by the brokers' own counts."""
         self._end_locust()
         for schedule in schedules:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.backends.cluster import Cluster, Node, create_topic, masters, namesrv_addresses, record_queue_ends
 from harness.clients.commands import SendSettings
-from harness.clients.java import ScheduleSpec
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError, LabError
 from harness.load import readings

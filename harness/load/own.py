@@ -132,8 +132,8 @@ class OwnLoadSession:
     def _driver(self, target: Target) -> DriverSpec:
         trial, load = self._trial, self._load
         if load.client == "java":
-            release = trial.record.client.split()[-1]
-            return java_driver(release, trial.java, target, is_punctual=not load.options.closed, user=trial.user.client)
+            release, punctual = trial.record.java_release, not load.options.closed
+            return java_driver(release, trial.java, target, is_punctual=punctual, user=trial.user.client)
         proxy = load.proxy
         if load.client == "grpc" and not proxy:
             home = trial.cluster.folder / "nodes" / "proxy"

@@ -12,6 +12,7 @@ from harness.load.late_group import LateGroupSession
 from harness.load.open_loop import OpenLoopSession
 from harness.load.ordered import OrderedSession
 from harness.load.own import OwnLoad, OwnLoadSession
+from harness.load.python_sends import PythonSendKindsSession
 from harness.load.queue_numbers import QueueNumbersSession
 from harness.load.returning_group import ReturningGroupSession
 from harness.load.send_kinds import SendKindsSession
@@ -33,6 +34,7 @@ from harness.model.loads import (
     SteadyClients,
     Transactions,
 )
+from harness.model.python_sends import PythonSendKinds
 from harness.model.send_kinds import SendKinds
 from harness.model.unflushed import UnflushedTail
 from harness.trial import LoadSession, TrialContext
@@ -42,6 +44,7 @@ SESSIONS: Mapping[type[LoadValue], Callable[[TrialContext, Any], LoadSession]] =
     QueueNumbers: QueueNumbersSession,
     KeyedSends: KeyedSession,
     SendKinds: SendKindsSession,
+    PythonSendKinds: PythonSendKindsSession,
     OpenLoopSends: OpenLoopSession,
     SteadyClients: SteadySession,
     FailingMessages: FailingSession,

@@ -17,7 +17,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.generator.locust_processes import LOCUST_END_S_MAX, LOCUST_START_S_MAX, spawn_locust
 from harness.generator.options import DriverSpec, LoadOptions, LocustSpec, Role

@@ -317,10 +317,15 @@ class IdleBroker(Fault):
         return self.watch_s + (CRASH_S + SETTLED_S + self.watch_s if self.cure == "restart" else 0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
 class UnheardBroker(Fault):
-    """The last name server does not hear the second broker: it is told once a second that this broker is gone."""
+    """The last name server does not hear the second broker: it is told every ``every_s`` seconds that this broker is gone.
+
+    Between a registration of the broker's and the next telling the name server has it in its routes again.
+    """
 
     proofs = (Proof.HELD,)
+    every_s: float = 1.0
 
 
 class ForgottenTopic(Fault):

@@ -225,7 +225,7 @@ _ALL = (
     *_of("retries", MESSAGE,
         ("consumption_count", "", "Failed consumptions of a message, the first included."),
         ("retry_late_s", "s", "Time of a retry beyond the delay that its level has."),
-        ("other_delay_s", "s", "From the intended send of a message that does not fail to its consumption."),
+        ("other_delay_s", "s", "From the intended send of a message that does not fail to its consumption, or to the end."),
     ),
     *_of("members", OWNER,
         ("unread_share", "share", "Share of a group's messages that none of its members was given."),
@@ -292,6 +292,7 @@ _ALL = (
     *_of("lock_cost", OWNER,
         ("lock_requests_per_s", "1/s", "Lock requests per second of a group's members to all brokers."),
         ("lock_log_bytes_per_s", "1/s", "Bytes per second that brokers log of a group's locks."),
+        ("unlocked_share", "share", "Share of the time before the fault in which a broker would have given an owner's queue away."),
     ),
     # --- sends
     *_of("appends", TRIAL,
@@ -467,7 +468,7 @@ GROUPED: Mapping[str, bool] = {"loss": True, "stored": False}
 """Of the two checkers for loss one looks at trials with groups of consumers, the other at those without."""
 
 
-CHECKER_VERSIONS: Mapping[str, int] = {}
+CHECKER_VERSIONS: Mapping[str, int] = {"retries": 2}
 """By checker, from 2 on: raised when the value of a trial that is recorded changes by a change of the checker's code."""
 
 

@@ -78,6 +78,12 @@ class Arm:
         """What the arm is for; ValueError when its name does not say."""
         return ArmRole(self.name.split("-", 1)[0])
 
+    def live_conf_under(self, user_conf: Mapping[str, str]) -> dict[str, str]:
+        """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
+        if self.role in (ArmRole.FIX, ArmRole.BETTER):
+            return dict(self.live_conf)
+        return {key: user_conf.get(key, value) for key, value in self.live_conf.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrialBudget:
@@ -116,6 +122,8 @@ class Scenario:
     schedule: Literal["interleaved", "side by side"] = "interleaved"
     extra_measures: tuple[str, ...] = ()
     """Measures whose values the report shows although no claim is judged by them."""
+    sweep: tuple[str, ...] = ()
+    """What ``mqlab tune`` sweeps where nobody says: ``broker.KEY=A,B`` and so on, as its ``--sweep`` has them."""
     cluster_per_trial: bool = False
     """True when a trial's fault is one of the cluster itself, which others must not share."""
     repetitions_together: bool = False

@@ -1,7 +1,8 @@
 """Every kind of send of the Java client, side by side: what the load of send-retries is made of."""
 
+import abc
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,8 @@ SWEPT: tuple[tuple[Route, Mode], ...] = (
 """Kinds whose numbers of retries are tried, without avoidance and with it."""
 RETRIES = {0: "none", DEFAULT_RETRIES: "two", 5: "five"}
 """Those that are tried, in words."""
+KIND_PARAMS = ("send", "retries", "avoidance", "topic", "client")
+"""What tells the values of one kind from those of others: a kind's name in parts. A client that is not there is Java's."""
 THREADS = 5
 BOTH, ONE = "both", "one"
 """The topic that lies on both masters, and the one that lies on the master that the fault is done to alone."""
@@ -32,14 +35,30 @@ GONE_S = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class SendKind:
-    """The sends of one producer. Its name has all of it, in this order, joined by ``-``."""
+class KindOfSend(abc.ABC):
+    """The sends of one producer, of whichever client. Its name has all of it, joined by ``-``."""
 
     route: Route
     mode: Mode
+    topic: str = BOTH
+
+    @property
+    @abc.abstractmethod
+    def threads(self) -> int:
+        """Senders of the producer."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """Route, mode, retries, avoidance, topic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendKind(KindOfSend):
+    """The sends of one producer of the Java client."""
+
     retries: int = DEFAULT_RETRIES
     avoids: bool = False
-    topic: str = BOTH
 
     @property
     def threads(self) -> int:
@@ -73,21 +92,19 @@ KINDS = tuple(all_kinds())
 
 
 @dataclass(frozen=True, kw_only=True)
-class SendKinds(LoadValue):
-    """A producer for each of ``kinds``, all at the same rate, while something is wrong with one of two masters.
+class KindsOfSend(LoadValue):
+    """A producer for each of its kinds, all at the same rate, while something is wrong with one of two masters.
 
     Each topic has one queue a master, and each producer twice as many keys as threads at most, so that a thread's keys go to
     both masters in turn, whichever kind of send they have. At the end one consumer a topic reads the stores, so that every copy
     is known. ``at`` is the master that the fault is done to. ``order_topic``: the topics are order topics, to which alone a
-    broker without the permission to write refuses a send. ``poll_route_ms`` is the clients' period of routes and heartbeats;
-    the default is longer than a trial, so that no route changes. ``timeout_ms`` is what each send is given (``sendMsgTimeout``).
+    broker without the permission to write refuses a send. ``timeout_ms`` is what each send is given (``sendMsgTimeout``).
     """
 
-    kinds: tuple[SendKind, ...] = KINDS
+    kinds: Sequence[KindOfSend]
 
     at: Literal["first", "last"] = "last"
     order_topic: bool = False
-    poll_route_ms: int = 600_000
     rate_hz: float = 5.0
     keys: int = 2 * THREADS
     body_bytes: int = 128
@@ -104,3 +121,14 @@ class SendKinds(LoadValue):
     def operations(self, topology: Topology, params: Parameters, seconds: float) -> float:
         """A send, its call and its consumption."""
         return 3 * self.messages_hz(topology, params) * seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendKinds(KindsOfSend):
+    """Kinds of send of the Java client.
+
+    ``poll_route_ms`` is the clients' period of routes and heartbeats; the default is longer than a trial, so that no route changes.
+    """
+
+    kinds: tuple[SendKind, ...] = KINDS
+    poll_route_ms: int = 600_000

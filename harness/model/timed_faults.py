@@ -89,11 +89,14 @@ OF_CLIENTS = ("kill-owners", "kill-stopping-owners", "shut-down-owners", "silenc
 OF_NAMED_NODES = ("pause-node", "flapping-node", "kill-node")
 """They are done to one node from outside, and so to one of the user's own that a file names with the means to reach it."""
 
-TWO_MASTERS = ("broker-away", "unheard-broker")
-"""They are about the second broker."""
+TWO_MASTERS = ("broker-away", "unheard-broker", "rolling-upgrade")
+"""They are about the second broker, or leave one that takes sends while another is away."""
 
 WITH_SLAVES = ("stopped-slave",)
 """They are about the first master's slave."""
+
+SLAVES = "slave"
+"""The step of a fault that is done node by node."""
 
 ALIASES: Mapping[str, str] = {"page-cache-stall": "append-stall"}
 TIME_S_MAX = 86_400.0
@@ -104,6 +107,9 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
     "": {"": 1},
     "bytes": {"kib": 2**10, "mib": 2**20, "b": 1, "": 1},
 }
+WRITTEN: Mapping[str, str] = {"bytes": "B"}
+"""How a unit stands behind a number, where that is not its name."""
+
 _QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([a-zA-Z]*)", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,40}", re.ASCII)
 
@@ -118,7 +124,7 @@ class Parameter:
     read: Callable[[str], object]
 
     def __str__(self) -> str:
-        unit = "" if self.default in (None, math.inf) else self.unit
+        unit = "" if self.default in (None, math.inf) else WRITTEN.get(self.unit, self.unit)
         return f"{self.name}={_said(self.default)}{unit}"
 
 
@@ -156,7 +162,7 @@ def parse_fault(text: str) -> TimedFault:
     if not at or not _NAME.fullmatch(name):
         raise UsageError(
             f"--fault {shown(text)} is not NAME[:VALUE[,KEY=VALUE...]]@TIME",
-            advice="For example --fault append-stall:1200ms@30s; mqlab list --faults names them all.",
+            advice="For example --fault append-stall:1200ms@10s; mqlab list --faults names them all.",
         )
     if (found := LIBRARY.get(ALIASES.get(name, name))) is None:
         raise UsageError.unknown("fault", name, (*LIBRARY, *ALIASES))
@@ -200,9 +206,9 @@ def why_not_on(
         return "is done to a consumer whose queues others take over, and asks for --consumers 2 or more"
     if timed.consumer is not None and timed.consumer >= consumers:
         return f"names consumer {timed.consumer}, and there are {consumers}, from 0"
-    if timed.fault.kind in TWO_MASTERS and topology.masters < 2:
-        return "is done to the second broker, and asks for --topology two-masters or another one with several"
-    if timed.fault.kind in WITH_SLAVES and not topology.slaves_per_master:
+    if topology.masters < masters_needed(timed.fault):
+        return "is done while a second broker is there, and asks for --topology two-masters or another one with several"
+    if needs_slaves(timed.fault) and not topology.slaves_per_master:
         return "is done to a slave, and asks for --topology article or another one with slaves"
     nodes = node_names(topology) if given is None else given
     for node in nodes_of(timed.fault):
@@ -222,6 +228,16 @@ def _why_not_given(fault: Fault, given: Collection[str]) -> str | None:
         "is done to a cluster that the lab has started; on one that is there already (--namesrv) go the faults of the load's "
         f"clients, and {', '.join(OF_NAMED_NODES)} on nodes that a file of --nodes names"
     )
+
+
+def masters_needed(fault: Fault) -> int:
+    """How many a cluster has at least for it."""
+    return 2 if fault.kind in TWO_MASTERS else 1
+
+
+def needs_slaves(fault: Fault) -> bool:
+    """Whether it is done to slaves, among others."""
+    return fault.kind in WITH_SLAVES or SLAVES in getattr(fault, "order", ())
 
 
 def node_names(topology: Topology) -> tuple[str, ...]:

@@ -23,12 +23,17 @@ ASKED_AT_ONCE = 256
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """``("127.0.0.1", 9876)`` of ``127.0.0.1:9876``. Raises ConfigurationError when it is no HOST:PORT."""
+    """``("127.0.0.1", 9876)`` of ``127.0.0.1:9876``, ``("::1", 9876)`` of ``[::1]:9876``.
+
+    Raises ConfigurationError when it is no HOST:PORT.
+    """
     host, _, port = address.strip().rpartition(":")
     is_port = re.fullmatch(r"[0-9]{1,5}", port) and 0 < int(port) < 65536
-    if not is_port or not re.fullmatch(r"[\w.:\[\]-]{1,253}", host, re.ASCII):
+    # The brackets are of the notation, not of the address: no resolver knows a host of that name.
+    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not is_port or not re.fullmatch(r"[\w.:-]{1,253}", bare, re.ASCII):
         raise ConfigurationError(f"{shown(address)} is not HOST:PORT", advice="Write it like 127.0.0.1:9876.")
-    return host, int(port)
+    return bare, int(port)
 
 
 class Connection:

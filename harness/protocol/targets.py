@@ -26,10 +26,13 @@ def check_allowed(addresses: Iterable[str], allowed: Sequence[Network] = LOOPBAC
     for address in addresses:
         host, _ = split_address(address)
         try:
-            ip = ipaddress.ip_address(host.strip("[]"))
+            ip = ipaddress.ip_address(host)
         except ValueError:
-            ip = None
-        if ip is None or not any(ip in network for network in allowed):
+            raise TargetNotAllowedError(
+                f"{address} is not an allowed target: {host} is a name, and what it means may change",
+                advice="Give its IP address, such as 127.0.0.1 for localhost; a broker is listed by its brokerIP1.",
+            ) from None
+        if not any(ip in network for network in allowed):
             raise TargetNotAllowedError(
                 f"{address} is not an allowed target",
                 advice="Only loopback is by default; name its network with --allow-target CIDR if you mean it.",

@@ -15,7 +15,7 @@ from harness.host.hiccups import NoiseProbe
 from harness.load.sessions import session_of
 from harness.model.cluster import UserSettings
 from harness.model.experiment import experiment_hash
-from harness.model.scenario import Arm, ArmRole
+from harness.model.scenario import Arm
 from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.releases.jars import jars_sha256
@@ -126,19 +126,13 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         seed=trial.seed,
         topic=topic,
         groups=groups,
-        live_conf=_live_conf(trial.arm, context.user.broker),
+        live_conf=trial.arm.live_conf_under(context.user.broker),
+        faults=tuple(timed.text for timed in trial.arm.timed),
         experiment=experiment_hash(
             planned.scenario, trial.arm, trial.params, release=planned.release, jars=jars_sha256(planned.release),
             client=client, backend=context.backend, injection=injection, chosen_injection=planned.injection,
         ),
     )  # fmt: skip
-
-
-def _live_conf(arm: Arm, user_conf: Mapping[str, str]) -> dict[str, str]:
-    """What is changed on the running broker: an incident happens under the user's own value, a fix brings its own."""
-    if arm.role in (ArmRole.FIX, ArmRole.BETTER):
-        return dict(arm.live_conf)
-    return {key: user_conf.get(key, value) for key, value in arm.live_conf.items()}
 
 
 def _with_arms_own(user: UserSettings, arm: Arm) -> UserSettings:

@@ -157,8 +157,8 @@ def _docker() -> list[Check]:
         checks = [
             Check(name="docker", ok=None if engine.is_desktop else True, found=found),
             *checks,
-            Check(name="images", ok=None, found=has),
-            Check(name="containers' network", ok=None, found=mode),
+            Check(name="images", ok=bool(images) or None, found=has),
+            Check(name="containers' network", ok=None if engine.is_desktop else True, found=mode),
         ]
     except DockerError as error:
         checks = [Check(name="docker", ok=None, found=error.message, advice=error.advice), *checks]
@@ -194,7 +194,7 @@ def _kernel(host: Abilities) -> list[Check]:
     return [
         Check(
             name="root",
-            ok=None,
+            ok=host.root or None,
             found="yes" if host.root else "no: no faults of the kernel; everything else does without",
         ),
         _ability(
@@ -218,10 +218,10 @@ def _kernel(host: Abilities) -> list[Check]:
             "no root" if not host.root else "no tc, or a kernel without netem",
             "Delays of the network need root, the package iproute2 and the kernel module sch_netem.",
         ),
-        Check(name="cgroup", ok=None, found=_cgroup_words(host)),
+        Check(name="cgroup", ok=host.cgroup == "v2" or None, found=_cgroup_words(host)),
         Check(
             name="locked memory",
-            ok=None,
+            ok=locked == resource.RLIM_INFINITY or None,
             found="no limit" if locked == resource.RLIM_INFINITY else f"up to {locked // 1024} KiB",
         ),
     ]

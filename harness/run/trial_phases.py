@@ -158,14 +158,15 @@ class TimedFaults:
     """The faults of a load: each comes at its time after the hold has begun, and again as often as was asked.
 
     Each has a thread of its own, so that none is late for another that lasts. One that cannot be made is noted, and the load
-    goes on: what it was to show is then undecided.
+    goes on: what it was to show is then undecided, as it is of one whose time the hold does not reach. Their first times have
+    the numbers of the trial's record, and repetitions the numbers after those.
     """
 
     def __init__(self, trial: TrialContext, load: LoadSession) -> None:
         self._trial = trial
         self._load = load
         self._over = threading.Event()
-        self._numbers = itertools.count(1)
+        self._later_numbers = itertools.count(len(trial.arm.timed) + 1)
 
     def during(self, hold: Callable[[], None]) -> None:
         """Let the hold pass with them; what is on at its end is healed."""
@@ -174,7 +175,7 @@ class TimedFaults:
             return hold()
         begun = time.monotonic()
         with ThreadPoolExecutor(len(faults), thread_name_prefix="fault") as pool:
-            made = [pool.submit(self._again_and_again, timed, begun) for timed in faults]
+            made = [pool.submit(self._again_and_again, *one, begun) for one in enumerate(faults, 1)]
             try:
                 hold()
             finally:
@@ -183,21 +184,22 @@ class TimedFaults:
             one.result()
         return None
 
-    def _again_and_again(self, timed: TimedFault, begun: float) -> None:
+    def _again_and_again(self, number: int, timed: TimedFault, begun: float) -> None:
         at_s, every_s = timed.at_s, self._trial.arm.every_s
         while not self._over.wait(max(0.0, begun + at_s - time.monotonic())):
             try:
-                self._once(timed)
+                self._once(number, timed)
             except LabError as error:
                 self._trial.note(f"{timed.text}: {error}")
             if not every_s:
                 return
             at_s = max(at_s + every_s, time.monotonic() - begun)
+            number = next(self._later_numbers)
 
-    def _once(self, timed: TimedFault) -> None:
+    def _once(self, number: int, timed: TimedFault) -> None:
         trial = dataclasses.replace(self._trial, record=dataclasses.replace(self._trial.record, params=timed.params))
         load = self._load.of_fault(timed) if isinstance(self._load, TakesTimedFaults) else self._load
-        fault = TrialFault(trial, timed.fault, injection_of(timed.fault, timed.injection), next(self._numbers))
+        fault = TrialFault(trial, timed.fault, injection_of(timed.fault, timed.injection), number)
         try:
             fault.inject(load)
             self._over.wait(timed.stays_s if timed.stays_s < threading.TIMEOUT_MAX else None)

@@ -84,6 +84,9 @@ class TrialRecord:
     live_conf: Annotated[Mapping[str, str], "broker settings that were changed while the broker ran"] = field(
         default_factory=dict
     )
+    faults: Annotated[
+        tuple[str, ...], "faults asked for at times of a load; their events have the numbers 1 and on"
+    ] = ()
     status: Annotated[TrialStatus, "how it stands"] = "planned"
     error: Annotated[str, "why it failed"] = ""
     attempt: Annotated[int, "the number of the attempt, from 1"] = 1
@@ -96,6 +99,11 @@ class TrialRecord:
         "and its part of the nodes, wait_s that their threads waited for a core, and the most private memory of its clients "
         "and of all nodes (clients_mb, nodes_mb); empty where it failed",
     ] = field(default_factory=dict)
+
+    @property
+    def java_release(self) -> str:
+        """Of its Java clients: that of its client, or of the brokers where other clients send and Java's only read."""
+        return self.client.removeprefix("java ") if self.client.startswith("java ") else self.release
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +137,10 @@ class DeploymentRecord:
         "conf, properties and environment of BrokerSettings; the user's own, which the scenario's win over: user_conf, "
         "user_properties of the brokers' JVMs, user_client",
     ] = field(default_factory=dict)
-    overrides: Annotated[tuple[str, ...], "settings that the lab changed, as key: change"] = ()
+    overrides: Annotated[
+        tuple[str, ...],
+        "settings of the user that the lab, the incident or its load changed, as PREFIX.KEY: value -> used",
+    ] = ()
     store: Annotated[str, "on what its store lies"] = "folder"
     jvm: Annotated[tuple[str, ...], "options of the brokers' JVMs beside the lab's"] = ()
     timer_slack_ms: Annotated[float, "how late timers of the brokers may be"] = 0.0

@@ -11,7 +11,8 @@ import pytest
 from harness.backends.cluster import create_topic, namesrv_addresses, unconsumed
 from harness.backends.local import LocalCluster
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.leases.leases import Leases

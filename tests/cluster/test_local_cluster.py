@@ -43,8 +43,8 @@ def test_the_users_settings_arrive_and_what_the_lab_overrides_is_listed(cluster:
         running = connection.broker_config()
     assert running["flushDiskType"] == "ASYNC_FLUSH"
     assert running["listenPort"] == str(split_address(master.address)[1])
-    assert cluster.overrides["listenPort"].startswith("1234 -> ")
-    assert "flushDiskType" not in cluster.overrides
+    assert cluster.overrides["broker.listenPort"].startswith("1234 -> ")
+    assert "broker.flushDiskType" not in cluster.overrides
 
 
 def test_a_live_setting_is_read_back(cluster: LocalCluster) -> None:
@@ -100,7 +100,8 @@ def test_a_stalled_append_is_as_long_as_asked_and_reported_with_its_stamps(
     cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path
 ) -> None:
     from harness.clients.commands import SendSettings
-    from harness.clients.java import JavaClient, ScheduleSpec
+    from harness.clients.java import JavaClient
+    from harness.clients.leased import ScheduleSpec
     from harness.clock import mono_ns
 
     topic = "stall-test"

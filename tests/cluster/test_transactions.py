@@ -12,7 +12,8 @@ import pytest
 from harness.backends.cluster import ClusterSpec, create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local
 from harness.clients.commands import SendSettings
-from harness.clients.java import ConsumerSpec, JavaClient, ScheduleSpec
+from harness.clients.java import ConsumerSpec, JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology

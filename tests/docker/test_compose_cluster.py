@@ -13,7 +13,8 @@ from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_t
 from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import NodeStartError
 from harness.faults.rules import asked_rule
@@ -41,7 +42,7 @@ def test_the_users_settings_arrive_and_what_the_lab_overrides_is_listed(cluster:
         running = connection.broker_config()
     assert running["waitTimeMillsInSendQueue"] == "30000"
     assert running["listenPort"] == str(split_address(master.address)[1])
-    assert cluster.overrides["listenPort"].startswith("1234 -> ")
+    assert cluster.overrides["broker.listenPort"].startswith("1234 -> ")
 
 
 def test_logs_lie_where_the_local_backend_has_them(cluster: ComposeCluster) -> None:

@@ -71,6 +71,8 @@ class Trial:
     repetition: int = 1
     groups: list[str] = field(default_factory=list)
     live_conf: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    """Of a load, as they were asked for."""
 
     has_frame: bool = True
     fault: str = "none"
@@ -431,6 +433,7 @@ class Trial:
             "topic": self.topic,
             "groups": self.groups,
             "live_conf": self.live_conf,
+            "faults": self.faults,
             "status": self.status,
             "error": self.error,
             "attempt": 1,

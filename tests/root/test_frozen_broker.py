@@ -12,7 +12,8 @@ from harness.backends.cluster import ClusterSpec, ask, create_topic, masters, na
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.store_mount import MEMORY
 from harness.clients.commands import SendSettings
-from harness.clients.java import JavaClient, ScheduleSpec
+from harness.clients.java import JavaClient
+from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.faults.append_stall import watch_appends
 from harness.faults.store_freeze import Freezer, settings_for_freeze

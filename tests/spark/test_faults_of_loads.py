@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from harness.rundir.reading import read_run_directory
+from mqlab.testing import assert_confirmed
 from tests.lib.own_scenarios import handover, stall
 from tests.lib.runs import Run
-from tests.lib.trials import Trial
+from tests.lib.trials import Trial, at
 
 
 def _judged(spark: SparkSession, path: Path, trial: Trial) -> JudgedLoad:
@@ -21,17 +22,17 @@ def _judged(spark: SparkSession, path: Path, trial: Trial) -> JudgedLoad:
     return judge_load_in(spark, read_run_directory(saved))
 
 
-def _number(trial: Trial, detail: str = "") -> None:
+def _number(trial: Trial, number: int | None = 1, detail: str = "") -> None:
     for event in trial.events:
         if event["type"] == "fault":
-            event |= {"number": 1, "detail": detail if event["state"] == "injected" else ""}
+            event |= {"number": number, "detail": detail if event["state"] == "injected" else ""}
 
 
 def test_of_a_killed_consumer_each_queue_says_how_long_nobody_had_it(spark: SparkSession, tmp_path: Path) -> None:
     trial = handover("load")
     trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
     trial.drop(lambda record: record.get("group") == "g1")
-    _number(trial, "owner")
+    _number(trial, detail="owner")
     found = _judged(spark, tmp_path / "run", trial)
     (fault,) = found.faults
     assert (fault.fault, fault.target, fault.not_shown) == ("kill-owners", "owner", ())
@@ -58,7 +59,7 @@ def test_a_queue_that_nobody_takes_refutes_and_a_fault_that_is_not_shown_leaves_
     trial = handover("load")
     trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
     trial.drop(lambda record: record.get("group") == "g1" or record.get("process") == "successor")
-    _number(trial, "owner")
+    _number(trial, detail="owner")
     trial.events = [event for event in trial.events if event.get("state") != "injected"]
     for event in trial.events:
         if event.get("state") == "healed":
@@ -70,6 +71,36 @@ def test_a_queue_that_nobody_takes_refutes_and_a_fault_that_is_not_shown_leaves_
     assert told["faults took effect"].verdict == "undecided"
     assert "the owners did not end" in told["faults took effect"].words
     assert found.exit_code == 1
+
+
+STALLED, KILLED = "append-stall:450ms@0s", "kill-consumer@99s"
+
+
+@pytest.mark.parametrize(
+    ("asked", "made", "refused", "never"),
+    [
+        ([STALLED], None, None, STALLED),
+        ([STALLED], None, 1, STALLED),
+        ([STALLED], 1, 2, "append-stall, again"),
+        ([KILLED, STALLED], 2, None, KILLED),
+    ],
+    ids=["its time never came", "it could not be made", "it could not be made again", "one of two did not come"],
+)
+def test_a_fault_that_was_never_made_leaves_the_load_undecided_whatever_else_it_shows(
+    spark: SparkSession, tmp_path: Path, asked: list[str], made: int | None, refused: int | None, never: str
+) -> None:
+    trial = stall("load", refused=24)
+    trial.params, trial.faults = {"rate_hz": 100.0}, asked
+    _number(trial, made)
+    trial.drop(lambda event: event["type"] == "fault" and event["number"] is None)
+    if refused:
+        trial.event("fault", fault="append-stall", state="asked", at_ns=at(100), target="", detail="", number=refused)
+    told = {item.name: item for item in _judged(spark, tmp_path / "run", trial).properties}
+    found = told["faults took effect"]
+    assert (found.verdict, found.words) == ("undecided", f"{never}: never made")
+    assert told["history whole"].verdict == "confirmed"
+    with pytest.raises(AssertionError, match=r"^faults-took-effect on 4\.6\.0: undecided"):
+        assert_confirmed(tmp_path / "run", "history-whole")
 
 
 def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSession, tmp_path: Path) -> None:

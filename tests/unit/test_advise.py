@@ -11,7 +11,10 @@ import pytest
 import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.model.verdicts import VerdictKind
+from harness.releases.jars import known_releases
 from mqlab.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
+from mqlab.recorded import committed_ledger
+from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.send_advice import AVOIDANCE, FAILURES, RETRIES, SENT_AGAIN
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
@@ -24,6 +27,8 @@ def _line(
     backend: str = "local",
     shares: tuple[float, ...] = (),
     words: str = "",
+    late: dict[str, float] | None = None,
+    kind: str = "F",
     **parts: VerdictKind,
 ) -> LedgerLine:
     made = [
@@ -33,12 +38,17 @@ def _line(
             words=words or WORDS[verdict],
             deployments=0 if verdict is UNDECIDED and not words else 5,
             values=shares,
+            kind=kind,
         )
         for name, verdict in parts.items()
     ]
-    return cast(
-        LedgerLine, SimpleNamespace(claim=claim, release=release, backend=backend, injection="none", parts=made)
-    )
+    figures = [
+        SimpleNamespace(name="late_of_producer_share", params={"producer": producer, "when": when}, max=share)
+        for producer, worst in (late or {}).items()
+        for when, share in (("during", worst), ("after", 1.0))
+    ]
+    line = SimpleNamespace(claim=claim, release=release, backend=backend, injection="none", parts=made, figures=figures)
+    return cast(LedgerLine, line)
 
 
 def _of(found: list[Advice], setting: str) -> Advice:
@@ -111,6 +121,75 @@ def test_the_best_of_two_that_help_leaves_the_fewest_sends_failed(
     ]
     found = advice(lines_, "5.5.0", ["busy"])
     assert [(one.answer, one.setting == best) for one in found] == [(BEST, True), (HELPS, False)]
+
+
+SPARED = _line("SENDS-04", shares=(0.024, 0.025), avoided_still=CONFIRMED)
+WORTH_IT, LIMITED = "X-avoidance-in-outages-02", "X-avoidance-mended-01"
+
+
+@pytest.mark.parametrize(
+    ("avoided", "limit", "answers"),
+    [(0.02, 0.0, (HELPS, BEST)), (0.02, 0.03, (BEST, HELPS)), (0.0, 0.0, (BEST, HELPS))],
+    ids=["fewer late", "more late", "as many, and it takes more to set"],
+)
+def test_settings_of_which_different_things_were_judged_are_compared_by_the_sends_that_were_late(
+    avoided: float, limit: float, answers: tuple[str, str]
+) -> None:
+    lines_ = [
+        SPARED,
+        _line(WORTH_IT, shares=(0.1, 0.4), kind="C", late={"on": avoided, "off": 0.3}, fewer=CONFIRMED),
+        _line(LIMITED, shares=(0.0, 0.0), kind="C", late={"limit": limit, "off": 0.2}, fewer=CONFIRMED),
+    ]
+    found = advice(lines_, "5.5.0", ["stopped"])
+    told = (_of(found, AVOIDANCE), _of(found, "sendMsgMaxTimeoutPerRequest=500"))
+    assert tuple(one.answer for one in told) == answers
+    assert [one.late_share for one in told] == [avoided, limit]
+    assert "".join(f"at worst {told[0].late}".split()) in "".join("".join(lines(found)).split())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ratios", "answer"),
+    [
+        (UNDECIDED, (0.1, 0.6), HELPS),
+        (UNDECIDED, (0.15, 1.28, 1.38), OPEN),
+        (CONFIRMED, (0.1, 0.1, 0.1, 0.1, 1.1), HELPS),
+        (CONFIRMED, (0.1, 0.4), BEST),
+    ],
+    ids=["open", "open, and worse in a deployment", "worse in one deployment", "neither"],
+)
+def test_what_is_not_sure_to_help_is_not_put_before_what_is(
+    verdict: VerdictKind, ratios: tuple[float, ...], answer: str
+) -> None:
+    worth = _line(WORTH_IT, shares=ratios, words="in 5 pairs", kind="C", late={"on": 0.0}, fewer=verdict)
+    limited = _line(LIMITED, kind="C", late={"limit": 0.1}, fewer=CONFIRMED)
+    found = advice([SPARED, worth, limited], "5.5.0", ["stopped"])
+    assert _of(found, AVOIDANCE).answer == answer
+    assert _of(found, "sendMsgMaxTimeoutPerRequest=500").answer == (HELPS if answer == BEST else BEST)
+
+
+def test_those_that_one_chooses_among_have_something_by_which_they_can_be_compared() -> None:
+    for failure in FAILURES.values():
+        for sends in {tried.sends for tried in failure.tried}:
+            of = [tried for tried in failure.tried if tried.sends == sends and tried.helps]
+            shares = [any(shown.unit == "share" for shown in tried.helps) for tried in of]
+            assert len(of) < 2 or all(tried.late for tried in of) or all(shares)
+
+
+def test_what_the_ledger_has_makes_nothing_the_best_that_left_more_sends_late_or_may_harm() -> None:
+    ledger = committed_ledger()
+    for release in known_releases():
+        for failure in FAILURES:
+            found = advice(ledger, release, [failure])
+            for best in (one for one in found if one.answer == BEST):
+                others = [one for one in found if one.answer == HELPS and one.sends == best.sends]
+                assert all(one.may_harm or not best.may_harm for one in others)
+                assert all(one.may_harm or (one.late_share or 0.0) >= (best.late_share or 0.0) for one in others)
+    stopped = {
+        release: next(one.setting for one in advice(ledger, release, ["stopped"])) for release in known_releases()
+    }
+    # What docs/sends.md tells of the same runs, under "What helps".
+    assert {stopped[release] for release in RELEASES_5X} == {"sendMsgMaxTimeoutPerRequest=500"}
+    assert {stopped[release] for release in RELEASES_4X} == {f"{AVOIDANCE}, retryTimesWhenSendFailed=0"}
 
 
 def test_settings_for_other_sends_are_no_choice_between_each_other() -> None:

@@ -19,7 +19,7 @@ HERE = "local[2]"
 
 
 class Process:
-    """Runs until it is killed."""
+    """Runs until it is told to end."""
 
     def __init__(self) -> None:
         self.alive = True
@@ -30,8 +30,11 @@ class Process:
     def join(self, timeout: float | None = None) -> None:
         assert timeout is not None or not self.alive
 
-    def kill(self) -> None:
+    def terminate(self) -> None:
         self.alive = False
+
+    def kill(self) -> None:
+        assert not self.alive, "it ends by itself when it is told to, and its Java with it"
 
 
 @pytest.fixture(autouse=True)
@@ -106,5 +109,5 @@ def test_it_can_judge_what_is_for_its_place_and_needs_no_more_heap_than_it_has(
     mine, _ = theirs
     place = SparkPlace(master=master, heap_mb=heap_mb)
     assert mine.can(place) is can
-    process.kill()
+    process.terminate()
     assert not mine.can(place)

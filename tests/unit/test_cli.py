@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from harness.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from harness.host.abilities import Abilities
 from harness.paths import PACKAGES
 from mqlab import looking
+from mqlab.console import console as lab_console
 from mqlab.main import COMMANDS, _parser, main
 from mqlab.verify import injections_asked
 
@@ -224,6 +226,39 @@ def test_a_command_that_is_named_is_read_by_its_own_module_as_among_all(names: t
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     (found,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
     return dict(found.choices)
+
+
+def test_a_line_of_the_users_is_told_as_it_is_whatever_stands_between_its_colons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "passwd").write_text("root:x:0:0 :smiley: [bold]\n")
+    conf = ["--broker-conf", str(tmp_path / "passwd")]
+    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", *conf]) == EXIT_USAGE
+    assert "passwd:1: 'root:x:0:0 :smiley: [bold]' is not key=value" in capsys.readouterr().err
+
+
+def test_nothing_changes_from_a_release_to_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing changes from 5.5.0 to itself" in _fails(capsys, "changes", "5.5.0", "5.5.0")
+    same = ("upgrade", "--from", "5.5.0", "--to", "5.5.0")
+    assert "nothing changes" in _fails(capsys, *same)
+    assert "nothing changes" in _fails(capsys, *same, "--client-from", "4.9.7", "--client-to", "4.9.7")
+    assert main([*same, "--client-from", "4.9.7"]) == EXIT_OK, "clients alone are upgraded"
+
+
+def test_a_measure_and_what_a_try_of_it_is_are_said_in_english(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--measures"]) == EXIT_OK
+    said = capsys.readouterr().out
+    tries = set(re.findall(r"a try is (.*)", said))
+    assert {"an owner", "a trial", "what was asked about"} <= tries
+    assert not {one for one in tries if re.match("a [aeiou]|an [^aeiou]|an? what", one)}
+
+
+def test_every_console_of_a_command_is_made_in_one_place() -> None:
+    makers = {
+        file.name for file in (PACKAGES / "mqlab").glob("*.py") if re.search(r"\bConsole\(", file.read_text("utf-8"))
+    }
+    assert makers == {"console.py"}
+    assert lab_console().render_str(":x:").plain == ":x:"
 
 
 def test_a_plan_of_nothing_is_a_mistake_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ScheduleSpec
+from harness.clients.leased import ScheduleSpec
 from harness.load import delayed, one_group
 from harness.load.delayed import LATE_S_MAX, DelayedSession
 from harness.model.loads import DelayedMessages

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_engine_that_does_not_answer_is_named_and_comes_with_what_to_do(no_engine: Path) -> None:
     with pytest.raises(DockerError, match=re.escape(str(no_engine))) as caught:
         find_engine()
+    assert str(caught.value).endswith(f"{no_engine}: No such file or directory"), "and no error within an error"
     assert "docker_daemon.sh" in caught.value.advice
 
 
@@ -45,7 +47,9 @@ def test_the_command_says_so_without_a_traceback(no_engine: Path, capsys: pytest
 
 
 def test_doctor_does_not_hold_a_missing_engine_against_the_host(no_engine: Path) -> None:
-    [docker] = [check for check in examine() if check.name == "docker"]
+    checks = {check.name: check for check in examine()}
+    docker = checks["docker"]
+    assert checks["root"].ok is (True if os.geteuid() == 0 else None), "what is there is well"
     assert docker.ok is None
     assert str(no_engine) in docker.found
     assert docker.advice

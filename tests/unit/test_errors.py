@@ -50,6 +50,14 @@ def test_an_unknown_name_like_no_other_is_answered_with_all_known_ones() -> None
     assert UsageError.unknown("release", "zzz", []).advice == ""
 
 
+def test_of_many_names_the_nearest_are_told_and_how_many_there_are() -> None:
+    many = [f"brokerSetting{number}" for number in range(400)] + ["aclEnable"]
+    advice = UsageError.unknown("setting", "nope", many).advice
+    assert advice.startswith("None of the 401 known ones is near; the nearest: ")
+    assert len(advice) < 200
+    assert UsageError.unknown("setting", "aclEnabled", many).advice == "Did you mean aclEnable?"
+
+
 @pytest.mark.parametrize(
     ("word", "expected"),
     [

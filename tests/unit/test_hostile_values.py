@@ -190,6 +190,7 @@ def test_an_option_that_is_given_twice_is_refused_unless_it_may_be_repeated(plac
 
 MANY_KINDS = (
     "2",
+    "1/2",
     "4.6.0",
     "append-stall",
     "file",

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ConsumerSpec, ScheduleSpec
+from harness.clients.java import ConsumerSpec
+from harness.clients.leased import ScheduleSpec
 from harness.load import base, late_group, one_group
 from harness.load.late_group import LateGroupSession
 from harness.model.loads import LateGroup

@@ -33,6 +33,11 @@ def test_the_rate_is_shared_by_the_users() -> None:
     assert not options.closed
 
 
+def test_a_fault_may_come_at_any_time_of_a_load_without_an_end() -> None:
+    for more in (["--duration", "0"], ["--web", "8089"], ["--duration", "100"]):
+        assert _options("--fault", "append-stall@99s", *more).duration_s in (0, 100)
+
+
 def test_a_closed_loop_has_a_thread_for_every_send_that_waits() -> None:
     options = _options("--closed", "--mode", "sync", "--users", "32")
     assert (options.sends.threads, options.per_user) == (32, 1)

@@ -9,7 +9,7 @@ import scenarios
 from harness.clients.java import JavaClient
 from harness.errors import ClientError
 from harness.load.sessions import SESSIONS
-from harness.model.loads import AvoidingProducers, LoadValue, OpenLoopSends
+from harness.model.loads import AvoidingProducers, OpenLoopSends
 from harness.trial import (
     CanStopSending,
     CanWaitUntilRead,
@@ -20,10 +20,11 @@ from harness.trial import (
     SharedClients,
     able,
 )
+from tests.lib.kinds_of_load import kinds_of_load
 
 
 def test_every_load_has_a_session() -> None:
-    assert set(SESSIONS) == set(LoadValue.__subclasses__())
+    assert set(SESSIONS) == kinds_of_load()
 
 
 @pytest.mark.parametrize(

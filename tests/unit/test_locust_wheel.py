@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.clients.commands import SendSettings
-from harness.clients.java import ScheduleSpec
+from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.leases.leases import Leases
 from harness.load.wheel import Wheel, merged

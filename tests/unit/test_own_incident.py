@@ -11,8 +11,8 @@ import pytest
 import mqlab.incident
 import scenarios
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, UsageError
+from harness.load.sessions import SESSIONS
 from harness.model.faults import FAULTS
-from harness.model.loads import LoadValue
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason, VerdictKind
 from harness.paths import PACKAGES
@@ -105,7 +105,7 @@ def test_the_document_shows_the_template() -> None:
 
 
 def test_the_nouns_have_every_fault_and_every_load() -> None:
-    loads = (load for load in LoadValue.__subclasses__() if load.__module__.startswith("harness.model."))
+    loads = (load for load in SESSIONS if load.__module__.startswith("harness.model."))
     assert {one.__name__ for one in (*FAULTS, *loads)} <= set(mqlab.incident.__all__)
     assert all(hasattr(mqlab.incident, name) for name in mqlab.incident.__all__)
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 
@@ -15,7 +14,6 @@ from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, Schedule, make_plan
 from scenarios.releases import RELEASES
-from scenarios.reported import REPORTED
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 NOBODY = Abilities(
@@ -107,12 +105,6 @@ def test_where_nodes_are_watched_for_seconds_none_boots_beside_them() -> None:
     assert {one.scenario.name for one in plan.schedule.pool()} == {HANDOVER.name}
     assert {one.scenario.name for batch in batches for one in batch} == {names.name}
     assert list(plan.deployments()) == [*plan.schedule.pool(), *(one for batch in batches for one in batch)]
-
-
-def test_order_and_queues_fit_into_one_part_of_a_campaign() -> None:
-    family = (HANDOVER, RATIO, KEYS, NUMBERS, scenarios.find("ordered-migration"))
-    plan = make_plan(Request(scenarios=family, releases=["4.6.0", "4.9.7", "5.3.3"]), Host(cores=2, memory_mb=23_500))
-    assert plan.seconds <= 80 * 60
 
 
 def test_an_arm_stands_in_where_the_other_cannot_be_run_or_when_asked_for() -> None:
@@ -265,30 +257,9 @@ def test_brokers_of_a_large_table_are_compiled_by_both_compilers() -> None:
     assert all(quick_only.values())
 
 
-def test_topics_and_name_servers_fit_into_one_part_of_a_campaign() -> None:
-    # NAMES-04 has had its arms with avoidance since.
-    assert _family(23_500, without="fix-avoidance-").seconds <= 90 * 60
-
-
-@pytest.mark.parametrize("names", [("retry-topic-flood", "dead-letter"), ("name-server-divergence",)])
-def test_topics_and_name_servers_are_each_a_part_of_a_campaign_on_all_releases(names: Sequence[str]) -> None:
-    request = Request(scenarios=[scenarios.find(name) for name in names], releases=RELEASES)
-    assert make_plan(request, Host(cores=2, memory_mb=23_500)).seconds <= 75 * 60
-
-
-def test_what_users_reported_is_run_in_parts_of_a_campaign_on_all_releases() -> None:
-    host = Host(cores=2, memory_mb=23_500)
-    # A rolling upgrade needs the cores for itself: it is a part of its own on each release.
-    names = [name for name in REPORTED if name != UPGRADE.name]
-    plans = [make_plan(Request(scenarios=[scenarios.find(name)], releases=RELEASES), host) for name in names]
-    assert max(plan.seconds for plan in plans) <= 90 * 60
-    assert sum(plan.seconds for plan in plans) <= 5 * 60 * 60
-
-
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_rolling_upgrade_is_a_part_of_a_campaign_on_each_release(release: str) -> None:
+def test_a_rolling_upgrade_has_the_cores_for_itself(release: str) -> None:
     plan = make_plan(Request(scenarios=[UPGRADE], releases=[release]), Host(cores=2, memory_mb=23_500))
-    assert plan.seconds <= 60 * 60
     assert [len(batch) for batch in plan.schedule.batches()] == [1] * 14
 
 
@@ -317,11 +288,9 @@ def test_retries_that_count_as_late_after_seconds_are_up_with_each_other_alone()
     assert all(found == {"dead-letter"} for found in with_retries)
 
 
-def _family(memory_mb: int, without: str = "") -> Plan:
-    names = ("retry-topic-flood", "name-server-divergence", "dead-letter")
-    chosen = [scenarios.find(name) for name in names]
-    arms = [arm.name for one in chosen for arm in one.arms if without and not arm.name.startswith(without)]
-    request = Request(scenarios=chosen, releases=["4.6.0", "4.9.7", "5.3.3"], arms=arms)
+def _family(memory_mb: int) -> Plan:
+    chosen = [scenarios.find(name) for name in ("retry-topic-flood", "name-server-divergence", "dead-letter")]
+    request = Request(scenarios=chosen, releases=["4.6.0", "4.9.7", "5.3.3"])
     return make_plan(request, Host(cores=2, memory_mb=memory_mb))
 
 

@@ -139,7 +139,7 @@ def test_a_promise_that_is_confirmed_passes(tmp_path: Path, run: Path) -> None:
 
 @pytest.mark.parametrize("verdict", ["refuted", "undecided"])
 @pytest.mark.parametrize("which", ["nothing-lost", "faults-took-effect", "history-whole"])
-def test_a_promise_that_is_not_confirmed_fails_with_its_evidence_and_so_does_a_load_without_its_faults(
+def test_a_promise_that_is_not_confirmed_fails_with_its_evidence_be_it_one_that_nobody_asked_for(
     tmp_path: Path, which: str, verdict: str
 ) -> None:
     verdicts = dict.fromkeys(("nothing-lost", "faults-took-effect", "history-whole"), "confirmed") | {which: verdict}

@@ -14,7 +14,7 @@ from harness.clients.python import load as python_load
 from harness.clients.python.body import read_body
 from harness.clients.python.client import Answer, Answered, Client, Message, Opening
 from harness.clients.python.clients import CLIENTS
-from harness.clients.python.load import Load, Records
+from harness.clients.python.load import GIVE_UP_S, Load, Records
 from harness.clients.python.schedule import Schedule
 from harness.clients.python.worker import PythonWorker
 from harness.errors import ClientError
@@ -81,10 +81,19 @@ def _through(load: Load) -> bool:
     return load.ended == OPERATIONS
 
 
-def _load(worker: Worker, client: Client, schedule: Schedule | None, operations: int, **settings: Any) -> Load:
+def _load(
+    worker: Worker,
+    client: Client,
+    schedule: Schedule | None,
+    operations: int,
+    *,
+    give_up_s: float = GIVE_UP_S,
+    traced: bool = False,
+    **settings: Any,
+) -> Load:
     sends = SendSettings(topic="T", run="run", keys=8, **{"mode": "sync", "threads": 4, **settings})
-    opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path())
-    return Load(cast(Records, worker), opening, lambda _: client, schedule, operations)
+    opening = Opening(namesrv="", group="g", instance="p", sends=sends, logs=Path(), traced=traced)
+    return Load(cast(Records, worker), opening, lambda _: client, schedule, operations, give_up_s)
 
 
 Run = Callable[..., tuple[Worker, dict[str, list[tuple[str, int]]]]]
@@ -95,7 +104,7 @@ def run() -> Iterator[Run]:
     loads = []
 
     def start(
-        worker: Worker, answer: Callable[[], Answer], **settings: object
+        worker: Worker, answer: Callable[[], Answer], **settings: Any
     ) -> tuple[Worker, dict[str, list[tuple[str, int]]]]:
         sent: dict[str, list[tuple[str, int]]] = defaultdict(list)
         schedule = Schedule(time.monotonic_ns(), 1e5)
@@ -212,8 +221,7 @@ def test_neither_a_success_nor_what_nobody_answered_has_a_status(run: Run) -> No
         assert not [record for record in worker.records if "status" in record]
 
 
-def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(python_load, "GIVE_UP_S", 0.1)
+def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run) -> None:
     hanging = threading.Event()
     calls: list[int] = []
 
@@ -223,11 +231,27 @@ def test_a_send_that_does_not_return_is_given_up_and_unknown(run: Run, monkeypat
             hanging.wait(1.0)
         return Answer()
 
-    worker, _ = run(Worker(), answer, timeout_ms=100)
+    worker, _ = run(Worker(), answer, timeout_ms=100, give_up_s=0.1)
     hanging.set()
     given_up = [record for record in worker.records if record["outcome"] == "unknown"]
     assert [record["remark"] for record in given_up] == ["the client did not return"]
     assert sorted(cast(int, record["seq"]) for record in worker.records) == list(range(OPERATIONS))
+
+
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_message_has_its_number_as_its_tag_where_its_calls_are_looked_for(traced: bool) -> None:
+    tags: dict[str, int] = {}
+
+    class Tagged(Noting):
+        def send(self, message: Message) -> Answer:
+            body = read_body(message.body, "run")
+            assert body is not None
+            tags[message.tag] = body[0]
+            return Answer()
+
+    load = _load(Worker(), Tagged({}, Answer), Schedule(time.monotonic_ns(), 1e5), 5, traced=traced, first=3, step=2)
+    wait_until("the sends", lambda: load.ended == 5, timeout_s=30, poll_s=0.02)
+    assert tags == ({str(seq): seq for seq in (3, 5, 7, 9, 11)} if traced else {"": tags[""]})
 
 
 def test_a_client_says_which_mode_it_has_not() -> None:

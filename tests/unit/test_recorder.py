@@ -75,7 +75,7 @@ MANIFEST_FIELDS = (
 )
 TRIAL_FIELDS = (
     "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
-    "live_conf status error attempt superseded_by chosen_injection experiment took"
+    "live_conf faults status error attempt superseded_by chosen_injection experiment took"
 )
 DEPLOYMENT_FIELDS = (
     "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "

@@ -19,7 +19,6 @@ from analysis.report.one_trial import trial_lines
 from analysis.verdicts.document import Distribution, TrialNote
 from harness.errors import EXIT_USAGE, Interrupted, UsageError
 from harness.model.faults import KillOwners
-from harness.model.loads import LoadValue
 from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
@@ -31,6 +30,7 @@ from mqlab.hold import Hold
 from mqlab.main import _parser, main
 from mqlab.one_trial import one_trial, params_of
 from mqlab.resume import command_line
+from tests.lib.kinds_of_load import kinds_of_load
 from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
 
@@ -113,6 +113,11 @@ def test_an_arm_a_release_and_a_topology_that_do_not_go_with_the_incident_are_re
         _narrowed(arm="incidnt")
     with pytest.raises(UsageError, match="needs 2 masters, and single has 1"):
         _narrowed(scenarios.find("send-retries"), arm="incident-killed", topology="single")
+    for name, arm in (("rolling-upgrade", ""), ("sync-master-acknowledges-alone", "")):
+        for topology in ("single", "two-masters"):
+            with pytest.raises(UsageError, match=f"needs slaves, and {topology} has none"):
+                _narrowed(scenarios.find(name), arm=arm, release="4.9.7", topology=topology)
+        assert _narrowed(scenarios.find(name), arm=arm, release="4.9.7", topology="article").topology.slaves_per_master
     with pytest.raises(UsageError, match=r"the nodes are namesrv-1, broker-a$"):
         _narrowed(scenarios.find("name-server-divergence"), arm="incident-server-paused", topology="single")
     bound = next((one, arm) for one in scenarios.ALL for arm in one.arms if arm.releases)
@@ -260,7 +265,7 @@ def test_a_trial_is_told_with_its_measures_and_one_that_does_not_count_with_the_
 
 def test_every_load_has_a_field_that_can_be_changed() -> None:
     loads = {type(arm.load) for scenario in scenarios.ALL for arm in scenario.arms}
-    assert loads <= set(LoadValue.__subclasses__())
+    assert loads <= kinds_of_load()
     for scenario in scenarios.ALL:
         with pytest.raises(UsageError, match="unknown parameter") as raised:
             _narrowed(scenario, params={"nothing_has_this": "1"})

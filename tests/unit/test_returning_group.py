@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ConsumerSpec, ScheduleSpec
+from harness.clients.java import ConsumerSpec
+from harness.clients.leased import ScheduleSpec
 from harness.load import one_group, returning_group
 from harness.load.returning_group import ReturningGroupSession
 from harness.model.loads import ReturningGroup

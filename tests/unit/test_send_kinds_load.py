@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ScheduleSpec
+from harness.clients.leased import ScheduleSpec
 from harness.load import send_kinds
 from harness.load.send_kinds import SendKindsSession
 from harness.model.cluster import Topology

@@ -12,10 +12,10 @@ from tests.lib.ledger import committed
 STOPPED, KILLED = "incident-stopped", "incident-killed"
 
 
-def _of(measure: str, arm: str, send: str, *values: float, **more: str) -> Distribution:
+def _of(measure: str, arm: str, send: str, *values: float, incident: str = "send-retries", **more: str) -> Distribution:
     params = {"send": send, "retries": "two", "avoidance": "off", "topic": "both", **more}
     return Distribution(
-        incident="send-retries", release="4.6.0", arm=arm, params=params, measure=measure, unit="", values=values
+        incident=incident, release="4.6.0", arm=arm, params=params, measure=measure, unit="", values=values
     )
 
 
@@ -75,6 +75,34 @@ def test_releases_of_which_the_same_is_said_have_one_row() -> None:
 def test_the_document_has_the_tables_that_the_record_makes() -> None:
     text = DOCUMENT.read_text("utf-8")
     assert text == document(text, committed().runs), "mqlab ledger --recompute"
+
+
+PYTHON = "send-retries-python"
+CELLS = (
+    ({"retries": "own", "client": "native"}, "normal-oneway", {"attempts_most": 1, "untold_loss_count": 19}),
+    ({"retries": "three", "client": "native", "topic": "one"}, "selector-sync", {"attempts_most": 2}),
+    (
+        {"retries": "own", "client": "rocketmq-client-python"},
+        "normal-oneway",
+        {"attempts_most": 1, "untold_loss_count": 0},
+    ),
+)
+
+
+def test_the_kinds_of_python_s_clients_stand_by_client_with_what_was_lost_untold() -> None:
+    rows = [
+        _of(measure, KILLED, send, value, incident=PYTHON, **params)
+        for params, send, values in CELLS
+        for measure, value in {"brokers_tried_most": 1, **values}.items()
+    ]
+    (matrix,) = send_tables(rows, PYTHON)
+    assert matrix.rows == (
+        ("rocketmq 0.4.4: normal, oneway", "1 on 1; up to 19 lost, nobody told"),
+        ("rocketmq 0.4.4: selector, sync, retry_times=3, no other broker", "2 on 1"),
+        ("rocketmq-client-python 2.0.0: normal, oneway", "1 on 1"),
+    )
+    assert "their library's own log" in matrix.note
+    assert "their library's own log" not in send_tables(DATA, "send-retries")[0].note
 
 
 def test_an_incident_that_measured_no_kinds_has_no_such_table() -> None:

@@ -48,6 +48,11 @@ def _rows(
     ]
 
 
+def _of_points(rounds: int, *values: float) -> dict[str, Sequence[float]]:
+    """By arm, in the order of the points, the same in each round."""
+    return {point.arm: [value] * rounds for point, value in zip(POINTS, values, strict=True)}
+
+
 def _refused(rounds: int, *values: float, noise: float = 0.0, **also: float) -> list[Tries]:
     """Refusals of the points in their order, the same in each round but for a noise that alternates."""
     by_value = {
@@ -71,6 +76,26 @@ def test_at_a_knee_the_least_change_is_recommended_that_no_other_value_betters()
     found = _one(_refused(ENOUGH, 97, 47, 0, 0))
     assert (found.kind, found.arm, found.now) == (CHANGE, "incident-400", "incident-200")
     assert found.still_in == ("incident-400", "incident-800")
+
+
+def test_a_value_that_does_harm_is_not_recommended_however_little_it_gives() -> None:
+    rows = [*_refused(ENOUGH, 97, 47, 20, 0), *_rows("unlocked_share", _of_points(ENOUGH, 0, 0, 0, 0.6))]
+    found = _one(rows)
+    assert (found.kind, found.arm) == (CHANGE, "incident-400")
+    assert found.harmful == {"incident-800": ("unlocked_share",)}
+    assert "incident-800" not in found.still_in
+    said = "\n".join(lines(_result(rows)))
+    assert "(not recommended: more unlocked_share)" in said
+
+    everywhere = [*_refused(ENOUGH, 97, 47, 20, 0), *_rows("overlap_ms", _of_points(ENOUGH, 9, 0, 40, 60))]
+    assert _one(everywhere).kind == KEEP
+    assert "and does no harm" in _one(everywhere).reason
+
+
+def test_what_is_no_harm_is_a_price_and_what_is_there_already_is_no_more() -> None:
+    priced = [*_refused(ENOUGH, 97, 47, 0, 0), *_rows("latency_p99_ms", _of_points(ENOUGH, 1, 1, 90, 99))]
+    there = [*_refused(ENOUGH, 97, 47, 0, 0), *_rows("overlap_ms", _of_points(ENOUGH, 50, 50, 50, 50))]
+    assert [_one(rows).arm for rows in (priced, there)] == ["incident-400", "incident-400"]
 
 
 def test_less_and_less_recommends_the_last_value() -> None:
@@ -177,8 +202,7 @@ def _result(rows: Sequence[Tries], sweep: Sweep = SWEEP, predicted: Mapping[str,
 
 
 def _longest(*values: float) -> list[Tries]:
-    by_value = {point.arm: [value] * ENOUGH for point, value in zip(POINTS, values, strict=True)}
-    return _rows("latency_max_ms", by_value)
+    return _rows("latency_max_ms", _of_points(ENOUGH, *values))
 
 
 def test_the_recommendation_is_said_with_its_reason_its_price_and_the_prediction() -> None:

@@ -267,6 +267,16 @@ def test_the_plan_says_when_it_looks_and_how_long_it_may_take(capsys: pytest.Cap
     assert "looked at after 7 deployments of each and then until it is decided, at most 13" in said
 
 
+@pytest.mark.usefixtures("_no_jars")
+def test_an_incident_may_have_lists_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "ordered-lock-tuning", "--plan"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "ordered-lock-tuning: 48 trials of 6 cells on 5.5.0" in said
+    assert "client.rocketmq.client.rebalance.lockInterval=1000,20000, swept" in said
+    assert main(["tune", "ordered-lock-ratio", "--plan"]) == EXIT_USAGE
+    assert "at least one list of values" in capsys.readouterr().err
+
+
 def _options(words: Sequence[str]) -> argparse.Namespace:
     options = _parser().parse_args(["tune", *words])
     options.parse = _parser().parse_args

@@ -5,20 +5,40 @@ from unittest import mock
 import pytest
 
 from harness.backends import cluster
-from harness.errors import ConfigurationError, TargetNotAllowedError, UsageError
+from harness.errors import ClientError, ConfigurationError, TargetNotAllowedError, UsageError
+from harness.protocol.connection import Connection, split_address
 from harness.protocol.name_server import Route
 from harness.protocol.targets import check_allowed, parse_networks
 
 
 def test_loopback_is_allowed() -> None:
-    check_allowed(["127.0.0.1:9876", "127.8.0.3:10911"])
+    check_allowed(["127.0.0.1:9876", "127.8.0.3:10911", "[::1]:9876"])
 
 
-@pytest.mark.parametrize("address", ["10.0.0.5:9876", "192.168.1.1:10911", "broker.example:10911", "8.8.8.8:80"])
+@pytest.mark.parametrize("address", ["10.0.0.5:9876", "192.168.1.1:10911", "[fe80::1]:10911", "8.8.8.8:80"])
 def test_everything_else_is_refused(address: str) -> None:
     with pytest.raises(TargetNotAllowedError) as caught:
         check_allowed(["127.0.0.1:9876", address])
     assert "--allow-target" in caught.value.advice
+
+
+@pytest.mark.parametrize("address", ["localhost:9876", "broker.example:10911"])
+def test_a_name_is_refused_with_the_way_out_whatever_network_is_allowed(address: str) -> None:
+    for networks in ((), ("0.0.0.0/0",)):
+        with pytest.raises(TargetNotAllowedError, match="is a name") as caught:
+            check_allowed([address], parse_networks(networks))
+        assert caught.value.advice.startswith("Give its IP address")
+        assert "--allow-target" not in caught.value.advice
+
+
+def test_the_brackets_of_an_address_are_no_part_of_it() -> None:
+    assert split_address("[::1]:9876") == ("::1", 9876)
+    for wrong in ("[::1:9876", "::1]:9876", "[]:9876", "[::1]"):
+        with pytest.raises(ConfigurationError, match="HOST:PORT"):
+            split_address(wrong)
+    # Nobody listens there, which is what is said, and not that there is no such name.
+    with pytest.raises(ClientError, match=r"cannot connect to \[::1\]:1: .*(refused|[Aa]ddress)"):
+        Connection("[::1]:1", timeout_s=1.0)
 
 
 def test_a_network_that_was_named_is_allowed_and_no_other() -> None:

@@ -30,7 +30,7 @@ from harness.model.faults import (
     NoFault,
     PauseOwners,
 )
-from harness.model.timed_faults import LIBRARY, TimedFault, parse_fault, parse_seconds, why_not_on
+from harness.model.timed_faults import LIBRARY, LibraryFault, TimedFault, parse_fault, parse_seconds, why_not_on
 from harness.run import trial_phases
 from harness.run.trial_phases import TimedFaults
 from harness.trial import Healed, Injected, Injection, LoadSession, TrialContext
@@ -120,6 +120,9 @@ def test_a_period_is_above_nothing() -> None:
         ("kill-consumer:consumer=2@1s", ONE, 2, None, "names consumer 2"),
         ("broker-away@1s", ONE, 0, None, "--topology two-masters"),
         ("broker-away@1s", TWO, 0, None, ""),
+        ("rolling-upgrade@1s", ONE, 0, None, "--topology two-masters"),
+        ("rolling-upgrade@1s", TWO, 0, None, "another one with slaves"),
+        ("rolling-upgrade:order=namesrv+master@1s", TWO, 0, None, ""),
         ("stopped-slave@1s", TWO, 0, None, "another one with slaves"),
         ("stopped-slave@1s", ARTICLE, 0, None, ""),
         ("pause-node:broker-b-s1@1s", ARTICLE, 0, None, ""),
@@ -144,6 +147,9 @@ def test_a_fault_says_before_the_start_why_a_load_cannot_have_it(
         ),
         (["--fault", "broker-away@1s"], "asks for --topology two-masters"),
         (["--fault-every", "5s"], "--fault-every repeats faults"),
+        (["--fault", "append-stall:1200ms@99s", "--duration", "10"], "would never come: the load ends after 10 s"),
+        (["--fault", "append-stall@1s", "--fault", "append-stall@30s"], "--fault append-stall@30s would never come"),
+        (["--fault", "append-stall@30s", "--fault-every", "5s"], "or --duration of more than 30."),
     ],
 )
 def test_a_load_with_a_fault_that_cannot_be_ends_before_its_start(
@@ -162,7 +168,18 @@ def test_the_list_of_faults_has_all_of_them_with_what_they_ask_of_the_host(capsy
     assert [way["name"] for way in told["append-stall"]["by"]] == ["byteman", "freeze"]
     assert "free_mb=0MiB" in told["disk-full"]["parameters"]
     assert main(["list", "--faults"]) == 0
-    assert "page-cache-stall is append-stall" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "page-cache-stall is append-stall" in said
+    assert "`" not in said
+    assert "cell" not in said
+    assert all(one["what"].endswith(".") for one in told.values())
+
+
+@pytest.mark.parametrize("found", LIBRARY.values(), ids=LIBRARY)
+def test_a_parameter_can_be_given_as_it_is_listed(found: LibraryFault) -> None:
+    given = [str(one) for one in found.parameters if one.default not in (None, math.inf, ())]
+    asked = parse_fault(f"{found.name}:{','.join(given)}@1s")
+    assert asked.fault == parse_fault(f"{found.name}@1s").fault
 
 
 # --- made by the runner -----------------------------------------------------------------------------------------------
@@ -217,7 +234,8 @@ def test_each_comes_at_its_time_stays_as_long_as_asked_and_is_healed_at_the_end(
     states = ["asked", "injecting", "injected", "healing", "healed"]
     for number in (1, 2):
         assert [state for of, state in events.stamped if of == number] == states
-    assert events.stamped[-1] == (1, "healed"), "what stays to the end is healed with it"
+    assert events.stamped[-1] == (2, "healed"), "what stays to the end is healed with it"
+    assert {number for number, _ in events.stamped} == {1, 2}, "numbers are by what was asked; the third never came"
     assert notes == []
 
 
@@ -229,6 +247,7 @@ def test_it_comes_again_until_the_hold_is_over_and_one_that_fails_is_noted(monke
     assert len(notes) >= 3
     assert set(notes) == {"kill-consumer@0s: nobody is left"}
     assert {state for _, state in events.stamped} == {"asked"}
+    assert [number for number, _ in events.stamped] == list(range(1, len(events.stamped) + 1))
 
 
 def test_of_a_given_cluster_no_node_is_touched(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ConsumerSpec, ScheduleSpec, Setting
+from harness.clients.java import ConsumerSpec, Setting
+from harness.clients.leased import ScheduleSpec
 from harness.errors import WaitTimeout
 from harness.load import one_group, transactions
 from harness.load.transactions import TransactionsSession

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from harness.clients.java import ConsumerSpec, ScheduleSpec
+from harness.clients.java import ConsumerSpec
+from harness.clients.leased import ScheduleSpec
 from harness.load import base, one_group, unflushed
 from harness.load.unflushed import UnflushedTailSession
 from harness.model.unflushed import UnflushedTail

@@ -1,14 +1,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from harness.errors import ConfigurationError, UsageError
+import scenarios
+from harness.backends.cluster import ClusterSpec
+from harness.backends.nodes import OWN_SETTINGS, Blueprint
+from harness.errors import EXIT_OK, ConfigurationError, UsageError
+from harness.host.facts import Host
+from harness.leases.leases import Leases
+from harness.model.cluster import Topology, UserSettings
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
+from harness.plan.overrides import override_notes
+from harness.plan.request import Request
+from harness.plan.schedule import Plan, make_plan
 from harness.releases import user_settings
+from harness.releases.java import Java
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
+from mqlab.main import main
 
+SEND_WAIT = "waitTimeMillsInSendQueue"
 KNOWN = {
     "4.6.0": {
         "flushDiskType": "(Ljava/lang/String;)V",
@@ -102,3 +115,52 @@ def test_a_broker_conf_is_asked_for_keys_and_values_that_are_ignored() -> None:
     assert ignored_keys({"flushDiskType": "SYNC_FLUSH", "mine": "1"}, "4.6.0") == ["mine"]
     with pytest.raises(UsageError, match="would ignore"):
         ignored_keys({"maxMessageSize": "4 MiB"}, "4.6.0")
+
+
+# --- what the lab overrides is listed ---------------------------------------------------------------------------------
+
+MINE = UserSettings(
+    broker={"listenPort": "1", "brokerRole": "SYNC_MASTER", SEND_WAIT: "300", "flushDiskType": "SYNC_FLUSH"},
+    client={"pullBatchSize": "8"},
+)
+
+
+def _plan(incident: str, *arms: str) -> Plan:
+    request = Request(scenarios=[scenarios.find(incident)], releases=["5.5.0"], arms=arms, user=MINE)
+    return make_plan(request, Host(cores=2, memory_mb=20_000))
+
+
+def test_a_plan_says_what_the_lab_and_the_arms_of_an_incident_override() -> None:
+    of_each = [f"the lab overrides broker.{key}: {MINE.broker[key]} -> each broker's own" for key in OWN_SETTINGS[2:4]]
+    assert list(override_notes(_plan("append-stall", "incident"), MINE)) == of_each, (
+        "it happens under the user's values"
+    )
+    notes = override_notes(_plan("append-stall"), MINE)
+    assert f"append-stall overrides broker.{SEND_WAIT}: 300 -> 400, in fix-send-queue-wait-400" in notes
+    assert not any("flushDiskType" in note or "pullBatchSize" in note for note in notes)
+    assert override_notes(_plan("append-stall"), UserSettings()) == ()
+
+
+def test_what_a_brokers_own_settings_are_no_user_changes(tmp_path: Path) -> None:
+    user = UserSettings(broker=dict.fromkeys(OWN_SETTINGS, "mine"), broker_jvm={"a.b": "1"}, client={"c": "1"})
+    spec = ClusterSpec(name="c", release="5.5.0", topology=Topology(name="two-masters", masters=2), user=user)
+    blueprint = Blueprint(spec, tmp_path, cast(Leases, None), cast(Java, None), 0.0)
+    blueprint.draw()
+    assert set(blueprint.overrides) == {f"broker.{key}" for key in OWN_SETTINGS}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("verify", "append-stall", "--quick", "--release", "5.5.0"),
+        ("reproduce", "append-stall"),
+        ("tune", "append-stall", "--sweep", "broker.waitTimeMillsInSendQueue=200,300", "--param", "stall_ms=300"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_that_starts_brokers_lists_it_before_it_starts_one(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, "--set", "broker.listenPort=1", "--plan"]) == EXIT_OK
+    said = capsys.readouterr()
+    assert "the lab overrides broker.listenPort: 1 -> each broker's own" in said.out + said.err

@@ -25,13 +25,15 @@ _DELAYS = table(deployment=StringType(), retry=LongType(), delay_s=DoubleType())
 
 def observe(inputs: Inputs) -> DataFrame:
     """For each message that failed as asked its attempts and delays; for each other one how late it was."""
-    trials = [trial.trial for trial in inputs.run.trials if trial.incident == INCIDENT]
+    of_incident = F.col("trial").isin([one.trial for one in inputs.run.trials if one.incident == INCIDENT] or [""])
     consumed = (
-        inputs.records.consumptions.where(F.col("trial").isin(trials or [""]) & F.col("seq").isNotNull())
+        inputs.records.consumptions.where(of_incident & F.col("seq").isNotNull())
         .join(inputs.trials.select("trial", "deployment", "end_ns"), "trial")
         .where(F.col("started_ns") <= F.col("end_ns"))
     )
-    return together(_attempts(consumed), _delays(inputs, consumed), _others(consumed))
+    stored = inputs.records.sends.where(of_incident & (F.col("outcome") == "ok"))
+    sent = stored.select("trial", "seq", "intended_ns", "file", "n")
+    return together(_attempts(consumed), _delays(inputs, consumed), _others(inputs, sent, consumed))
 
 
 def _attempts(consumed: DataFrame) -> DataFrame:
@@ -57,10 +59,32 @@ def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
     return observations(retries, Value("retry_late_s", late, "message {seq}, retry {retry}", params={"retry": "retry"}))
 
 
-def _others(consumed: DataFrame) -> DataFrame:
-    """Messages that do not fail, whether others of the trial fail or not."""
-    delay_s = (F.col("started_ns") - F.col("intended_ns")) / SECOND_NS
-    return observations(consumed.where("outcome = 'ok'"), Value("other_delay_s", delay_s, "message {seq}"))
+def _others(inputs: Inputs, sent: DataFrame, consumed: DataFrame) -> DataFrame:
+    """Messages that do not fail, whether others of the trial fail or not.
+
+    One that nobody has consumed by the end, since it lies behind one that fails in its queue, is censored there. Some that lie
+    there would have failed themselves: every n-th does, and n is the smallest distance of two that did.
+    """
+    by_number = Window.partitionBy("trial").orderBy("seq")
+    failing = (
+        consumed.where("outcome = 'failed'")
+        .select("trial", "seq")
+        .distinct()
+        .withColumn("every", F.col("seq") - F.lag("seq").over(by_number))
+        .groupBy("trial")
+        .agg(F.min("every").alias("every"), F.min("seq").alias("first"))
+    )
+    served = consumed.where("outcome = 'ok'").groupBy("trial", "seq").agg(F.min("started_ns").alias("started_ns"))
+    fails = (F.col("seq") - F.col("first")) % F.col("every") == 0
+    others = (
+        sent.join(inputs.trials.select("trial", "deployment", "end_ns"), "trial")
+        .join(served, ["trial", "seq"], "left")
+        .join(F.broadcast(failing), "trial", "left")
+        .where(F.col("started_ns").isNotNull() | ~F.coalesce(fails, F.lit(False)))
+    )
+    delay_s = (F.coalesce("started_ns", "end_ns") - F.col("intended_ns")) / SECOND_NS
+    never = F.col("started_ns").isNull()
+    return observations(others, Value("other_delay_s", delay_s, "message {seq}", censored=never))
 
 
 def _expected(run: RunDirectory) -> list[dict[str, object]]:

@@ -38,6 +38,11 @@ def of_one_queue() -> Column:
     return F.size("asked") == 1
 
 
+def of_topic_queues() -> Column:
+    """Whether a request is not of a retry topic's queue alone: queues are named without their topic, and it has a queue 0, too."""
+    return ~(of_one_queue() & F.col("topic").startswith(RETRY_PREFIX))
+
+
 def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """What was asked about each queue (``LOCKED_QUEUE``): the owner's last renewal and its unlocking, the successor's requests.
 
@@ -46,8 +51,7 @@ def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
     each = (
         inputs.records.lock_requests.where("finished_ns IS NOT NULL")
         .where(F.col("code").isin(LOCK_BATCH_MQ, UNLOCK_BATCH_MQ))
-        # Queues are named without their topic, and a retry topic has a queue 0 on each broker, too.
-        .where(~(of_one_queue() & F.col("topic").startswith(RETRY_PREFIX)))
+        .where(of_topic_queues())
         .join(trials.select("trial", "fault_ns"), "trial")
         .select("*", F.explode("asked").alias("lock_queue"))
     )

@@ -1,12 +1,13 @@
 """Kinds of send: what became of the sends to a broker at fault, by producer, each of which has its own kind.
 
-An instance's name has all of its kind: route, mode, retries, avoidance and topic (harness/model/send_kinds.py). Sends count that
-began while the fault was on; *aimed* are those whose first attempt was for the broker that it was done to, or that failed before
-any. An attempt is a call that handed the message to the network client, also one that found no connection, but not one whose
-time was over before (RemotingTooMuchRequestException). A one-way send has failed where its sender was told of an error.
+An instance's name has all of its kind: route, mode, retries, avoidance and topic (harness/model/send_kinds.py), and the client
+where it is one of Python's (harness/model/python_sends.py). Sends count that began while the fault was on; *aimed* are those whose
+first attempt was for the broker that it was done to, or that failed before any. An attempt is a call that handed the message to the
+network client, also one that found no connection, but not one whose time was over before (RemotingTooMuchRequestException); of
+Python's clients it is a line of their library's own log. A one-way send has failed where its sender was told of an error.
 
 Copies are counted by the places in the stores at which a reader found the message when all was over; the two measures by key
-are of producers with the client's defaults.
+are of Java's producers with the client's defaults.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
-from harness.model.faults import PoolJam, UnheardBroker
-from harness.model.send_kinds import BOTH, GONE_S
+from harness.model import python_sends
+from harness.model.faults import AppendStall, PoolJam, UnheardBroker
+from harness.model.send_kinds import BOTH, GONE_S, KIND_PARAMS
 
-INCIDENTS = ("send-retries", "async-timeout-stored-twice")
+PYTHON = "send-retries-python"
+INCIDENTS = ("send-retries", "async-timeout-stored-twice", PYTHON)
 TOO_LATE = "RemotingTooMuchRequestException"
 NOT_REFUSED_NS = SECOND_NS // 2
-"""Longer than a request may wait: what comes so shortly before the end of a jam is taken, not refused."""
+"""Longer than a request may wait: what comes so shortly before the end of a jam or a stall is taken, not refused."""
 LAST_BROKER = "broker-b"
 """Where there is no fault, the broker to which it would be done."""
 
-_PARAMS = {name: name for name in ("send", "retries", "avoidance", "topic")}
+_PARAMS = {name: name for name in KIND_PARAMS}
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -40,8 +43,10 @@ def observe(inputs: Inputs) -> DataFrame:
 def _windows(inputs: Inputs) -> DataFrame:
     """When the fault was on, and the broker that it was done to."""
     begun = F.coalesce("injected_ns", "fault_ns")
-    routes_follow = F.when(F.col("fault") == UnheardBroker.kind, F.lit(int(GONE_S * SECOND_NS))).otherwise(F.lit(0))
-    jam_over = F.when(F.col("fault") == PoolJam.kind, F.col("healed_ns") - NOT_REFUSED_NS)
+    gone_s = F.when(F.col("incident") == PYTHON, F.lit(python_sends.GONE_S)).otherwise(F.lit(GONE_S))
+    unheard = F.col("fault") == UnheardBroker.kind
+    routes_follow = F.when(unheard, (gone_s * SECOND_NS).cast("long")).otherwise(F.lit(0))
+    jam_over = F.when(F.col("fault").isin(PoolJam.kind, AppendStall.kind), F.col("healed_ns") - NOT_REFUSED_NS)
     return inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
         "trial",
         "deployment",
@@ -63,7 +68,7 @@ def _sends(inputs: Inputs) -> DataFrame:
     copies = inputs.records.consumptions.groupBy("trial", "seq").agg(
         F.count_distinct("broker", "queue", "offset").alias("copies")
     )
-    kind = F.split("instance", "-")
+    kind = F.split("instance", "-", len(KIND_PARAMS) + 1)
     told = F.col("error").isNotNull() | (F.col("outcome") != "ok") & (kind[1] != "oneway")
     of_trials = inputs.records.sends.drop("topic").join(F.broadcast(_windows(inputs)), "trial")
     return (
@@ -76,6 +81,7 @@ def _sends(inputs: Inputs) -> DataFrame:
                 "retries": kind[2],
                 "avoidance": kind[3],
                 "topic": kind[4],
+                "client": F.get(kind, 5),
                 "failed": told,
                 "tried": F.coalesce("tried", F.lit(0)),
                 "brokers": F.coalesce("brokers", F.lit(0)),
@@ -138,9 +144,9 @@ def _endings(aimed: DataFrame) -> DataFrame:
 
 
 def _keys(inputs: Inputs, sends: DataFrame, aimed: DataFrame) -> DataFrame:
-    """Of producers with defaults, and of keys that were for the faulty broker."""
+    """Of producers of Java's with defaults, and of keys that were for the faulty broker."""
     default = F.expr(f"retries = 'two' AND avoidance = 'off' AND topic = '{BOTH}' AND copies IS NOT NULL")
-    keys = aimed.where(default).groupBy("trial", "deployment", "send", "key", "topic", "retries", "avoidance").agg(
+    keys = aimed.where(default).groupBy("trial", "deployment", "key", *KIND_PARAMS).agg(
         F.sum(F.greatest(F.col("copies") - 1, F.lit(0))).alias("further"), F.min("at").alias("sent_at")
     )  # fmt: skip
     of_key = Window.partitionBy("trial", "send", "key", "broker", "queue").orderBy("offset")

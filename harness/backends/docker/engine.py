@@ -74,12 +74,12 @@ def find_engine() -> Engine:
     try:
         client = docker.DockerClient(base_url=f"unix://{socket}", version="auto", timeout=10)
     except DockerException as error:
-        raise DockerError(f"no Docker Engine answers at {socket}: {error}", advice=_START_ADVICE) from error
+        raise DockerError(f"no Docker Engine answers at {socket}: {_why(error)}", advice=_START_ADVICE) from error
     try:
         facts = client.version()
         info = client.info()
     except DockerException as error:
-        raise DockerError(f"the Docker Engine at {socket} fails: {error}", advice=_START_ADVICE) from error
+        raise DockerError(f"the Docker Engine at {socket} fails: {_why(error)}", advice=_START_ADVICE) from error
     finally:
         client.close()
     return Engine(
@@ -89,6 +89,16 @@ def find_engine() -> Engine:
         cgroup=f"v{info.get('CgroupVersion', '1')}",
         is_desktop="Docker Desktop" in str(info.get("OperatingSystem", "")),
     )
+
+
+def _why(error: BaseException) -> str:
+    """In the system's own words where an error of the system is behind it: the SDK quotes errors within errors."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error)
 
 
 def engine_socket() -> Path:

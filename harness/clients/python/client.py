@@ -14,11 +14,15 @@ from harness.errors import ClientError
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
-    """One message to send. ``slot`` selects the queue of an ordered send; None leaves the choice to the client."""
+    """One message to send. ``slot`` selects the queue of an ordered send; None leaves the choice to the client.
+
+    ``tag`` is its number where its calls are to be found in the log of the client's library.
+    """
 
     key: str
     body: bytes
     slot: int | None
+    tag: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +41,19 @@ Answered = Callable[[Answer | None, Exception | None], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """The values that a client is made from. ``namesrv`` is the proxy's address for a client that speaks to one."""
+    """The values that a client is made from. ``namesrv`` is the proxy's address for a client that speaks to one.
+
+    ``retries`` is what an ordered send is told of further tries, where the client can be told. With ``traced`` the client's
+    library logs each call that hands a message to the network.
+    """
 
     namesrv: str
     group: str
     instance: str
     sends: SendSettings
     logs: Path
+    retries: int = 0
+    traced: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

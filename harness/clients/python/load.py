@@ -26,7 +26,7 @@ IDLE_S = 0.05
 ROOM_S = 0.001
 """How soon an asynchronous send whose answer has come makes room for the next."""
 GIVE_UP_S = 2.0
-"""How long after its timeout a send that did not return counts as unknown, whatever its client still does."""
+"""How long after its timeout a send that did not return counts as unknown, whatever its client still does; by default."""
 SHUTDOWN_S_MAX = 3.0
 """The native library's shutdown may hang."""
 
@@ -65,12 +65,14 @@ class Load:
         open_client: Callable[[Opening], Client],
         schedule: Schedule | None,
         operations: int,
+        give_up_s: float = GIVE_UP_S,
     ) -> None:
         self._records = records
         self._opening = opening
         self._sends = opening.sends
         self._schedule = schedule
         self._operations = operations
+        self._give_up_s = give_up_s
         self._at_once = 0
         self._skipped_below = self._abandoned = 0
         self._next = itertools.count()
@@ -184,10 +186,12 @@ class Load:
     def _message(self, flight: Flight, place: int, key: int) -> Message:
         sends = self._sends
         index = flight.first + place
+        seq = self._seq(index)
         return Message(
             key=flight.key,
-            body=make_body(sends.run, self._seq(index), flight.intended_ns, self._draws.body_bytes(index)),
+            body=make_body(sends.run, seq, flight.intended_ns, self._draws.body_bytes(index)),
             slot=key if sends.route == "selector" else None,
+            tag=str(seq) if self._opening.traced else "",
         )
 
     def _seq(self, index: int) -> int:
@@ -237,8 +241,8 @@ class Load:
         return problem
 
     def give_up(self) -> None:
-        """Record sends that did not return ``GIVE_UP_S`` after their timeout as unknown."""
-        limit_ns = int((self._sends.timeout_ms / 1000 + GIVE_UP_S) * 1e9)
+        """Record sends that did not return so long after their timeout as unknown."""
+        limit_ns = int((self._sends.timeout_ms / 1000 + self._give_up_s) * 1e9)
         with self._lock:
             late = [flight for flight in self._flights if mono_ns() - flight.started_ns > limit_ns]
         for flight in late:

@@ -21,6 +21,8 @@ from typing import Any
 from harness.clients.python.client import Answer, Answered, Capabilities, Client, Message, Opening
 
 _LOG_FILES, _LOG_BYTES = 2, 8 * 1024 * 1024
+DEBUG = 5
+"""The library's level (CLogLevel in CCommon.h) at which it names every message that it hands to the network."""
 
 LIBRARY_LIMITS = (
     "it hides the broker's answer: a send that fails is unknown, and why is at best in clients/*/logs/rocketmq-cpp",
@@ -43,6 +45,7 @@ class Native(Client):
     def __init__(self, opening: Opening) -> None:
         self._library = importlib.import_module("rocketmq.client")
         self._topic = opening.sends.topic
+        self._retries = opening.retries
         self._producer = self._library.Producer(opening.group, timeout=opening.sends.timeout_ms)
         self._producer.set_namesrv_addr(opening.namesrv)
         if opening.sends.mode == "async":
@@ -61,7 +64,7 @@ class Native(Client):
             chosen.append(slot % queues)
             return chosen[-1]
 
-        result = self._producer.send_orderly(native, slot, retry_times=0, queue_selector=select)
+        result = self._producer.send_orderly(native, slot, retry_times=self._retries, queue_selector=select)
         return answer_of(result, chosen[-1] if chosen else None)
 
     def send_async(self, message: Message, answered: Answered) -> None:
@@ -87,8 +90,7 @@ class Native(Client):
     def _message(self, message: Message) -> Any:
         native = self._library.Message(self._topic)
         native.set_body(message.body)
-        if message.key:
-            native.set_keys(message.key)
+        name_message(native, message)
         return native
 
     def shutdown(self) -> None:
@@ -117,12 +119,26 @@ class _Callbacks:
             self._pairs.pop(id(one), None)
 
 
+def name_message(native: Any, message: Message) -> None:
+    """Give the library's message the key and the tag that it has, if any."""
+    if message.key:
+        native.set_keys(message.key)
+    if message.tag:
+        native.set_tags(message.tag)
+
+
 def set_up(dll: Any, producer: Any, opening: Opening) -> None:
-    """What the library is told of a producer that its layers of Python have no methods for."""
+    """What the library is told of a producer that its layers of Python have no methods for.
+
+    A traced one's log is left to grow, since nothing of it may be missing.
+    """
     handle = producer._handle
     dll.SetProducerInstanceName(handle, opening.instance.encode())
     dll.SetProducerLogPath(handle, str(opening.logs).encode())
-    dll.SetProducerLogFileNumAndSize(handle, _LOG_FILES, _LOG_BYTES)
+    if opening.traced:
+        dll.SetProducerLogLevel(handle, DEBUG)
+    else:
+        dll.SetProducerLogFileNumAndSize(handle, _LOG_FILES, _LOG_BYTES)
 
 
 def answer_of(result: Any, queue: int | None = None) -> Answer:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.clients.python.client import Answer, Capabilities, Client, Message, Opening
-from harness.clients.python.native import LIBRARY_LIMITS, answer_of, set_up
+from harness.clients.python.native import LIBRARY_LIMITS, answer_of, name_message, set_up
 from harness.errors import ClientError
 
 
@@ -63,8 +63,7 @@ class RocketmqClientPython(Client):
         native = self._library.Message(self._topic)
         try:
             native.set_body(message.body)
-            if message.key:
-                native.set_keys(message.key)
+            name_message(native, message)
             yield native
         finally:
             self._dll.DestroyMessage(native)

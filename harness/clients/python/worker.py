@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from harness.clients.commands import SendSettings
 from harness.clients.python.client import Opening
 from harness.clients.python.clients import CLIENTS
-from harness.clients.python.load import Load
+from harness.clients.python.load import GIVE_UP_S, Load
+from harness.clients.python.native_log import calls_of, log_lines
 from harness.clients.python.schedule import Schedule
 from harness.clients.serve import serve
 from harness.clock import ANCHOR_PERIOD_S, take_anchor
@@ -33,8 +34,12 @@ class PythonWorker:
         self.only_broker = str(spec["only_broker"])
         self._open = CLIENTS[spec["kind"]]
         self._logs = Path(spec["logs"])
+        self._give_up_s = float(spec.get("give_up_s", GIVE_UP_S))
         self._history: RecordLog | None = None
-        self._producer: Mapping[str, str] = {}
+        self._producers: dict[str, dict[str, Any]] = {}
+        """What each is made from, by the names of Opening's fields."""
+        self._accepted: set[int] = set()
+        """Sends of traced producers, of which the library's log has to have a call."""
         self._loads: dict[str, Load] = {}
         threading.Thread(target=self._anchor_forever, daemon=True).start()
 
@@ -42,6 +47,8 @@ class PythonWorker:
         """Write one record of this process's history."""
         if self._history is not None:
             self._history.write(kind, {"process": self._process, **values})
+        if kind == "send" and values["outcome"] == "ok" and self._producers[str(values["instance"])]["traced"]:
+            self._accepted.add(cast(int, values["seq"]))
 
     def _anchor(self) -> None:
         anchor = take_anchor()
@@ -58,33 +65,61 @@ class PythonWorker:
         self._anchor()
 
     def close_history(self) -> str:
-        """Close the history; the kernel has every record already."""
-        if self._history is not None:
-            self._anchor()
-            self._history.close()
-            self._history = None
-        return ""
+        """Close the history; the kernel has every record already. Returns why its calls are not all there, if so."""
+        if self._history is None:
+            return ""
+        problem = self._record_calls() if any(made["traced"] for made in self._producers.values()) else ""
+        self._anchor()
+        self._history.close()
+        self._history = None
+        return problem
+
+    def _record_calls(self) -> str:
+        """Record the calls that the library's log tells of, by the present offset of the wall clock."""
+        offset_ns = take_anchor().offset_ns
+        seen = set()
+        try:
+            for call in calls_of(log_lines(self._logs)):
+                seen.add(int(call.tag))
+                at_ns = call.wall_us * 1000 - offset_ns
+                self.record("call", {"seq": int(call.tag), "broker": call.broker, "at_ns": at_ns})
+        except (OSError, ValueError) as error:
+            return str(error)
+        missing = self._accepted - seen
+        return f"the library's log has no call of {len(missing)} accepted sends" if missing else ""
 
     def start_producer(
         self, instance: str, group: str, namesrv: str, transactional: bool, settings: Mapping[str, Any]
     ) -> None:
-        """Remember the producer's names; the load makes one for each of its threads."""
-        self._producer = {"instance": instance, "group": group, "namesrv": namesrv}
+        """Remember what the producer is made from; the load makes one for each of its threads."""
+        retries = settings.get("retries", 0)
+        self._producers[instance] = {
+            "instance": instance,
+            "group": group,
+            "namesrv": namesrv,
+            "retries": retries,
+            "traced": False,
+        }
+
+    def record_calls(self, instance: str, brokers: Mapping[str, str]) -> None:
+        """Record every call of this producer that hands a message to the network, when the history is closed."""
+        self._producers[instance]["traced"] = True
 
     def start_schedule(
         self, name: str, instance: str, rate_hz: float, start_ns: int, operations: int, settings: Mapping[str, Any]
     ) -> None:
         """Start an open loop."""
-        self._start(name, settings, Schedule(start_ns, rate_hz), operations)
+        self._start(name, instance, settings, Schedule(start_ns, rate_hz), operations)
 
     def start_saturation(self, name: str, instance: str, settings: Mapping[str, Any]) -> None:
         """Start a closed loop."""
-        self._start(name, settings, None, 0)
+        self._start(name, instance, settings, None, 0)
 
-    def _start(self, name: str, settings: Mapping[str, Any], schedule: Schedule | None, operations: int) -> None:
-        sends = SendSettings(**settings)
-        opening = Opening(sends=sends, logs=self._logs, **self._producer)
-        self._loads[name] = Load(self, opening, self._open, schedule, operations)
+    def _start(
+        self, name: str, instance: str, settings: Mapping[str, Any], schedule: Schedule | None, operations: int
+    ) -> None:
+        opening = Opening(sends=SendSettings(**settings), logs=self._logs, **self._producers[instance])
+        self._loads[name] = Load(self, opening, self._open, schedule, operations, self._give_up_s)
 
     def steer(self, name: str, to: float) -> None:
         """Set a load's rate, or its number of sending threads."""

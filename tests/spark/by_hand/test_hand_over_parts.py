@@ -49,6 +49,7 @@ MEASURES = (
     "stranded_count",
     "taken_while_paused",
     "takeover_lines",
+    "unlocked_share",
     "unsent_share",
     "wait_logged_share",
 )
@@ -240,6 +241,12 @@ def plant(run: Run) -> Asked:
     marked_late(run.ordered("marked_late"))
     stamped(run.ordered("shut_down", arm="fix-graceful-shutdown")).unlock(OWNER, at_ms=40)
     run.ordered("baseline", arm="baseline")
+    # The lock of 60 s has been gone for ten when it is renewed 24 s before the fault; one of a retry topic is no renewal.
+    lapsing = run.ordered("lapsing")
+    lapsing.lock(OWNER, at_ms=-94_000, granted=True)
+    lapsing.lock(OWNER, at_ms=-50_000, granted=True, topic=f"%RETRY%{lapsing.group}")
+    # Queue 1 was the owner's until another member joined, long before the fault.
+    lapsing.lock(OWNER, at_ms=-94_000, granted=True, queues=(1,))
     renewing(run, "timer_first", rounds_ms=(1_020, 21_020, 41_020))
     renewing(run, "rebalance_first", rebalanced_ms=2_230, rounds_ms=(21_020, 41_030))
     renewing(run, "one_round", rebalanced_ms=300, rounds_ms=(1_020,))
@@ -384,3 +391,9 @@ def test_a_first_round_that_nobody_saw_is_told_by_the_later_ones(seen: Analysis)
 
 def test_one_round_alone_has_no_period(seen: Analysis) -> None:
     assert seen.values("lock_timer_first_round_s", "one_round") == []
+
+
+def test_a_lock_that_is_renewed_too_late_leaves_its_queue_to_whoever_asks(seen: Analysis) -> None:
+    assert seen.one("unlocked_share", "lapsing") == pytest.approx(10 / 94, rel=1e-3)
+    assert seen.one("unlocked_share", "clean") == 0
+    assert seen.found("unlocked_share", "baseline") == []

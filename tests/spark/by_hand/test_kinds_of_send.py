@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from harness.model.measures import measures_of
-from scenarios import send_retries
+from scenarios import send_retries, send_retries_python
 from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, Trial, at
 
 NORMAL, ONE_WAY, ASYNC = "normal-sync-two-off-both", "selector-oneway-two-off-both", "selector-async-two-off-both"
 READER = "reader"
+NATIVE_SYNC, LAYER_SYNC = (f"normal-sync-own-off-both-{client}" for client in ("native", "rocketmq-client-python"))
+NATIVE_ONE_WAY = "normal-oneway-own-off-both-native"
 TIMED_OUT, TOO_LATE, NO_CONNECTION = (
     "RemotingTimeoutException",
     "RemotingTooMuchRequestException",
     "RemotingConnectException",
 )
+PYTHON = "send-retries-python"
 A, B = "broker-a", "broker-b"
 """The fault of a trial made by hand is done to broker-a."""
 Call = str | tuple[str, str]
@@ -58,11 +62,30 @@ def _stored(trial: Trial, seq: int, *offsets: int, broker: str = A, key: str = "
         )  # fmt: skip
 
 
-def _trial(run: Run, name: str, fault: str, **attributes: Any) -> Trial:
-    groups = [f"{name}-both", f"{name}-one"]
-    return run.trial(
-        name, "send-retries", "incident-killed", fault=fault, groups=groups, hold_ms=10_000.0, **attributes
-    )
+def _trial(run: Run, name: str, fault: str, incident: str = "send-retries", **attributes: Any) -> Trial:
+    about = {"arm": "incident-killed", "groups": [f"{name}-both", f"{name}-one"], "hold_ms": 10_000.0, **attributes}
+    return run.trial(name, incident, fault=fault, **about)
+
+
+def _plant_python(run: Run) -> None:
+    """Trials of Python's clients: the same numbers of both would be mixed up if they were told apart by kind alone."""
+    dead = _trial(run, "python-dead", "broker-away", PYTHON)
+    _sent(dead, NATIVE_SYNC, 1, [A, B], at_ms=100)
+    _sent(dead, NATIVE_SYNC, 2, [A, B, A, B, A], at_ms=200, error="ProducerSendSyncFailed")
+    _sent(dead, LAYER_SYNC, 3, [A, B], at_ms=100, took_ms=500)
+    _sent(dead, LAYER_SYNC, 4, [B], at_ms=200)
+    _sent(dead, NATIVE_ONE_WAY, 5, [A], at_ms=100, outcome="unknown")
+    _sent(dead, NATIVE_ONE_WAY, 6, [B], at_ms=300, outcome="unknown")
+    for offset, seq in enumerate((1, 3, 4, 6)):
+        _stored(dead, seq, offset, broker=B)
+
+    gone = _trial(run, "python-gone", "unheard-broker", PYTHON, arm="fix-route-without-it", hold_ms=45_000.0)
+    _sent(gone, NATIVE_SYNC, 10, [A], at_ms=32_000)  # a producer has not asked for its route yet
+    _sent(gone, NATIVE_SYNC, 11, [B], at_ms=34_000)
+
+    stalled = _trial(run, "python-stalled", "append-stall", PYTHON, arm="incident-rejecting", params={"stall_ms": 6000})
+    _sent(stalled, NATIVE_SYNC, 20, [A, B], at_ms=3_000)
+    _sent(stalled, NATIVE_SYNC, 21, [A], at_ms=9_700)  # the stall ends soon enough for this one to be taken
 
 
 def plant(run: Run) -> Asked:
@@ -91,7 +114,9 @@ def plant(run: Run) -> Asked:
     gone = _trial(run, "gone", "unheard-broker")
     _sent(gone, NORMAL, 40, [A], at_ms=3_000)
     _sent(gone, NORMAL, 41, [B], at_ms=6_000)
-    return Asked(scenarios=(send_retries.SCENARIO,), measures=measures_of("send_kinds"))
+    _plant_python(run)
+    scenarios = (send_retries.SCENARIO, send_retries_python.SCENARIO)
+    return Asked(scenarios=scenarios, measures=measures_of("send_kinds"))
 
 
 def _one(seen: Analysis, measure: str, trial: str, send: str, **params: str) -> float:
@@ -153,3 +178,30 @@ def test_a_broker_that_leaves_the_routes_is_judged_when_clients_know(seen: Analy
     assert _one(seen, "aimed_count", "gone", "normal-sync") == 0
     assert seen.values("attempts_most", "gone") == []
     assert _one(seen, "failed_for_good_share", "gone", "normal-sync") == 0
+
+
+def test_the_same_kind_of_two_clients_is_told_apart_and_java_s_has_no_client(seen: Analysis) -> None:
+    for client, aimed, most, took_s in (("native", 2, 5, 0.003), ("rocketmq-client-python", 1, 2, 0.5)):
+        found = {name: _one(seen, name, "python-dead", "normal-sync", client=client, retries="own") for name in
+                 ("aimed_count", "attempts_most", "aimed_took_s")}  # fmt: skip
+        assert found == {"aimed_count": aimed, "attempts_most": most, "aimed_took_s": pytest.approx(took_s)}
+    assert _one(seen, "failed_for_good_share", "python-dead", "normal-sync", client="native") == 0.5
+    assert _one(seen, "failed_for_good_share", "python-dead", "normal-sync", client="rocketmq-client-python") == 0
+    (java,) = seen.found("aimed_count", "dead", send="normal-sync")
+    assert "client" not in json.loads(java.params)
+
+
+def test_a_one_way_send_of_which_nobody_hears_and_no_store_knows_is_lost_untold(seen: Analysis) -> None:
+    assert _one(seen, "untold_loss_count", "python-dead", "normal-oneway", client="native") == 1
+    assert _one(seen, "failed_for_good_share", "python-dead", "normal-oneway", client="native") == 0
+
+
+def test_python_s_producers_know_of_a_lost_route_when_all_have_asked(seen: Analysis) -> None:
+    assert _one(seen, "aimed_count", "python-gone", "normal-sync", client="native") == 0
+    assert seen.values("attempts_most", "python-gone") == []
+
+
+def test_sends_count_until_shortly_before_a_stalled_append_ends(seen: Analysis) -> None:
+    assert _one(seen, "aimed_count", "python-stalled", "normal-sync", client="native") == 1
+    assert _one(seen, "attempts_most", "python-stalled", "normal-sync", client="native") == 2
+    assert seen.values("copies_of_key_count", "python-stalled") == []

@@ -147,6 +147,9 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     for retry, at_ms in enumerate((100, 600)):
         _consumed(failing, 20, at_ms, fails=True, retry=retry)
     _consumed(failing, 11, 50, due_ms=20)
+    # Message 12 is never consumed; 30 is not either, and would have failed as each tenth does.
+    for seq, due_ms in ((10, 10), (11, 20), (12, 30), (20, 40), (30, 50)):
+        failing.send(seq, due_ms=due_ms, offset=seq)
     failing.event(
         "probe",
         at_ns=at(1),
@@ -261,7 +264,14 @@ def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Analysi
     # Message 20 came again half a second too early.
     assert late == [pytest.approx([-0.5, 0.05]), pytest.approx([0.1]), pytest.approx([-0.05])]
     assert sorted(analysis.values("consumption_count", "failing")) == [2, 4]
-    assert analysis.values("other_delay_s", "failing") == [pytest.approx(0.03)]
+
+
+def test_a_message_that_nobody_has_consumed_waits_at_least_until_the_end_of_the_trial(analysis: Analysis) -> None:
+    consumed, waits = sorted(analysis.found("other_delay_s", "failing"), key=lambda row: row.value)
+    assert (consumed.value, consumed.censored) == (pytest.approx(0.03), False)
+    assert waits.censored
+    assert waits.value > 10
+    assert analysis.record(waits)["seq"] == 12
 
 
 def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(analysis: Analysis) -> None:
