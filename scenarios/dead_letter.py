@@ -66,8 +66,8 @@ TOPICS_04 = claim(
         "of a group that never failed": fact(_topic("baseline", "retry", "at the end"), IS_THERE),
         "before the group started": control(fact(_topic("baseline", "retry", "before the group"), IS_NOT)),
     },
-    summary="One heartbeat made the retry topic {after one heartbeat}; a group without a failure had one {of a group that never "
-    "failed}.",
+    summary="One heartbeat made the topic {after one heartbeat}; a group without a failure had one "
+    "{of a group that never failed}.",
 )  # fmt: skip
 
 TOPICS_05 = claim(
@@ -90,8 +90,8 @@ TOPICS_06 = claim(
         "due": fact(of("pending_retry_kept", "incident-moments", state="due"), KEPT),
         "not due": fact(of("pending_retry_kept", "incident-moments", state="not due"), KEPT),
         "next": fact(of("next_retry_reached", "incident-moments"), KEPT),
-    },
-    summary="Topic back {topic}; a due retry kept {due}, one not yet due {not due}; the next retry reached {next}.",
+    }, summary="The retry topic was back {topic}; a retry that was due was kept {due}, and one that was due later {not due}; the "
+    "next retry was reached {next}.",
 )  # fmt: skip
 
 TOPICS_08 = claim(
@@ -105,8 +105,8 @@ TOPICS_08 = claim(
         "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE),
         "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3)),
         "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one")),
-    }, summary="Off 17 consumptions by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} late, default delays were "
-    "kept {unscaled}; dead letters {dead}.",
+    }, summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
+    "late; the default delays were kept {unscaled}; messages became dead letters {dead}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(
@@ -119,8 +119,8 @@ TOPICS_09 = claim(
         "of a group that never failed": fact(_topic("baseline", "dead letter", "at the end"), IS_NOT),
         "after the first dead letter": fact(_topic("incident", "dead letter", "at the end"), IS_THERE),
     },
-    summary="No dead-letter topic while messages were retried {while messages are retried}, one after the first dead letter "
-    "{after the first dead letter}.",
+    summary="There was a dead-letter topic while messages were retried {!while messages are retried}, and after the first dead "
+    "letter {after the first dead letter}.",
 )  # fmt: skip
 
 TOPICS_10 = claim(
@@ -143,8 +143,8 @@ TOPICS_11 = claim(
         "after a pull, an offset or a query": fact(_made_by("pull", "offset", "query"), IS_NOT),
         "after one heartbeat": control(fact(_made_by("heartbeat"), IS_THERE)),
     },
-    summary="A send to a retry topic left it unmade {after a send to the retry topic}, a pull, an offset and a query {after a "
-    "pull, an offset or a query}.",
+    summary="The retry topic was made by a send to it {!after a send to the retry topic}, and by a pull, an offset or a query "
+    "{!after a pull, an offset or a query}.",
 )  # fmt: skip
 
 TOPICS_12 = claim(
@@ -158,7 +158,7 @@ TOPICS_12 = claim(
             of("other_delay_s", "incident"), of("other_delay_s", "incident-ordered"),
             side(0.01, 1, "milliseconds, where an ordered consumer waits for 1 s before each try of its own", bound=0.1)),
     },
-    summary="Messages that did not fail waited {delay of the others} of what they wait behind a consumer that retries in order.",
+    summary="Messages that did not fail waited {delay of the others} times as long as behind a consumer that retries in order.",
 )  # fmt: skip
 
 TOPICS_16 = claim(

@@ -80,7 +80,7 @@ ORDER_20 = claim(
         "lock's age": each(of("lock_age_at_takeover_s", STOPPING), side(60, 20, "as after kill -9", bound=58)),
         "unlocked": control(never(of("unlock_lines", STOPPING), 6, "a queue that was given up has a line, of six queues")),
     },
-    summary="Its queues stood still for {hand-over}; locks younger than 58 s when they were taken over: {lock's age}.",
+    summary="Its queues stood still for {hand-over}; {#lock's age} had a lock taken over that was younger than 58 s.",
 )  # fmt: skip
 
 

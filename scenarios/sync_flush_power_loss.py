@@ -54,7 +54,8 @@ POOL_12 = claim(
         "default flush": control(happens(of("lost_count", DEFAULT_FLUSH), pool_loss.HALF_A_FLUSH,
                                          "Half of the 500 ms between two flushes.", noun="deaths")),
     },
-    summary="With SYNC_FLUSH, files of 1 MiB and eight equal queues a power loss lost messages {powerless}, else {default flush}.",
+    summary="With SYNC_FLUSH, files of 1 MiB and eight equal queues a power loss lost messages {powerless}, and with the default "
+    "flush it did {default flush}.",
 )  # fmt: skip
 
 SCENARIO: Scenario = dataclasses.replace(

@@ -51,6 +51,6 @@ def test_the_sentence_says_in_how_many_deployments() -> None:
     _, verdict, _, _, summary = judge(claim, rows)
     assert verdict is REFUTED
     assert summary == (
-        "Topic back in 2 of 2 deployments; a due retry kept in none of 2 deployments, one not yet due in none of 2 deployments; "
-        "the next retry reached in none of 2 deployments."
+        "The retry topic was back in 2 of 2 deployments; a retry that was due was kept in none of 2 deployments, and one that was "
+        "due later in none of 2 deployments; the next retry was reached in none of 2 deployments."
     )
