@@ -119,9 +119,9 @@ BUSY_01 = claim(
     expected=refuted("a full send queue is answered with [OVERLOAD]system busy; the article's words are the broker's own log "
                      "line, and that only in one millisecond of every ten seconds", PROCESS_REQUEST),
     parts=BUSY_01_PARTS,
-    summary="Requests were refused before queueing {before queueing}, while queued for the page cache {for the page cache} and "
-    "for waiting {for waiting}, in the store with 64 threads {in the store}, and by a full queue of 50 {full queue}: with the "
-    "article's text {the article's text}.",
+    summary="Requests were refused before they were queued {before queueing}, in the queue for the page cache "
+    "{for the page cache} and for their wait {for waiting}, in the store with 64 threads {in the store}, and by a full queue of "
+    "50 {full queue}; this last refusal had the article's text {the article's text}.",
 )  # fmt: skip
 
 BUSY_02 = claim(
@@ -132,9 +132,9 @@ BUSY_02 = claim(
                      "within the second after which new requests are rejected",
                      f"{PAGE_CACHE_IS_BUSY}, {PROCESS_REQUEST}"),
     parts=BUSY_02_PARTS,
-    summary="Before a lock was a second old there were any of the four {before a second}; with a queue of 50 places {queue of 50}, "
-    "with a pool of two {pool of two}. An append of 1200 ms brought REJECTREQUEST {REJECTREQUEST}, PCBUSY_CLEAN_QUEUE "
-    "{PCBUSY_CLEAN_QUEUE}, PC_SYNCHRONIZED {PC_SYNCHRONIZED}, OVERLOAD {OVERLOAD}.",
+    summary="Before a lock was a second old one of the four came at default settings {before a second}, from a queue of 50 places "
+    "{queue of 50} and from a pool of two buffers {pool of two}. An append of 1200 ms brought REJECTREQUEST {REJECTREQUEST}, "
+    "PCBUSY_CLEAN_QUEUE {PCBUSY_CLEAN_QUEUE}, PC_SYNCHRONIZED {PC_SYNCHRONIZED} and OVERLOAD {OVERLOAD}.",
 )  # fmt: skip
 
 BUSY_13 = claim(
@@ -146,8 +146,8 @@ BUSY_13 = claim(
     | refuted("a slave that does not act as master rejects every send in the same way, before the other two",
               REJECT_REQUEST, RELEASES_5X),
     parts=BUSY_13_PARTS,
-    summary="A busy page cache rejected requests {page cache busy}, a pool of two buffers {pool short}; before the lock was a "
-    "second old they were rejected {lock younger}. Of other conditions the release's code has {others}.",
+    summary="Requests were rejected by a busy page cache {page cache busy}, by a pool of two buffers {pool short}, and before the "
+    "lock was a second old {lock younger}. The number of other conditions in the release's code is {others}.",
 )  # fmt: skip
 
 BUSY_16 = claim(
@@ -157,8 +157,8 @@ BUSY_16 = claim(
     expected=confirmed("a request is rejected before it is queued, one-way or not, and a one-way sender waits for no answer",
                        PROCESS_REQUEST),
     parts=BUSY_16_PARTS,
-    summary="One-way sends to a broker that rejected were in no store {one-way}, and nobody was told. Of others one had a code "
-    "that is not 2 {code 2}, one was stored {stored}; without retries a stall had {never sent} refused for good, by all keywords.",
+    summary="One-way sends to a broker that rejected were absent from every store {one-way}, and nobody was told. Of the others "
+    "{#code 2} had a code that is not 2, and refused ones were stored {stored}; without retries a stall had {never sent} refused.",
 )  # fmt: skip
 
 BUSY_21 = claim(

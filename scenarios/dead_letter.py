@@ -71,8 +71,8 @@ TOPICS_04 = claim(
         "of a group that never failed": fact(_topic("baseline", "retry", "at the end"), IS_THERE),
         "before the group started": control(fact(_topic("baseline", "retry", "before the group"), IS_NOT)),
     },
-    summary="One heartbeat made the retry topic {after one heartbeat}; a group without a failure had one {of a group that never "
-    "failed}.",
+    summary="One heartbeat made the topic {after one heartbeat}; a group without a failure had one "
+    "{of a group that never failed}.",
 )  # fmt: skip
 
 TOPICS_05 = claim(
@@ -95,8 +95,8 @@ TOPICS_06 = claim(
         "due": fact(of("pending_retry_kept", "incident-moments", state="due"), KEPT),
         "not due": fact(of("pending_retry_kept", "incident-moments", state="not due"), KEPT),
         "next": fact(of("next_retry_reached", "incident-moments"), KEPT),
-    },
-    summary="Topic back {topic}; a due retry kept {due}, one not yet due {not due}; the next retry reached {next}.",
+    }, summary="The retry topic was back {topic}; a retry that was due was kept {due}, and one that was due later {not due}; the "
+    "next retry was reached {next}.",
 )  # fmt: skip
 
 TOPICS_08_PARTS = {
@@ -118,8 +118,9 @@ TOPICS_08 = claim(
     expected=refuted("what has timed out is given back with delay level 3, however often it came; what fails with level 0, for "
         "which the broker takes 3 + reconsumeTimes", "org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg"),
     parts=TOPICS_08_PARTS,
-    summary="Off 17 consumptions by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} late, default delays were "
-    "kept {unscaled}; dead letters {dead}. What timed out came after its level's delay {timed out}; dead letters {dead in time}.",
+    summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
+    "late; the default delays were kept {unscaled}; messages became dead letters {dead}. What timed out came again after its "
+    "level's delay {timed out}, and became a dead letter {dead in time}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(
@@ -132,8 +133,8 @@ TOPICS_09 = claim(
         "of a group that never failed": fact(_topic("baseline", "dead letter", "at the end"), IS_NOT),
         "after the first dead letter": fact(_topic("incident", "dead letter", "at the end"), IS_THERE),
     },
-    summary="No dead-letter topic while messages were retried {while messages are retried}, one after the first dead letter "
-    "{after the first dead letter}.",
+    summary="There was a dead-letter topic while messages were retried {!while messages are retried}, and after the first dead "
+    "letter {after the first dead letter}.",
 )  # fmt: skip
 
 TOPICS_10 = claim(
@@ -156,8 +157,8 @@ TOPICS_11 = claim(
         "after a pull, an offset or a query": fact(_made_by("pull", "offset", "query"), IS_NOT),
         "after one heartbeat": control(fact(_made_by("heartbeat"), IS_THERE)),
     },
-    summary="A send to a retry topic left it unmade {after a send to the retry topic}, a pull, an offset and a query {after a "
-    "pull, an offset or a query}.",
+    summary="The retry topic was made by a send to it {!after a send to the retry topic}, and by a pull, an offset or a query "
+    "{!after a pull, an offset or a query}.",
 )  # fmt: skip
 
 TOPICS_12 = claim(
@@ -171,7 +172,7 @@ TOPICS_12 = claim(
             of("other_delay_s", "incident"), of("other_delay_s", "incident-ordered"),
             side(0.01, 1, "milliseconds, where an ordered consumer waits for 1 s before each try of its own", bound=0.1)),
     },
-    summary="Messages that did not fail waited {delay of the others} of what they wait behind a consumer that retries in order.",
+    summary="Messages that did not fail waited {delay of the others} times as long as behind a consumer that retries in order.",
 )  # fmt: skip
 
 TOPICS_16 = claim(

@@ -91,8 +91,8 @@ ORDER_20 = claim(
     expected=confirmed("unlockAll comes after the wait for the listeners, which a kill cuts short", UNLOCKS, SINCE_4_9_7)
     | refuted("shutdown() waits for no listener: unlockAll is the first that it does of what takes time", UNLOCKS, ("4.6.0",)),
     parts=ORDER_20_PARTS,
-    summary="Before shutdown() its queues stood still for {hand-over}; locks younger than 58 s when they were taken over: {lock's "
-    "age}. Killed in it, owners of whom a queue was taken over within 26 s: {in shutdown()}.",
+    summary="Owners killed before their shutdown left queues still for {hand-over}; {#lock's age} had a lock taken over that was "
+    "younger than 58 s. Killed amid their shutdown, {#in shutdown()} had a queue taken over within 26 s.",
 )  # fmt: skip
 
 

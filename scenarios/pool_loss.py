@@ -128,8 +128,8 @@ BUSY_05 = claim(
                                         without=of("lost_count", NO_POOL), noun="deaths"),
         "killed without the pool": never(of("lost_count", NO_POOL), HALF_A_FLUSH, "Half of the 500 ms between two flushes.",
                                          noun="deaths"),
-    }, summary="With files of 1 MiB acknowledged messages were lost {killed with the pool} with the pool, and without it {killed "
-    "without the pool}.",
+    }, summary="With files of 1 MiB a kill lost acknowledged messages with the pool {killed with the pool}, and without it "
+    "{killed without the pool}.",
 )  # fmt: skip
 
 POOL_04_PARTS = {
@@ -148,8 +148,8 @@ POOL_04 = claim(
                      "org.apache.rocketmq.store.CommitLog.CommitRealTimeService"),
     parts=POOL_04_PARTS,
     summary="At 1000 messages a second {by its timer} of the commits came 150 ms after the one before, or later. A kill lost {slow "
-    "commit} with a commit every 3 s; that it kept what waited for a flush once a minute is so {slow flush}; a power loss lost "
-    "{without power} then.",
+    "commit} with a commit every 3 s; with a flush once a minute it kept what waited for it {slow flush}, and a power loss lost "
+    "{without power}.",
 )  # fmt: skip
 
 POOL_05 = claim(
@@ -164,7 +164,7 @@ POOL_05 = claim(
                             side(1, TRIAL / PAGES, "all that was sent over half of 16 KiB, if the disk were the boundary")),
     },
     summary="With files of 1 MiB a killed broker with the pool lost {slow commit} times as much with a commit every 3 s as at the "
-    "defaults, and {slow flush} times with a flush once a minute: the boundary is the commit to the page cache, not the disk.",
+    "defaults, and {slow flush} times as much with a flush once a minute.",
 )  # fmt: skip
 
 POOL_06 = claim(

@@ -97,9 +97,9 @@ POOL_12 = claim(
     "are full every 2 s and every 27 s; and with every queue forced to disk each second. With the default flush some are lost.",
     expected=REBUILT,
     parts=POOL_12_PARTS,
-    summary="With SYNC_FLUSH and files of 1 MiB queues lost messages {powerless}, {busy queue} where one gets 98 %, {all flushed} "
-    "if they are flushed each second, too; with files of 16 MiB {large files} and {busy queue, large files}. The commit log lost "
-    "some {from the log}; with the default flush queues did {default flush}.",
+    summary="With SYNC_FLUSH and files of 1 MiB eight equal queues lost messages {powerless}, and where one got 98 % they did "
+    "{busy queue}, or {all flushed} if all were flushed each second; with files of 16 MiB they did {large files} and {busy queue, "
+    "large files}. The commit log lost some {from the log}; with the default flush queues did {default flush}.",
 )  # fmt: skip
 
 SCENARIO: Scenario = dataclasses.replace(

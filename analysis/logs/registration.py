@@ -55,7 +55,7 @@ def of_brokers(lines: DataFrame) -> DataFrame:
 
 
 def numbers_told(lines: DataFrame) -> DataFrame:
-    """One row a line of a broker about its registration, with the numbers in it that are no part of an address or a time, nor a data version's counter."""
+    """One row a line of a broker about its registration, with its numbers but for addresses, times and a data version's counter."""
     numbers = F.regexp_extract_all("text", F.lit(r"(?<![\w.:,-])(?<!counter=)(\d{1,9})(?![\w.:-])"))
     about = lines.where((F.col("kind") == "broker") & contains_any(_ABOUT))
     return about.select(*PLACE, F.transform(numbers, lambda found: found.cast("long")).alias("numbers"))

@@ -11,7 +11,7 @@ from analysis.ledger.runs import RecordedTrial, RecordedValues
 from analysis.verdicts.tries import Try
 from harness.errors import LedgerError
 from mqlab.python_send_table import DOCUMENT, FAILURES, NOTHING, document, table
-from mqlab.recording import FOLDER_OF_RECORD
+from mqlab.recorded import FOLDER_OF_RECORD
 from scenarios.send_retries import GONE, KILLED, STOPPED
 from scenarios.send_retries_python import SCENARIO
 

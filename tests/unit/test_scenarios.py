@@ -8,7 +8,7 @@ import pytest
 
 import scenarios
 from harness.errors import UsageError
-from harness.model.rules import Claim
+from harness.model.rules import PLACEHOLDER, Claim
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
@@ -121,8 +121,7 @@ def test_a_reported_incident_says_by_which_claims_it_happens_and_is_cured(name: 
 
 @EVERY_CLAIM
 def test_the_sentence_of_truth_names_parts_that_exist(scenario: Scenario, claim: Claim) -> None:
-    named = set(re.findall(r"{([^}]*)}", claim.summary))
-    assert named <= {part.name for part in claim.parts}
+    assert {name for _, name in PLACEHOLDER.findall(claim.summary)} <= {part.name for part in claim.parts}
 
 
 def test_the_hash_of_a_rule_changes_with_its_bound() -> None:

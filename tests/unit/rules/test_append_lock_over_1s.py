@@ -126,8 +126,8 @@ def test_a_release_that_asks_for_a_third_condition_refutes_that_there_are_two() 
 
 def test_the_sentence_says_which_settings_bring_a_keyword_without_a_slow_append() -> None:
     sentence = said(CLAIMS["BUSY-02"], AS_THE_CODE_SAYS)
-    assert "with a queue of 50 places in all of 2 stalls" in sentence
-    assert sentence.endswith("It holds at default settings.")
+    assert "from a queue of 50 places in all 2 stalls" in sentence
+    assert sentence.endswith("It holds in this scope: default settings.")
 
 
 def test_a_one_way_send_that_no_store_has_is_loss_wherever_none_is_without_a_rejection() -> None:

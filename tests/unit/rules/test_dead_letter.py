@@ -44,8 +44,8 @@ def test_what_times_out_is_judged_by_itself() -> None:
     rows = [row for part in claim.parts for row in _rows(part, _shown(part, holds=part.name != "timed out"))]
     _, verdict, _, decisive, summary = judge(claim, rows)
     assert (verdict, decisive) == (REFUTED, "timed out")
-    assert "its level's delay in none of 2 deployments; dead letters in 2 of 2 deployments" in summary
-    assert summary.endswith("It holds at what fails.")
+    assert "its level's delay in none of 2 deployments, and became a dead letter in 2 of 2 deployments" in summary
+    assert summary.endswith("It holds in this scope: what fails.")
 
 
 def test_a_topic_that_was_there_before_proves_nothing() -> None:
@@ -61,6 +61,6 @@ def test_the_sentence_says_in_how_many_deployments() -> None:
     _, verdict, _, _, summary = judge(claim, rows)
     assert verdict is REFUTED
     assert summary == (
-        "Topic back in 2 of 2 deployments; a due retry kept in none of 2 deployments, one not yet due in none of 2 deployments; "
-        "the next retry reached in none of 2 deployments."
+        "The retry topic was back in 2 of 2 deployments; a retry that was due was kept in none of 2 deployments, and one that was "
+        "due later in none of 2 deployments; the next retry was reached in none of 2 deployments."
     )

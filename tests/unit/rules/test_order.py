@@ -149,7 +149,7 @@ def test_one_of_105_owners_that_waits_for_a_lock_refutes_at_once() -> None:
     owners[1][9] = (0.8, 63.4)
     _, verdict, _, _, said = judge(claim, tries_of("handover_s", "fix-graceful-shutdown", owners))
     assert verdict is REFUTED
-    assert "in 1 of 105 owners" in said
+    assert "1 of 105 owners (" in said
     assert "at worst 63.4" in said
 
 
@@ -184,7 +184,7 @@ def test_one_cause_that_is_not_told_refutes_and_the_sentence_says_which_are() ->
         claim, [row for part in claim.parts for row in rows(part, int(part != missed), deployments=8)]
     )
     assert (verdict, decisive) == (REFUTED, "cause: incident-throttled-disk")
-    assert "with a full collection, 0\N{NARROW NO-BREAK SPACE}% of owners in each of 8 deployments" in said
+    assert "with a full collection, for 0\N{NARROW NO-BREAK SPACE}% of owners (in each of 8 deployments" in said
 
 
 def test_a_key_that_moved_in_the_baseline_proves_nothing_of_a_broker_that_left() -> None:
