@@ -12,7 +12,7 @@ from harness.model.cells import canonical
 from harness.model.faults import Fault
 from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES
-from harness.model.rules import Claim, Part, Selection
+from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.timed_faults import CELL, node_names, nodes_of
 from harness.releases.jars import known_releases
@@ -141,9 +141,12 @@ def _share_a_broker(arm: Arm, other: Arm) -> bool:
 def _claim(scenario: Scenario, claim: Claim) -> Iterator[Mistake]:
     if not CLAIM.fullmatch(claim.id):
         yield Mistake(says=f"{shown(claim.id)} is no name of a claim", near=claim.id, advice="For example MINE-01.")
-    known = {part.name for part in claim.parts}
-    for name in set(re.findall(r"{([^{}]+)}", claim.summary)) - known:
-        yield _unknown(f"part of {claim.id}", name, known)
+    known = {part.name: part for part in claim.parts}
+    for form, name in sorted(set(PLACEHOLDER.findall(claim.summary))):
+        if name not in known:
+            yield _unknown(f"part of {claim.id}", name, known)
+        elif form == NOT_SO and known[name].kind is not Kind.FACT:
+            yield Mistake(says=f"{claim.id}: {{{form}{name}}} is for facts, and {name} is none", near=name)
     for part in claim.parts:
         yield from _part(claim, part)
         for selection in part.quantities():

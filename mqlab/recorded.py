@@ -6,8 +6,13 @@ from pathlib import Path
 
 import scenarios
 from analysis.ledger.lines import LEDGER, LedgerLine, load_lines
+from analysis.ledger.runs import RecordedTrial
+from harness.model.experiment import experiment_hash
 from harness.model.verdicts import VerdictKind
+from harness.releases.jars import jars_sha256, known_releases
 from harness.rundir.manifest import FREEZE
+
+FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
 
 
 def committed_ledger() -> list[LedgerLine]:
@@ -36,3 +41,15 @@ def measured_on_defaults() -> list[LedgerLine]:
 def decided_on_defaults() -> list[LedgerLine]:
     """Those of them that are confirmed or refuted."""
     return [line for line in measured_on_defaults() if line.verdict is not VerdictKind.UNDECIDED]
+
+
+def experiment_now(trial: RecordedTrial) -> str:
+    """The hash that a trial of that cell would have today; empty where its incident, its arm or its release is gone."""
+    scenario = next((one for one in scenarios.ALL if one.name == trial.incident), None)
+    arm = next((one for one in scenario.arms if one.name == trial.arm), None) if scenario else None
+    if scenario is None or arm is None or trial.release not in known_releases():
+        return ""
+    return experiment_hash(
+        scenario, arm, trial.cell, release=trial.release, jars=jars_sha256(trial.release), client=trial.client,
+        backend=trial.backend, injection=trial.injection, chosen_injection=trial.chosen_injection,
+    )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,19 +11,15 @@ from rich.console import Console
 import scenarios
 from harness.errors import EXIT_OK, LedgerError, UsageError
 from harness.host.facts import own_commit
-from harness.model.experiment import experiment_hash
-from harness.releases.jars import jars_sha256, known_releases
 from harness.rundir.manifest import Manifest
 from mqlab.kinds import FOLDER, NAME, SENTENCE
 from mqlab.options import Adder, print_json
+from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
 
 if TYPE_CHECKING:
     from analysis.ledger.journal import Entry
     from analysis.ledger.recompute import Change
     from analysis.ledger.record import Record
-    from analysis.ledger.runs import RecordedTrial
-
-FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
 
 
 def add_commands(adder: Adder) -> None:
@@ -39,7 +34,8 @@ def add_commands(adder: Adder) -> None:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, docs/incidents.md, docs/undecided.md and the README's table from record and rules",
+        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
+        "docs/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -80,7 +76,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import cure_table, defect_figures, incident_table, python_send_table, undecided_table
+    from mqlab import cure_table, defect_figures, incident_table, python_send_table, send_table, undecided_table
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -104,6 +100,7 @@ def _write(options: argparse.Namespace) -> int:
     incident_table.write()
     undecided_table.write()
     cure_table.write()
+    send_table.write(record)
     python_send_table.write(record)
     defect_figures.write()
     return EXIT_OK
@@ -141,15 +138,3 @@ def register_run(manifest: Manifest) -> None:
     from analysis.ledger.add import register
 
     register(FOLDER_OF_RECORD, manifest)
-
-
-def experiment_now(trial: RecordedTrial) -> str:
-    """The hash that a trial of that cell would have today; empty where its incident, its arm or its release is gone."""
-    scenario = next((one for one in scenarios.ALL if one.name == trial.incident), None)
-    arm = next((one for one in scenario.arms if one.name == trial.arm), None) if scenario else None
-    if scenario is None or arm is None or trial.release not in known_releases():
-        return ""
-    return experiment_hash(
-        scenario, arm, trial.cell, release=trial.release, jars=jars_sha256(trial.release), client=trial.client,
-        backend=trial.backend, injection=trial.injection, chosen_injection=trial.chosen_injection,
-    )  # fmt: skip

@@ -21,15 +21,19 @@ from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases.jars import known_releases
 from mqlab.recorded import committed_ledger
+from scenarios.releases import IN_CONTAINERS
 
 DOCUMENT = PACKAGES / "docs" / "undecided.md"
+COMPOSE = "compose"
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 HEAD = """# What is undecided
 
 {undecided} of the ledger's {lines} lines are undecided: {not_run} of these have no trial under the rule and the experiment that
 they have now, {measured} were measured and did not come out. {never} more, each a claim on a release, have no line: no run of them
-is recorded. Written by `mqlab ledger` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
+is recorded.{elsewhere} Written by `mqlab ledger` from [the ledger](../scenarios/LEDGER.md) and the claims; do not edit it by hand.
 """
+ELSEWHERE = """ Clusters in containers are recorded on {releases}: {count} of their lines are of another release, without a trial
+of these rules, and are not listed."""
 NOT_RUN = """
 ## Not measured yet
 
@@ -57,21 +61,36 @@ def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenar
     """Its text."""
     undecided = [line for line in ordered(lines) if line.verdict is VerdictKind.UNDECIDED]
     measured = [line for line in undecided if line.trials]
+    no_trial = [line for line in undecided if not line.trials]
+    elsewhere = [line for line in no_trial if line.backend == COMPOSE and line.release not in IN_CONTAINERS]
     not_run: list[Cell] = [
-        (line.incident, line.backend, line.claim, line.release) for line in undecided if not line.trials
+        (line.incident, line.backend, line.claim, line.release) for line in no_trial if line not in elsewhere
     ]
+    places = (("local", incidents, known_releases()), (COMPOSE, _in_containers(lines, incidents), IN_CONTAINERS))
     never: list[Cell] = [
-        (incident, "local", claim, release)
-        for incident, claim, release in never_run(lines, incidents, known_releases())
+        (incident, backend, claim, release)
+        for backend, of, releases in places
+        for incident, claim, release in never_run(lines, of, releases, backend)
     ]
     head = HEAD.format(
-        undecided=len(undecided), lines=len(lines), not_run=len(not_run), measured=len(measured), never=len(never)
+        undecided=len(undecided),
+        lines=len(lines),
+        not_run=len(no_trial),
+        measured=len(measured),
+        never=len(never),
+        elsewhere=ELSEWHERE.format(releases=" and ".join(IN_CONTAINERS), count=len(elsewhere)) if elsewhere else "",
     )
     return (
         head
         + (NOT_RUN + "".join(_not_run([*not_run, *never], incidents)) if not_run or never else "")
         + (MEASURED + "".join(_measured(measured, _made_in_several_ways(lines))) if measured else "")
     )
+
+
+def _in_containers(lines: Iterable[LedgerLine], incidents: Iterable[Scenario]) -> list[Scenario]:
+    """Those of which some verdict was recorded in containers."""
+    names = {line.incident for line in lines if line.backend == COMPOSE}
+    return [scenario for scenario in incidents if scenario.name in names]
 
 
 def _not_run(cells: Iterable[Cell], incidents: Iterable[Scenario]) -> Iterator[str]:

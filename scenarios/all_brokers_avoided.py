@@ -51,8 +51,9 @@ AVOID_05 = claim(
     expected=refuted("the turn of an avoided queue is that of the first one behind them: five of eight", CHOOSE, RELEASES_4X)
     | refuted("when all are avoided they take turns, whatever their latencies", CHOOSE, RELEASES_5X),
     parts=AVOID_05_PARTS,
-    summary="The avoided broker got nothing {not avoided}, the queues of the other one as much as each other {in turn}; when both "
-    "were avoided the faster one got all {low latency}; a topic on the avoided broker alone was sent to {at last}.",
+    summary="The avoided broker got its share {!not avoided}, and the queues of the other one as much as each other {in turn}; "
+    "when both were avoided the faster one got everything {low latency}; a topic on the avoided broker alone got its sends "
+    "{at last}.",
 )  # fmt: skip
 
 AVOID_08 = claim(
@@ -61,7 +62,7 @@ AVOID_08 = claim(
     "time from which on it is available. Nothing of it can be seen from outside but what follows from it.",
     expected=confirmed("FaultItem has name, currentLatency and startTimestamp, which is the end; 5.x has more beside them", TABLE),
     parts={"lacks": code(of("fault_item_lacks", AVOIDING, moment="after"), side(0, 1, "all three, or one of them is not there"))},
-    summary="Of the three fields an entry lacks {lacks}.",
+    summary="An entry lacks {lacks} of the three fields.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

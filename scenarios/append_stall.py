@@ -91,7 +91,7 @@ BUSY_07 = claim(
     parts={"stalls in store.log": each(
         of("store_log_line", "incident-stock-logging", file="store.log", stall_ms=(700, 1200)),
         side(1, 0, "the line is there or not", bound=1), noun="stalls")},
-    summary="The stock store.log named stalls of 700 and 1200 ms, other than it should: {stalls in store.log}.",
+    summary="The stock store.log lacked the line of a stall of 700 or 1200 ms {stalls in store.log}.",
 )  # fmt: skip
 
 BUSY_08 = claim(
@@ -101,7 +101,7 @@ BUSY_08 = claim(
                        "org.apache.rocketmq.store.CommitLog.DefaultAppendMessageCallback.doAppend"),
     parts={"appends below 1 ms": measured_share(
         of("append_short_share", "baseline"), side(0.99, 0.5, "nearly all, or no majority worth the name"), noun="trials")},
-    summary="Of the appends {appends below 1 ms} took less than 1 ms.",
+    summary="Of the appends, {appends below 1 ms} took less than 1 ms.",
 )  # fmt: skip
 
 BUSY_20 = claim(
@@ -113,8 +113,8 @@ BUSY_20 = claim(
     expected=confirmed("peek, compare the age, remove, answer with the queue's size, until the first one that is younger",
                        "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequestInQueue"),
     parts=BUSY_20_PARTS,
-    summary="Another code than 2: {code 2}. Younger than the limit: {not younger}. Left behind: {not left behind}. The size "
-    "exceeded what came behind by {size} requests.",
+    summary="A request was refused with another code than 2 {code 2}, while younger than the limit {not younger}, and after a "
+    "sweep had left it behind {not left behind}. The size in a reply differed from the number of requests behind by {size}.",
 )  # fmt: skip
 
 BUSY_09 = claim(
@@ -125,7 +125,7 @@ BUSY_09 = claim(
     expected=confirmed("the queue's head is refused once it is waitTimeMillsInSendQueue old, whatever the page cache does",
                        "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequestInQueue"),
     parts=BUSY_09_PARTS,
-    summary="Stalls of 250 to 700 ms had requests refused {refused above 200 ms}; refused before their 200 ms were up: {waited}.",
+    summary="Stalls of 250 to 700 ms had sends refused {refused above 200 ms}, and one before its 200 ms were up {waited}.",
 )  # fmt: skip
 
 BUSY_10 = claim(
@@ -136,7 +136,7 @@ BUSY_10 = claim(
     parts={"stalls with a refusal": share(
         of("rejected_count", "incident", keyword=TIMEOUT, stall_ms=WAITED, rate_hz=RATE_HZ), (1, None),
         side(0.03, 1, "requests are too old for 50 to 500 ms of 10 s, or every 10 ms"), slack_ms=SEND_WAIT_MS, noun="stalls")},
-    summary="Requests were refused in {stalls with a refusal}: the check runs every 10 ms.",
+    summary="Requests were refused in {stalls with a refusal}.",
 )  # fmt: skip
 
 BUSY_11 = claim(
@@ -150,7 +150,8 @@ BUSY_11 = claim(
                                   side(125, 1, "450 ms less 200 ms of arrivals, or one at a time")),
         "growth": slope(of("rejected_count", "incident", keyword=TIMEOUT, stall_ms=450), "rate_hz",
                         side(0.25, 0, "450 ms less 200 ms, or as many at any rate"))},
-    summary="A stall of 450 ms gave {within one second} refusals within a second, and {growth} more per send a second.",
+    summary="A stall of 450 ms had {within one second} refusals within a second, and {growth} more for each further send a "
+    "second.",
 )  # fmt: skip
 
 BUSY_12 = claim(
@@ -159,8 +160,8 @@ BUSY_12 = claim(
     expected=refuted("requests refused since they waited become fewer, but once the lock is 1 s old all that wait are refused",
                      "org.apache.rocketmq.broker.latency.BrokerFastFailure.cleanExpiredRequest"),
     parts=scopes("a stall of", (250, 450, 700, 1200), _fewer_with_400, " ms"),
-    summary="With 400 ms instead of 200 ms there were left, of the refusals: at 450 ms {a stall of 450 ms}, at 700 ms "
-    "{a stall of 700 ms}, at 1200 ms {a stall of 1200 ms}; stalls of 250 ms with a refusal: {a stall of 250 ms}.",
+    summary="400 ms in place of 200 ms brought the refusals to {a stall of 450 ms} of what they were at 450 ms, to "
+    "{a stall of 700 ms} at 700 ms and to {a stall of 1200 ms} at 1200 ms; at 250 ms, {a stall of 250 ms} had one.",
 )  # fmt: skip
 
 BUSY_14 = claim(
@@ -171,8 +172,8 @@ BUSY_14 = claim(
     expected=confirmed("busy means: now minus the begin of the lock is above osPageCacheBusyTimeOutMills and below 10,000,000 ms",
                        "org.apache.rocketmq.store.DefaultMessageStore.isOSPageCacheBusy"),
     parts=BUSY_14_PARTS,
-    summary="Refused for the page cache {refused at 1200 ms}, the first {not before} after the append began; with stalls up to "
-    "700 ms {up to 700 ms}.",
+    summary="A stall of 1200 ms had requests refused for the page cache {refused at 1200 ms}, the first of them {not before} "
+    "after the append began; stalls of up to 700 ms had some {up to 700 ms}.",
 )  # fmt: skip
 
 FEWER: dict[str, tuple[Parameters, ...]] = {

@@ -103,7 +103,7 @@ X_01 = claim(
         "to that broker": _aimed(WELL),
         "both well": control(_copies(WELL, ONCE)),
     },
-    summary="Copies on the other broker of 20 messages that were sent asynchronously to one that stood still: {twice}.",
+    summary="Of 20 messages that were sent asynchronously to a broker that stood still, the other broker had {twice} copies.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -111,7 +111,7 @@ X_02 = claim(
     reading="In the same standstill the callbacks of such sends get an error; their messages are there when the broker goes on.",
     expected=FAILS_THOUGH_STORED,
     parts={"fail": _failing(STILL, HALF), "stored": _stored(STILL), "both well": control(_failing(WELL, NONE))},
-    summary="Asynchronous sends failed while the broker stood still {fail}, and were stored all the same {stored}.",
+    summary="Asynchronous sends to a broker that stood still failed {fail}, and what had failed was stored all the same {stored}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -132,7 +132,7 @@ X_04 = claim(
         "price": _failing(ALONE, HALF),
         "to that broker": _aimed(ALONE),
     },
-    summary="Copies that were stored again without retries: {twice}; sends to the broker that stood still failed {price}.",
+    summary="Without retries the other broker had {twice} copies; sends to the broker that stood still failed {price}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -146,7 +146,8 @@ X_05 = claim(
         "twice": _copies(LONG, ONCE),
         "price": fact(_of("aimed_took_s", LONG), side(16, 4.5, "until the standstill ends, or by default")),
     },
-    summary="With a timeout of 30 s no send failed {fail}, none was stored twice {twice}; senders waited for the broker {price}.",
+    summary="With a timeout of 30 s sends failed {!fail}, and some were stored twice {!twice}; senders waited for the broker "
+    "{price}.",
 )  # fmt: skip
 
 X_06 = claim(
@@ -154,7 +155,7 @@ X_06 = claim(
     reading="With both masters well no send fails, and none is stored again.",
     expected=confirmed("an answer ends the send, and only an error leads to another try", f"{API}.sendMessageAsync"),
     parts={"fail": _failing(WELL, NONE), "twice": _copies(WELL, ONCE)},
-    summary="With both brokers well no send failed {fail}, and none was stored twice {twice}.",
+    summary="With both brokers well sends failed {!fail}, and messages were stored twice {!twice}.",
 )  # fmt: skip
 
 X_07 = claim(
@@ -164,7 +165,7 @@ X_07 = claim(
     "when the broker goes on.",
     expected=STORED_ALONE,
     parts={"stored": _stored(ALONE), "fail": control(_failing(ALONE, HALF))},
-    summary="Without retries sends that failed were stored all the same {stored}.",
+    summary="Without retries, messages whose sends failed were stored all the same {stored}.",
 )  # fmt: skip
 
 

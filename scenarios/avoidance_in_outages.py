@@ -76,7 +76,7 @@ def _kept_away(
         expected=expected,
         parts={"fewer": _fewer(arm), "late": control(_late(arm, late))},
         summary=f"While {meanwhile}{', with 200 send threads' if SLOW in arm else ''}, the share of sends that failed or took over "
-        "a second was, with the switch on over off, {fewer}.",
+        "a second was {fewer} times as large with the switch on as with it off.",
     )  # fmt: skip
 
 
@@ -104,8 +104,8 @@ ALL_SLOW_05 = claim(
     parts={"p99": ratio(of("p99_of_producer_ms", ALL_SLOW, producer="on", when="during"),
                         of("p99_of_producer_ms", ALL_SLOW, producer="off", when="during"),
                         side(1, 2, "as long, or one slow try more", bound=1.5))},
-    summary="While both brokers were slow, with 200 send threads, the 99th percentile with the switch on was {p99} times that with "
-    "it off.",
+    summary="While both brokers were slow, with 200 send threads, the 99th percentile of the sends' times was {p99} times as "
+    "large with the switch on as with it off.",
 )  # fmt: skip
 
 BACK_06 = claim(
@@ -115,8 +115,8 @@ BACK_06 = claim(
     expected=refuted("after a failure it gets nothing for 600 s, after 1.2 s nothing for 60 s", TABLE, RELEASES_4X)
     | confirmed("after a failure it gets nothing for 10 s, after 1.2 s nothing for 2 s", TABLE, RELEASES_5X),
     parts={"stopped": _back(STOPPED), "slow": _back(SLOW), "switch off": control(_back(STOPPED, "off"))},
-    summary="The broker that had stood still got a part of the sends {stopped}, the one that had been slow {slow}, without "
-    "avoidance {switch off}.",
+    summary="The broker that had stood still got a part of the sends again {stopped}, the one that had been slow did {slow}, and "
+    "without avoidance it did {switch off}.",
 )  # fmt: skip
 
 SLOW_OF_THREE_07 = _kept_away("07", SLOW_OF_THREE, f"{SLOW_ONE}, of three", "one of three brokers held up each send for 1.2 s",

@@ -104,7 +104,7 @@ def _back(number: str, arm: str, client: str, broker: str, expected: dict[str, E
             "share": fact(of("to_faulty_share", arm, producer=ON, when="after"), at),
             "switch off": control(fact(of("to_faulty_share", arm, producer=OFF, when="after"), at)),
         },
-        summary="The broker that had stood still got a part of the sends {share}, without avoidance {switch off}.",
+        summary="The broker that had stood still got a part of the sends again {share}; without avoidance it did {switch off}.",
     )  # fmt: skip
 
 

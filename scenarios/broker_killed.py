@@ -42,7 +42,7 @@ AVOID_02 = claim(
                                           side(0.5, 10, "the next turn of the broker, or the shortest time of any release"))),
     },
     summary="A producer that kept its routes, one of whose sends had failed, sent the broker nothing for {avoided}; without "
-    "avoidance it went on {without avoidance}.",
+    "avoidance it went on sending to it {without avoidance}.",
 )  # fmt: skip
 
 AVOID_06 = claim(
@@ -56,8 +56,8 @@ AVOID_06 = claim(
         "retry": fact(of("failed_of_producer_share", "incident", producer="retried"), FAILS),
         "dead": control(fact(of("failed_of_producer_share", "incident", producer="once"),
                              side(0.5, 0, "every second send meets the dead broker, or none"))),
-    }, summary="The first choice of each send was its turn's {first choice} while a dead broker was in the routes; a retry met it "
-    "again {retry}.",
+    }, summary="While a dead broker was in the routes the first choice of each send was its turn's {first choice}, and a retry "
+    "met that broker again {retry}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

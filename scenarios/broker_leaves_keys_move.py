@@ -34,8 +34,8 @@ ORDER_10 = claim(
         "third broker": fact(of("broker_of_index_20", "baseline", send="hash"), side(2, 1, "brokers are counted from 0 or from 1")),
         "queue with id 5": fact(of("queue_of_index_20", "baseline", send="hash"), side(5, 4, "queues are counted from 0")),
     },
-    summary="Every key lay where abs(hash % 24) says: {computed queue}. Index 20 was on the third broker: {third broker}; in "
-    "the queue with id 5, not 4: {queue with id 5}.",
+    summary="Every key lay in the queue that abs(hash % 24) gives {computed queue}. Index 20 was on the third broker "
+    "{third broker}, and its queue had the id 5, not 4, {queue with id 5}.",
 )  # fmt: skip
 
 ORDER_12 = claim(
@@ -48,9 +48,8 @@ ORDER_12 = claim(
         "spread": fact(of("queues_of_key_count", "baseline", send="keyless"), side(24, 1, "round robin reaches every queue")),
         "one queue": fact(of("queues_of_key_count", "baseline", send="hash"), ONE_QUEUE),
         "one queue always": each(of("queues_of_key_count", "incident", send="hash"), ONE_QUEUE, deployments_min=2),
-    },
-    summary="Without a selector every key's messages spread over queues: {spread}. By hash every key lay in one: {one queue}; "
-    "keys that lay in several when a broker left: {one queue always}.",
+    }, summary="Without a selector the messages of every key spread over several queues {spread}. By hash every key lay in one "
+    "queue {one queue}; when a broker left, {#one queue always} lay in several.",
 )  # fmt: skip
 
 ORDER_13 = claim(
@@ -64,8 +63,8 @@ ORDER_13 = claim(
         "order topic": fact(of("queues_of_key_count", "fix-strict-order", send="strict"), ONE_QUEUE),
         "fixed queue": fact(of("queues_of_key_count", "incident", send="fixed"), ONE_QUEUE),
         "failed": control(exists(of("unsent_share", "fix-strict-order", send="strict"), side(0.5, 0, "half of the time"))),
-    },
-    summary="Keys that moved by hash: {ordinary}. None moved of an order topic: {order topic}; of a fixed queue: {fixed queue}.",
+    }, summary="When a broker left, {#ordinary} moved by hash; some of an order topic did {!order topic}, of a fixed queue "
+    "{!fixed queue}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

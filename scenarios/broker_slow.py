@@ -84,8 +84,9 @@ AVOID_01 = claim(
     expected=refuted("a synchronous send to a fixed queue is sent without asking the strategy before or after",
                      f"{UPDATE}, {SEND_TO_QUEUE}"),
     parts=AVOID_01_PARTS,
-    summary="Normal sends avoided the broker after a slow synchronous one {synchronous}, an asynchronous one {asynchronous}, one "
-    "to a fixed queue {to a fixed queue}, one that failed {failed}; with the switch off they went on {off, slow}.",
+    summary="Normal sends avoided the broker after a slow synchronous send {synchronous}, after a slow asynchronous one "
+    "{asynchronous}, after one to a fixed queue {to a fixed queue} and after one that failed {failed}; with the switch off they "
+    "went on {off, slow}.",
 )  # fmt: skip
 
 AVOID_03 = claim(
@@ -100,7 +101,7 @@ AVOID_03 = claim(
         "without one": control(fact(of("avoided_s", AVOIDING, producer=f"after-{LONG_MS}"),
                                     side(30, NEXT_TURN_S, "the shortest time for 17 s, or the next turn"))),
     },
-    summary="The broker got normal sends again at once {after a success}; without a success it was avoided {without one}.",
+    summary="After a success the broker got normal sends at once {after a success}; without one it was avoided {without one}.",
 )  # fmt: skip
 
 AVOID_04 = claim(
@@ -110,8 +111,9 @@ AVOID_04 = claim(
     expected=confirmed("latencyMax 50, 100, 550, 1000, 2000, 3000, 15,000 ms and these durations", LATENCY_TABLE, RELEASES_4X)
     | refuted("the durations are 0, 0, 2, 5, 6, 10, 30 s, of other latencies", LATENCY_TABLE, RELEASES_5X),
     parts={f"{slow_ms} ms": _after(slow_ms) for slow_ms in STEPS_S},
-    summary="After a send of 75 ms its broker got nothing for {75 ms}, of 300 ms for {300 ms}, of 775 ms for {775 ms}, of 1.4 s "
-    "for {1400 ms}, of 2.4 s for {2400 ms}, with sendMsgTimeout=60000 of 4 s for {4000 ms}, of 17 s for {17000 ms}.",
+    summary="After a send of 75 ms its broker got nothing for {75 ms}, after one of 300 ms for {300 ms}, of 775 ms for {775 ms}, "
+    "of 1.4 s for {1400 ms} and of 2.4 s for {2400 ms}; with sendMsgTimeout=60000 it got nothing for {4000 ms} after one of 4 s, "
+    "and for {17000 ms} after one of 17 s.",
 )  # fmt: skip
 
 AVOID_07 = claim(
@@ -132,8 +134,7 @@ AVOID_09 = claim(
         f"switch {name}": fact(of("out_of_turn_share", "baseline", producer=name),
                                side(0, 1, "all go to the next one in the list, or none does: it mostly is the same broker's"))
         for name in ("on", "off")
-    },
-    summary="Each send went to the next queue in the list {switch on} with the switch on, {switch off} with it off.",
+    }, summary="With the switch on each send went to the next queue in the list {switch on}, and with it off {switch off}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

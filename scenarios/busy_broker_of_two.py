@@ -75,9 +75,8 @@ BUSY_03 = claim(
         "failed for good": measured_share(of("failed_share", "incident"), side(0, 0.14, "none, or 120 of 840 around a stall")),
         "refused": control(happens(of("refused_count", "incident", keyword="first-four"), 20, "200 ms of 100 a second",
                                    slack_ms=200, noun="stalls")),
-    },
-    summary="Of the synchronous sends that were refused with one of the four {elsewhere} were tried on the other broker next; "
-    "{failed for good} of all sends failed for good.",
+    }, summary="Of the synchronous sends that were refused with one of the four, {elsewhere} were tried on the other broker next; "
+    "of all sends, {failed for good} failed for good.",
 )  # fmt: skip
 
 BUSY_17 = claim(
@@ -89,7 +88,7 @@ BUSY_17 = claim(
         "succeeded": measured_share(of("refused_then_ok_share", "incident", keyword="any"), MOST),
         "within 100 ms": measured_share(of("refused_ok_soon_share", "incident", keyword="any"), MOST),
     },
-    summary="Of the refused synchronous sends {succeeded} succeeded in the end, {within 100 ms} within 100 ms of the refusal.",
+    summary="Of the refused synchronous sends, {succeeded} succeeded in the end, {within 100 ms} within 100 ms of the refusal.",
 )  # fmt: skip
 
 BUSY_19 = claim(
@@ -98,7 +97,7 @@ BUSY_19 = claim(
     "tenths of its refusals. Stalls that become rarer with less load are another scope, and not tried.",
     expected=AS_MANY_IN_ALL,
     parts={"two masters": _of_one_master(TWO_MASTERS)},
-    summary="At the same total load, retries off, two masters that each stalled as the one did had {two masters} of its refusals.",
+    summary="At equal total load, with retries off, two masters that stalled as the one did had {two masters} times its refusals.",
 )  # fmt: skip
 
 BUSY_06 = claim(
@@ -110,10 +109,9 @@ BUSY_06 = claim(
         "two masters": _of_one_master(TWO_MASTERS), "moved": _of_one_master(MOVED),
         "absent of two": _none_absent(TWO_MASTERS), "absent of moved": _none_absent(MOVED),
         "on a well one": control(never(of("rejected_count", ON_A_WELL_ONE, keyword="any"), IN_A_STALL, "as on one that stalls")),
-    },
-    summary="Where each master stalls as the first did, retries off, two had {two masters} of its refusals and another {moved}; "
-    "acknowledged and absent were messages {absent of two} and {absent of moved}. On a master that was well sends were refused "
-    "{on a well one}.",
+    }, summary="With retries off, two masters that each stalled as the first did had {two masters} times its refusals, and "
+    "another one that did had {moved} times as many; acknowledged messages were absent from the two {absent of two} and from the "
+    "other one {absent of moved}. On a master that was well sends were refused {on a well one}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

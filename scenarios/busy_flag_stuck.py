@@ -72,7 +72,7 @@ X_01 = claim(
                      side(FOREVER_MS, 60_000, "the age from which on the lock counts as busy no more; or a minute")),
         "without a fault": control(fact(_refused("baseline"), NONE)),
     },
-    summary="Each of the next sends, one in 2 s, was refused {refused}; by the code that ends after {ends}.",
+    summary="Each of the next sends, one in 2 s, was refused {refused}; by the release's code, that ends after {ends}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -110,8 +110,8 @@ X_03 = claim(
     | confirmed("a new process begins with 0; the setting is read at each request, and the next append clears what was left",
                 f"{LOG}, {IS_BUSY}, {UPDATE_CONFIG}", ("5.3.3",)),
     parts=OF_CURES,
-    summary="No send was refused any more after a restart {restarted}, and after the limit was raised and set back {raised}. Sends "
-    "failed during the restart {price of a restart}; none did while the limit was raised {price of raising}.",
+    summary="Sends were still refused after a restart {!restarted}, and after the limit was raised and set back {!raised}. Sends "
+    "failed during the restart {price of a restart}, and while the limit was raised {!price of raising}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -123,7 +123,7 @@ X_04 = claim(
     | confirmed("the next append comes while the lock is younger than the limit, and clears what the exception left",
                 f"{LOG}.asyncPutMessage, {IS_BUSY}", ("5.3.3",)),
     parts={"refused": fact(_refused(LONG), NONE), "at the default": _stuck("incident")},
-    summary=f"With a limit of {LONG_LIMIT_MS} ms no send was refused {{refused}}.",
+    summary=f"With a limit of {LONG_LIMIT_MS} ms sends were refused {{!refused}}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -134,7 +134,7 @@ X_05 = claim(
     | confirmed("each append sets the begin of the lock, and clears it before it returns", f"{LOG}.asyncPutMessage, {IS_BUSY}",
                 ("4.9.7", "5.3.3", "5.5.0")),
     parts={"refused": fact(_refused("baseline"), side(0, 1, "none is refused, or each one in 2 s is"))},
-    summary="While no append failed no send, one in 2 s, was refused {refused}.",
+    summary="While no append failed, one of the sends every 2 s was refused {!refused}.",
 )  # fmt: skip
 
 

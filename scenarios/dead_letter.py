@@ -7,6 +7,8 @@ minutes allow.
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
@@ -19,6 +21,9 @@ SCALED_LEVELS = "1s 2s 1s 2s 3s 4s 5s 6s 7s 8s 1s 2s 3s 4s 5s 6s 7s 8s"
 """Levels 3 to 18, which retries use, are 1 to 8 s twice: neighbours differ, and all sixteen take 72 s."""
 SCALED = BrokerSettings(conf={"messageDelayLevel": SCALED_LEVELS})
 RETRIES = 16
+FAILS = "what fails"
+TIMED_OUT, HANGS_S = "incident-timed-out", 130.0
+"""Longer than the two minutes after which a consumer sees at the latest that a consumption has taken one."""
 
 IS_THERE = side(1, 0, "the broker's own table of topics says yes or no")
 IS_NOT = side(0, 1, "the broker's own table of topics says yes or no")
@@ -66,8 +71,8 @@ TOPICS_04 = claim(
         "of a group that never failed": fact(_topic("baseline", "retry", "at the end"), IS_THERE),
         "before the group started": control(fact(_topic("baseline", "retry", "before the group"), IS_NOT)),
     },
-    summary="One heartbeat made the retry topic {after one heartbeat}; a group without a failure had one {of a group that never "
-    "failed}.",
+    summary="One heartbeat made the topic {after one heartbeat}; a group without a failure had one "
+    "{of a group that never failed}.",
 )  # fmt: skip
 
 TOPICS_05 = claim(
@@ -90,23 +95,32 @@ TOPICS_06 = claim(
         "due": fact(of("pending_retry_kept", "incident-moments", state="due"), KEPT),
         "not due": fact(of("pending_retry_kept", "incident-moments", state="not due"), KEPT),
         "next": fact(of("next_retry_reached", "incident-moments"), KEPT),
-    },
-    summary="Topic back {topic}; a due retry kept {due}, one not yet due {not due}; the next retry reached {next}.",
+    }, summary="The retry topic was back {topic}; a retry that was due was kept {due}, and one that was due later {not due}; the "
+    "next retry was reached {next}.",
 )  # fmt: skip
+
+TOPICS_08_PARTS = {
+    "count": law(of("consumption_count", "incident"), RETRIES + 1, 0.5, 1, "one retry more or less", scope=FAILS),
+    "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE, scope=FAILS),
+    "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3), scope=FAILS),
+    "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one"), scope=FAILS),
+    "timed out": fact(of("timed_out_retry_off_s", TIMED_OUT), side(0.35, 20, "levels 3 and 4 have 10 and 30 s", bound=10),
+                      scope="what times out"),
+    "dead in time": fact(of("dead_letter_share", TIMED_OUT), side(1, 0, "the third time makes one, or none does")),
+    "again": control(fact(of("consumption_count", TIMED_OUT), side(3, 1, "two retries, or none"))),
+}  # fmt: skip
 
 TOPICS_08 = claim(
     "TOPICS-08", "A4", "Messages whose consumption fails or times out are retried after the delay queue's delays, 16 times by "
     "default, then go to the dead-letter topic.",
-    reading=f"A message that fails always (none times out here) is consumed {RETRIES + 1} times, each retry k after the delay of "
-    "level k + 2, and is then in the dead-letter topic.",
-    expected=_given_back("delayLevel is 3 + reconsumeTimes; at 16 (retryMaxTimes) the message goes to the dead-letter topic"),
-    parts={
-        "count": law(of("consumption_count", "incident"), RETRIES + 1, 0.5, 1, "one retry more or less"),
-        "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE),
-        "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3)),
-        "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one")),
-    }, summary="Off 17 consumptions by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} late, default delays were "
-    "kept {unscaled}; dead letters {dead}.",
+    reading=f"Retry k comes after the delay of level k + 2. A message that fails always is consumed {RETRIES + 1} times, one that "
+    "takes longer than consumeTimeout, with maxReconsumeTimes 2, three times; then it is in the dead-letter topic.",
+    expected=refuted("what has timed out is given back with delay level 3, however often it came; what fails with level 0, for "
+        "which the broker takes 3 + reconsumeTimes", "org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg"),
+    parts=TOPICS_08_PARTS,
+    summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
+    "late; the default delays were kept {unscaled}; messages became dead letters {dead}. What timed out came again after its "
+    "level's delay {timed out}, and became a dead letter {dead in time}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(
@@ -119,8 +133,8 @@ TOPICS_09 = claim(
         "of a group that never failed": fact(_topic("baseline", "dead letter", "at the end"), IS_NOT),
         "after the first dead letter": fact(_topic("incident", "dead letter", "at the end"), IS_THERE),
     },
-    summary="No dead-letter topic while messages were retried {while messages are retried}, one after the first dead letter "
-    "{after the first dead letter}.",
+    summary="There was a dead-letter topic while messages were retried {!while messages are retried}, and after the first dead "
+    "letter {after the first dead letter}.",
 )  # fmt: skip
 
 TOPICS_10 = claim(
@@ -143,8 +157,8 @@ TOPICS_11 = claim(
         "after a pull, an offset or a query": fact(_made_by("pull", "offset", "query"), IS_NOT),
         "after one heartbeat": control(fact(_made_by("heartbeat"), IS_THERE)),
     },
-    summary="A send to a retry topic left it unmade {after a send to the retry topic}, a pull, an offset and a query {after a "
-    "pull, an offset or a query}.",
+    summary="The retry topic was made by a send to it {!after a send to the retry topic}, and by a pull, an offset or a query "
+    "{!after a pull, an offset or a query}.",
 )  # fmt: skip
 
 TOPICS_12 = claim(
@@ -158,7 +172,7 @@ TOPICS_12 = claim(
             of("other_delay_s", "incident"), of("other_delay_s", "incident-ordered"),
             side(0.01, 1, "milliseconds, where an ordered consumer waits for 1 s before each try of its own", bound=0.1)),
     },
-    summary="Messages that did not fail waited {delay of the others} of what they wait behind a consumer that retries in order.",
+    summary="Messages that did not fail waited {delay of the others} times as long as behind a consumer that retries in order.",
 )  # fmt: skip
 
 TOPICS_16 = claim(
@@ -174,6 +188,11 @@ TOPICS_16 = claim(
     "one kept}.",
 )  # fmt: skip
 
+
+def _arm(name: str, what: str, load: FailingMessages, **more: Any) -> Arm:
+    return Arm(name=name, what=what, load=load, **{"fault": NoFault(), **more})
+
+
 SCENARIO = Scenario(
     name="dead-letter",
     title="A failing message is retried sixteen times and becomes a dead letter",
@@ -181,48 +200,40 @@ SCENARIO = Scenario(
     summary="One broker, a group whose every fifth message fails at each consumption, and groups that are only tried out.",
     topology=Topology(name="single"),
     arms=(
-        Arm(
-            name="baseline",
-            what="no message fails",
-            fault=NoFault(),
-            load=FailingMessages(fail_every=0),
-            broker=SCALED,
+        _arm("baseline", "no message fails", FailingMessages(fail_every=0), broker=SCALED, trials=2),
+        _arm("incident", "every fifth message fails; concurrent; scaled delays", FailingMessages(), broker=SCALED),
+        _arm(
+            "incident-unscaled",
+            "the same with the default delays, for as long as four minutes allow",
+            FailingMessages(until="time"),
             trials=2,
         ),
-        Arm(
-            name="incident",
-            what="every fifth message fails; a concurrent consumer; scaled delays",
-            fault=NoFault(),
-            load=FailingMessages(),
-            broker=SCALED,
-        ),
-        Arm(
-            name="incident-unscaled",
-            what="the same with the default delays, for as long as four minutes allow",
-            fault=NoFault(),
-            load=FailingMessages(until="time"),
+        _arm(
+            TIMED_OUT,
+            "every fifth message takes longer than a consumeTimeout of a minute; default delays; maxReconsumeTimes 2",
+            FailingMessages(messages=20, attempts_max=2, hangs_s=HANGS_S),
+            # The third consumption is seen to time out at most six minutes after the consumer's start, and ends after that.
+            phases=Phases(steady_s=3.0, hold_s_min=20.0, hold_s_max=480.0, recover_s=60.0),
             trials=2,
         ),
-        Arm(
-            name="incident-ordered",
-            what="the same with an ordered consumer, which retries by itself and without an end",
-            fault=NoFault(),
-            load=FailingMessages(ordered=True, until="time"),
+        _arm(
+            "incident-ordered",
+            "the same with an ordered consumer, which retries by itself and without an end",
+            FailingMessages(ordered=True, until="time"),
             phases=Phases(steady_s=3.0, hold_s_min=20.0, hold_s_max=25.0, recover_s=1.0),
         ),
-        Arm(
-            name="incident-moments",
-            what="requests that may make a retry topic, and the deletion of one in each of its states",
+        _arm(
+            "incident-moments",
+            "requests that may make a retry topic, and the deletion of one in each of its states",
+            FailingMessages(fail_every=0),
             fault=TopicMoments(),
             is_apart=True,
-            load=FailingMessages(fail_every=0),
             trials=2,
         ),
-        Arm(
-            name="fix-bounded-attempts",
-            what="the ordered consumer with maxReconsumeTimes 16",
-            fault=NoFault(),
-            load=FailingMessages(ordered=True, attempts_max=RETRIES),
+        _arm(
+            "fix-bounded-attempts",
+            "the ordered consumer with maxReconsumeTimes 16",
+            FailingMessages(ordered=True, attempts_max=RETRIES),
             broker=SCALED,
         ),
     ),
@@ -240,6 +251,7 @@ SCENARIO = Scenario(
     ),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
+    quick_cells={TIMED_OUT: ()},
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",

@@ -57,7 +57,7 @@ X_01 = claim(
     | refuted("a shutdown ends the levels' tasks, and writes their offsets", f"{OLD}.shutdown", ("4.9.7",))
     | refuted("a shutdown ends the levels' tasks, and writes their offsets", f"{BROKER}.shutdown, {NEW}.stop", RELEASES_5X),
     parts={"again": _again("incident", AGAIN), "without a restart": control(_again("baseline", NONE))},
-    summary="A broker that was stopped and started delivered what it had delivered in the last seconds again {again}.",
+    summary="What a broker had delivered in its last seconds came again after a stop and a start {again}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -66,7 +66,7 @@ X_02 = claim(
     reading="The broker is killed 4 s after it wrote the levels' offsets, and started. What came in the last 2.5 s comes again.",
     expected=FROM_FILE,
     parts={"again": _again(KILLED, AGAIN), "all come": _all_come(KILLED), "without a restart": control(_again("baseline", NONE))},
-    summary="A broker that was killed delivered the last seconds' messages again {again}; all came {all come}.",
+    summary="What a broker had delivered in its last seconds came again after a kill {again}; all messages came {all come}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -79,8 +79,7 @@ X_03 = claim(
         "price": fact(of("delivery_late_s", UNDISTURBED, level=LEVELS), SOON),
         "by default": control(_again(KILLED, AGAIN)),
     },
-    summary="With flushDelayOffsetInterval=1000 no more than a second's messages came again {again}, and none was late for it "
-    "{price}.",
+    summary="With flushDelayOffsetInterval=1000 more than a second's messages came again {!again}, and one was late {!price}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -89,7 +88,7 @@ X_04 = claim(
     expected=confirmed("each run of a level begins behind what the one before delivered", f"{OLD}.updateOffset", ("4.6.0", "4.9.7"))
     | confirmed("each run of a level begins behind what the one before delivered", f"{NEW}.updateOffset", RELEASES_5X),
     parts={"again": _again("baseline", NONE), "late": fact(of("delivery_late_s", "baseline", level=LEVELS), SOON)},
-    summary="Without a restart nothing came again {again}.",
+    summary="Without a restart messages came again {!again}.",
 )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ X_02 = claim(
         "no delay": control(_missing(ERROR, NORMAL, NONE)),
         "without a failure": control(_missing("baseline", ALL_LEVELS, NONE)),
     },
-    summary="One delivery threw an error, and nothing of its level came any more {its level}.",
+    summary="One delivery threw an error, and its level stood still from then on {its level}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -116,7 +116,7 @@ X_03 = claim(
     reading="After the same error none of the messages of the other levels comes either.",
     expected=ALL_STOP,
     parts={"other levels": _missing(ERROR, OTHERS, EVERY), "no delay": control(_missing(ERROR, NORMAL, NONE))},
-    summary="After the error nothing of the other levels came either {other levels}.",
+    summary="After the error the other levels stood still as well {other levels}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -129,7 +129,7 @@ X_04 = claim(
         "price": fact(of("unaccepted_in_cure_count", RESTART), PRICE),
         "it had stopped": control(_missing(RESTART, HIT, EVERY)),
     },
-    summary="After a restart everything that had waited came {delivered}; sends failed during it {price}.",
+    summary="After a restart everything that had waited came {delivered}; sends failed during the restart {price}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -140,7 +140,7 @@ X_05 = claim(
         "again": fact(of("delivered_again_count", RESTART), side(0, 1, "none, or what came since the offsets were last written")),
         "without a failure": control(fact(of("delivered_again_count", "baseline"), KEPT)),
     },
-    summary="After a restart no message came again that had come before {again}.",
+    summary="After a restart, messages that had come before came again {!again}.",
 )  # fmt: skip
 
 X_06 = claim(
@@ -153,7 +153,7 @@ X_06 = claim(
         "restarted": control(fact(of("unaccepted_in_cure_count", AFTER_DROP), PRICE)),
         "without a restart": control(_dropped("incident", LOST)),
     },
-    summary="After a restart the message had come whose delivery threw an exception {back}.",
+    summary="After a restart the message whose delivery had thrown an exception had come {back}.",
 )  # fmt: skip
 
 X_07 = claim(
@@ -168,7 +168,7 @@ X_07 = claim(
         "dropped": _dropped("baseline", KEPT),
         "twice": fact(of("delivered_again_count", "baseline"), KEPT),
     },
-    summary="While no delivery failed none was missing {missing}, none was left out {dropped} and none came twice {twice}.",
+    summary="While no delivery failed, messages were missing {!missing}, were left out {!dropped} and came twice {!twice}.",
 )  # fmt: skip
 
 

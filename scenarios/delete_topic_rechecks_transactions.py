@@ -64,7 +64,7 @@ X_01 = claim(
         "before it": control(_asked("incident", NONE, "before")),
         "without it": control(_asked("baseline", NONE)),
     },
-    summary="After an unused topic was deleted the broker asked about transactions that had ended {asked}.",
+    summary="After an unused topic was deleted, the broker asked about ended transactions {asked}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -74,7 +74,7 @@ X_02 = claim(
                        f"{STORE}.cleanUnusedTopic, {QUEUE}.commitMessage", HAVE_IT)
     | KEPT_SINCE,
     parts={"twice": _twice("incident", TWICE), "without it": control(_twice("baseline", NONE_TWICE))},
-    summary="After an unused topic was deleted committed messages came twice {twice}.",
+    summary="After an unused topic was deleted, committed messages came twice {twice}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -88,7 +88,7 @@ X_03 = claim(
         "price": fact(of("given_up_s", UNDECIDED), SOON),
         "by default": control(_asked("incident", ASKED)),
     },
-    summary="With a check each second no more than a second's transactions were asked about {asked}; undecided ones were given up "
+    summary="With a check each second, more than a second's transactions were asked about {!asked}; undecided ones were given up "
     "after some 20 s {price}.",
 )  # fmt: skip
 
@@ -104,7 +104,7 @@ X_04 = claim(
         "twice": _twice(KEPT, NONE_TWICE),
         "by default": control(_asked("incident", ASKED)),
     },
-    summary="With that topic made checks every 10 s asked about no transaction that had ended {asked}, none came twice {twice}.",
+    summary="With that topic made, checks every 10 s asked about ended transactions {!asked}, and messages came twice {!twice}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -112,7 +112,7 @@ X_05 = claim(
     reading="Without a deletion, until a check has passed over them: none is asked about, and no message comes twice.",
     expected=confirmed("a half message that something has ended is passed over", f"{QUEUE}.check"),
     parts={"asked": _asked("baseline", NONE), "twice": _twice("baseline", NONE_TWICE)},
-    summary="Without a deletion checks every 10 s asked about no transaction that had ended {asked}.",
+    summary="Without a deletion, checks every 10 s asked about ended transactions {!asked}.",
 )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ X_02 = claim(
     "nobody has consumed anything and none is 72 hours old.",
     expected=FILES_GO,
     parts={"deleted": _deleted(DELETES, FILES), "xfs": control(_deleted(XFS, NO_FILE))},
-    summary=f"At {TO_DELETE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % files that nobody had consumed were deleted "
+    summary=f"At {TO_DELETE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % files with unconsumed messages were deleted "
     "{deleted}.",
 )  # fmt: skip
 
@@ -97,7 +97,7 @@ X_03 = claim(
         "files": _deleted(NO_RESERVE, FILES),
         "with a reserve": control(_refused(REFUSES, ALL)),
     },
-    summary=f"At {TO_REFUSE:g} of an ext4 without a reserve no send was refused {{refused}}; files were deleted {{files}}.",
+    summary=f"At {TO_REFUSE:g} of an ext4 without a reserve sends were refused {{!refused}}, and files were deleted {{files}}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -111,8 +111,7 @@ X_04 = claim(
         "refused": _refused(RATIO, NONE),
         "files": _deleted(RATIO, FILES),
         "by default": control(_refused(REFUSES, ALL)),
-    }, summary="With a diskSpaceWarningLevelRatio of 0.95 no send was refused at 0.94 {refused}; files were deleted all the same "
-    "{files}.",
+    }, summary="With a diskSpaceWarningLevelRatio of 0.95 sends were refused at 0.94 {!refused}, and files were deleted {files}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -120,7 +119,7 @@ X_05 = claim(
     reading=f"With {TO_DELETE:g} of an xfs used no send is refused, and no file is deleted.",
     expected=confirmed(f"nothing is reserved: {TO_DELETE:g}, or little more, is below 0.85", f"{USED}, {CLEAN}.isSpaceToDelete"),
     parts={"refused": _refused(XFS, NONE), "deleted": _deleted(XFS, NO_FILE)},
-    summary=f"At {TO_DELETE:g} of an xfs no send was refused {{refused}}, and no file deleted {{deleted}}.",
+    summary=f"At {TO_DELETE:g} of an xfs sends were refused {{!refused}}, and files were deleted {{!deleted}}.",
 )  # fmt: skip
 
 X_06 = claim(
@@ -133,7 +132,7 @@ X_06 = claim(
                        f"{CLEAN}.isSpaceToDelete, {CLEAN}.deleteExpiredFiles", ("4.9.7",))
     | refuted("whatever is set above 0.85 counts as 0.85", f"{CLEAN}.getDiskSpaceCleanForciblyRatio", RELEASES_5X),
     parts={"deleted": _deleted(KEEPS, NO_FILE), "by default": control(_deleted(DELETES, FILES))},
-    summary="With a diskSpaceCleanForciblyRatio of 0.95 no file was deleted at 0.88 {deleted}.",
+    summary="With a diskSpaceCleanForciblyRatio of 0.95 files were deleted at 0.88 {!deleted}.",
 )  # fmt: skip
 
 

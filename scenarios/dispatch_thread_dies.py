@@ -43,7 +43,7 @@ X_01 = claim(
     | refuted("the loop catches any Throwable, and goes on from the message itself a millisecond later",
               f"{REPUT}.run", RELEASES_5X),
     parts={"consumed": _missing("incident", EVERY), "without a failure": control(_missing("baseline", NONE))},
-    summary="One dispatch threw an error, and nothing that was sent after it was consumed {consumed}.",
+    summary="One dispatch threw an error, and what was sent after it waited unconsumed {consumed}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -69,7 +69,7 @@ X_03 = claim(
                       side(2, 0, "it takes 4 s and more until the broker is back, or no time at all", bound=1)),
         "it had stopped": control(_missing(RESTART, EVERY)),
     },
-    summary="After a restart everything came {delivered}, and nothing twice {twice}; sends failed during it {price}.",
+    summary="After a restart everything came {delivered}, and messages came twice {!twice}; sends failed during it {price}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -93,7 +93,8 @@ X_05 = claim(
     expected=confirmed("the thread puts the place of each message of the log into its queue, and goes on behind it",
                        f"{REPUT}.doReput"),
     parts={"consumed": _missing("baseline", NONE), "acknowledged": _accepted("baseline"), "twice": _again("baseline")},
-    summary="While no dispatch failed every send was acknowledged {acknowledged}, everything came {consumed}, and once {twice}.",
+    summary="While no dispatch failed, all sends were acknowledged {acknowledged}, all came {consumed}, and some came twice "
+    "{!twice}.",
 )  # fmt: skip
 
 

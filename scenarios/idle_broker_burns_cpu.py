@@ -64,7 +64,7 @@ X_02 = claim(
     "that it begins again with the next transaction.",
     expected=confirmed("a new process has seen no queue, so that the next look is an interval away", f"{BATCH}, {RUN}", SPINS),
     parts={"restarted": _busy(RESTART, WAITS, "restarted"), "before": control(_busy(RESTART, A_CORE))},
-    summary="After a restart no thread took a core {restarted}.",
+    summary="After a restart a thread took a core {!restarted}.",
 )  # fmt: skip
 
 OF_LATER = {
@@ -85,8 +85,8 @@ X_03 = claim(
     expected=confirmed("a queue's last batch is younger than the interval until then; a check knows what is written down alone",
                        f"{BATCH}, {CHECK}", SPINS),
     parts=OF_LATER,
-    summary="With transactionOpBatchInterval=60000 no thread took a core meanwhile {busy}; checks every 10 s asked about the "
-    "transactions again {asked}, and committed ones came twice {twice}.",
+    summary="With transactionOpBatchInterval=60000 a thread took a core meanwhile {!busy}; checks every 10 s asked about the "
+    "transactions again {asked}, and committed messages came twice {twice}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -97,7 +97,7 @@ X_04 = claim(
                 f"{BATCH}, {RUN}", SPINS)
     | confirmed("what is to be done at intervals is done by threads that wait for them", DELETE, RELEASES_4X),
     parts={"busy": _busy("baseline", WAITS)},
-    summary="Without transactions no thread took a core {busy}.",
+    summary="Without transactions a thread took a core {!busy}.",
 )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ X_02 = claim(
     reading="A group that was given the queues' ends as its offsets consumes none of the 200 messages, and all that come after.",
     expected=confirmed("an offset that is there is the answer, before any other question is asked", QUERY),
     parts={"history": _history(COMMITTED, NONE), "later": _later(COMMITTED), "without offsets": control(_history("incident", ALL))},
-    summary="A group whose offsets were set before it started consumed none of the history {history}.",
+    summary="A group whose offsets were set before it started consumed the history {!history}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -67,7 +67,7 @@ X_03 = claim(
                        BY_RATIO, RELEASES_4X)
     | refuted("it is asked whether the page is in memory, which the ratio has no part in", BY_PAGE, RELEASES_5X),
     parts={"history": _history(UNLIMITED, NONE), "later": _later(UNLIMITED)},
-    summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed none of the history {history}.",
+    summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed the history {!history}.",
 )  # fmt: skip
 
 X_04 = claim(

@@ -147,9 +147,8 @@ NAMES_01 = claim(
         "connections": fact(of("server_connections_count", FORGOTTEN), side(0, 1, "one that tells has one at least")),
         "told": fact(of("back_untold", FORGOTTEN), side(0, 1, "the brokers' logs and the list, both known to a second")),
         "differ": fact(_differ(UNHEARD), DIFFER), "without a fault": control(fact(_differ("baseline"), THE_SAME)),
-    },
-    summary="No name server had a connection to another {connections}; a lost topic did not come back before a broker registered "
-    "{told}; the views differed as long as one of them was told otherwise {differ}.",
+    }, summary="A name server had a connection to another {!connections}; a lost topic came back before a broker registered "
+    "{!told}; the views differed for as long as one of the servers was told otherwise {differ}.",
 )  # fmt: skip
 
 NAMES_02 = claim(
@@ -162,8 +161,7 @@ NAMES_02 = claim(
         "latest": each(of("notice_s", MORE), side(30, 60, "one period of the timer, and a second one if nothing else tells",
                                                   bound=42), noun="producers"),
     },
-    summary="A producer's first send to a new queue came {first send} after the change; producers that took longer than 42 s: "
-    "{latest}.",
+    summary="A producer's first send to a new queue came {first send} after the change; {#latest} took longer than 42 s.",
 )  # fmt: skip
 
 NAMES_03 = claim(
@@ -176,9 +174,9 @@ NAMES_03 = claim(
         "lost": _none("lost_count", UNHEARD), "without a fault": control(_none("late_messages", "baseline")),
         "lost in order": _none_in_order("lost_count"), "disorder": _none_in_order("out_of_order_count"),
         "through": each(of("through_s", UNHEARD), side(50, 120, "both timers; a name server's patience", bound=60), noun="groups"),
-    },
-    summary="{waited} times as many messages waited as were consumed twice. Groups that lost some: {lost}, in order {lost in "
-    "order}; out of order: {disorder}; with messages left 60 s after equal views: {through}.",
+    }, summary="{waited} times as many messages waited as were consumed twice. {#lost} lost messages, and of those that consume "
+    "in order, {#lost in order} did; {#disorder} got some out of order; {#through} had messages left 60 s after the views were "
+    "equal.",
 )  # fmt: skip
 
 # Retries alone show what is left to avoidance.
@@ -204,7 +202,7 @@ NAMES_04 = claim(
         "no retry": control(fact(_failed(KILLED), MANY)), "retries alone": control(fact(_failed(PAUSED), MANY)),
         "listed": control(fact(of("route_stays_s", PAUSED, broker="broker-b"), side(HOLD_S, 0, "a name server waits for 120 s"))),
     },
-    summary="Failed with retries and avoidance: {dead} with a dead broker, {still} with one that stands still.",
+    summary="With retries and avoidance, {dead} of the sends failed where a broker was dead, and {still} where it stood still.",
 )  # fmt: skip
 
 NAMES_05 = claim(
@@ -217,8 +215,8 @@ NAMES_05 = claim(
         "others": _registered("held"), "before": control(_registered("before")),
         "silent": control(fact(of("server_silent_s", SERVER_PAUSED, servers="target"), STOPPED)),
     },
-    summary="With registerBrokerTimeoutMills at 24 s no broker was without a registration for 40 s at the other name servers while "
-    "one was silent: {others}.",
+    summary="While a name server was silent, with registerBrokerTimeoutMills at 24 s, a broker was without a registration at "
+    "another one for 40 s {!others}.",
 )  # fmt: skip
 
 NAMES_06 = claim(
@@ -231,9 +229,8 @@ NAMES_06 = claim(
         "differ": fact(_differ(UNHEARD), DIFFER), "silence": fact(of("server_silent_s", UNHEARD), NOT_SILENT),
         "differ after a cut": control(fact(_differ(CUT), side(30, 0, "dropped 90 to 130 s after the cut, of 140 s", bound=5))),
         "silence after a cut": control(fact(of("server_silent_s", CUT), NOT_SILENT)),
-    },
-    summary="The views differed {differ}, and no name server was silent {silence}; with a broker that was cut off they differed "
-    "{differ after a cut}, and none was silent {silence after a cut}.",
+    }, summary="The views differed {differ}, and a name server was silent {!silence}; with a broker that was cut off they "
+    "differed {differ after a cut}, and one was silent {!silence after a cut}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

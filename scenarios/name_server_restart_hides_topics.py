@@ -61,7 +61,7 @@ X_01 = claim(
                 ("4.9.7",))
     | refuted("of a broker that is not known one topic is refused; else each topic is looked at by itself", REGISTER, RELEASES_5X),
     parts=OF_ONE,
-    summary="With transactionCheckInterval=2000 the old topic had no route {hidden}, the new one had one {new}.",
+    summary="With transactionCheckInterval=2000 the old topic had a route {!hidden}, and the new one had one {new}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -99,7 +99,7 @@ X_03 = claim(
                 f"{BROKER}.processor.AdminBrokerProcessor.updateBrokerConfig, {ROUTES}.unregisterBroker", ("4.9.7",)),
     parts=OF_CURES,
     summary="The old topic was back after brokerPermission was written {permission}, and after a restart of the broker {restart}. "
-    "Sends failed in the restart {price of a restart}, none while the setting was written {price of the permission}.",
+    "Sends failed during the restart {price of a restart}, and while the setting was written {!price of the permission}.",
 )  # fmt: skip
 
 X_04 = claim(

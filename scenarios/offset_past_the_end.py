@@ -65,7 +65,7 @@ X_01 = claim(
         "lost": control(_lost("incident")),
         "without a power loss": control(_again("baseline", NONE_AGAIN)),
     },
-    summary="After a power loss the group was given all that the queue had again {again}.",
+    summary="After a power loss the group was given everything in the queue again {again}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -78,7 +78,7 @@ X_02 = claim(
         "lost": control(_lost(FEW_SENT)),
         "without a power loss": control(_skipped("baseline", NONE_SKIPPED)),
     },
-    summary="Messages that were sent before the group asked again were never given to it {skipped}.",
+    summary="Messages that were sent before the group asked again were skipped {skipped}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -86,7 +86,7 @@ X_03 = claim(
     reading=f"{MANY} messages are stored before the group asks again, more than were lost. It is never given {TAIL} of them.",
     expected=confirmed("an offset that the queue has reached again is taken as it is", GET),
     parts={"skipped": _skipped(MANY_SENT, SOME_SKIPPED), "lost": control(_lost(MANY_SENT))},
-    summary="As many messages as were lost were skipped of those that were sent since {skipped}.",
+    summary="Of the messages that were sent since, the group skipped as many as were lost {skipped}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -100,7 +100,8 @@ X_04 = claim(
         "lost": _lost(SYNC, WHOLE), "skipped": _skipped(SYNC, NONE_SKIPPED), "again": _again(SYNC, NONE_AGAIN),
         "by default": control(_lost(FEW_SENT)),
     },
-    summary="With SYNC_FLUSH no offset lay beyond the end {lost}; nothing was skipped {skipped}, nothing came again {again}.",
+    summary="With SYNC_FLUSH an offset lay beyond the end {!lost}, messages were skipped {!skipped}, and some came again "
+    "{!again}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -108,7 +109,7 @@ X_05 = claim(
     reading=f"While the broker lives, the {FEW} messages are all consumed, and none of those before is consumed again.",
     expected=confirmed("an offset within the queue is taken as it is", GET),
     parts={"skipped": _skipped("baseline", NONE_SKIPPED), "again": _again("baseline", NONE_AGAIN)},
-    summary="Without a power loss nothing was skipped {skipped}, and nothing came again {again}.",
+    summary="Without a power loss messages were skipped {!skipped}, and some came again {!again}.",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ ORDER_01 = claim(
             "at most 20 s old, since it is renewed every 20 s", bound=58)),
         "without a fault": control(each(of("message_delay_max_s", "baseline"), side(1, 20, "the load alone delays no message"))),
     },
-    summary="After kill -9 a queue stood still for {hand-over}; locks younger than 58 s when they were taken over: {lock's age}.",
+    summary="After kill -9 a queue stood still for {hand-over}; {#lock's age} had a lock taken over that was younger than 58 s.",
 )  # fmt: skip
 
 ORDER_02 = claim(
@@ -55,9 +55,8 @@ ORDER_02 = claim(
         "by default": fact(of("lock_age_at_takeover_s", "incident"), side(60, 30, "a client trusts its lock for 30 s")),
         "set by -D": fact(of("lock_age_at_takeover_s", "fix-short-lock"), LIFE_OF_15_S),
         "set as a variable": fact(of("lock_age_at_takeover_s", "incident-as-documented"), LIFE_OF_15_S),
-    },
-    summary="Every lock was over 42 s old when it was taken over: {by default}. Set to 15 s every one was below 46 s: {set by -D} "
-    "with the JVM property, {set as a variable} with the environment variable.",
+    }, summary="By default every lock was over 42 s old when it was taken over {by default}. With a life of 15 s every one was "
+    "below 46 s with the JVM property {set by -D}, and with the environment variable {set as a variable}.",
 )  # fmt: skip
 
 # A hiccup moves one round of a timer at fixed rate, and not the round in the middle.
@@ -83,7 +82,8 @@ ORDER_05 = claim(
         "granted by another": fact(of("foreign_lock_granted", "incident", asked="other"), side(1, 0, "a shared table refuses")),
         "refused by its own": control(fact(of("foreign_lock_granted", "incident", asked="own"), side(0, 1, HELD))),
     },
-    summary="A stranger was granted the lock by every other broker: {granted by another}; by no queue's own: {refused by its own}.",
+    summary="Another client got the lock from every other broker {granted by another}, and from the queue's own "
+    "{!refused by its own}.",
 )  # fmt: skip
 
 ORDER_06 = claim(
@@ -98,7 +98,7 @@ ORDER_06 = claim(
         "every queue within 3 s": each(of("handover_s", "fix-graceful-shutdown"), side(1, 10, "unlocking, telling the group and "
             "a rebalance take milliseconds; a timer of 20 s that has to come first takes 10 s on average", bound=3)),
     },
-    summary="Owners of whom a queue took longer than 3 s after a graceful shutdown: {every queue within 3 s}.",
+    summary="After a graceful shutdown, {#every queue within 3 s} had a queue that took longer than 3 s.",
 )  # fmt: skip
 
 ORDER_07 = claim(
@@ -128,8 +128,8 @@ ORDER_09 = claim(
         "disorder in it": never(of("out_of_order_count", "incident-slow-shutdown"), 1, ONE_OVERTAKES, deployments_min=3),
         "disorder after a kill": never(of("out_of_order_count", "incident"), 1, ONE_OVERTAKES),
     },
-    summary="Owners with a queue that two members worked on in a shutdown: {two at work}; with messages out of order: {disorder in "
-    "it} then, {disorder after a kill} after a kill.",
+    summary="In a shutdown, {#two at work} had a queue that two members worked on; {#disorder in it} had messages out of order "
+    "then, and after a kill {#disorder after a kill} did.",
 )  # fmt: skip
 
 ORDER_17 = claim(
@@ -141,8 +141,8 @@ ORDER_17 = claim(
             "for all groups refuses")),
         "refused to its own": control(fact(of("foreign_lock_granted", "incident", asked="own"), side(0, 1, HELD))),
     },
-    summary="Every request for a queue that was held was granted to another group: {granted to another group}; none to "
-    "the same one: {refused to its own}.",
+    summary="Every request for a queue that was held was granted to another group {granted to another group}; one was granted to "
+    "the same group {!refused to its own}.",
 )  # fmt: skip
 
 # The first round is a duration, and a start on busy cores takes seconds: judged by the member in the middle, not as a fact of each.
@@ -156,9 +156,8 @@ ORDER_18 = claim(
         "first round": median(of("lock_timer_first_round_s", "baseline"), side(1, 20, "1 s after the start, or a whole period")),
         "broadcasting": fact(of("lock_requests_count", "baseline", mode="broadcasting"), side(0, 6, "one for each of six queues")),
         "renewed": fact(of("foreign_lock_granted", "fix-short-lock", asked="own"), side(0, 1, "a lock lives 15 s, owners 25 s")),
-    },
-    summary="The lock timer began {first round} after the start. No broadcasting member asked for a lock: {broadcasting}. No "
-    "renewed lock of 15 s was granted to a stranger: {renewed}.",
+    }, summary="The lock timer began {first round} after the start. A broadcasting member asked for a lock {!broadcasting}. A "
+    "renewed lock of 15 s was granted to another client {!renewed}.",
 )  # fmt: skip
 
 CLAIMS = (ORDER_01, ORDER_02, ORDER_03, ORDER_05, ORDER_06, ORDER_07, ORDER_09, ORDER_17, ORDER_18)

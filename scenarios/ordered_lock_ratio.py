@@ -64,8 +64,8 @@ ORDER_08 = claim(
         "three times": never(of("taken_while_paused", "fix-three-times", ratio=3, pause_s=9.0), 1, "a lock older than 15 s is "
             "granted to the member that asks every second", slack_ms=1000, deployments_min=3),
         "twice": happens(of("taken_while_paused", "incident", ratio=2, pause_s=9.0), 1, "a fifth of the locks outlives 15 s"),
-    }, summary="With locks of 15 s, which another member asks for each second, a stop of 9 s cost owners a queue: {three times} at "
-    "three times the interval, {twice} at twice.",
+    }, summary="With locks of 15 s, which another member asks for each second, a stop of 9 s cost {#three times} a queue at three "
+    "times the interval, and {#twice} at twice.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -37,7 +37,7 @@ ORDER_04 = claim(
             "asked every 20 s a wait of 40 to 60 s has two lines and more; lines that go elsewhere leave none"), deployments_min=3),
         "with our logging": control(happens(of("lock_lines_waiting", "incident", file="lock.log"), 2, "ours are sent to lock.log")),
     },
-    summary="Owners with a waiting queue that the stock lock.log does not name: {all queues in lock.log}.",
+    summary="The stock lock.log omitted a waiting queue of {#all queues in lock.log}.",
 )  # fmt: skip
 
 ORDER_11 = claim(
@@ -51,8 +51,8 @@ ORDER_11 = claim(
         "lines in lock.log": fact(of("lock_lines_in_file", "incident-as-documented", file="lock.log"), side(9, 0, "each of nine "
             "owners' first locks has a line")),
     },
-    summary="Each broker had a storeerr.log: {a storeerr.log} (the store's errors go to storeerror.log). Each had the lock "
-    "manager's lines in lock.log: {lines in lock.log}.",
+    summary="Each broker had a storeerr.log {a storeerr.log} (the store's errors go to storeerror.log), and had the lock "
+    "manager's lines in lock.log {lines in lock.log}.",
 )  # fmt: skip
 
 # "About 54 s" is the delay itself, which ORDER-01 has. That threads wait is a control here: ORDER-15 claims it.
@@ -67,8 +67,7 @@ ORDER_14 = claim(
         "wait between the lines": measured_share(of("wait_logged_share", "incident"), side(0.97, 0.5, "asked every second all but "
             "one or two of 50 s; asked every 20 s, 30 of 60 s pass before the first and after the last line")),
         "threads parked": control(measured_share(of("parked_share", "incident"), PARKED)),
-    },
-    summary="Share of the wait between the first and the last line: {wait between the lines}; of threads parked: {threads parked}.",
+    }, summary="The lines spanned {wait between the lines} of the wait; {threads parked} of the threads were parked.",
 )  # fmt: skip
 
 # A hiccup below 4 s makes at most six of 1.5 messages a second late. No ratio to the baseline: nothing is late there.
@@ -83,8 +82,8 @@ ORDER_15 = claim(
             "shared cores; stops that explained the delay would last as long as it")),
         "messages late": median(of("delayed_over_1s_count", "incident-late-replacement"), side(75, 1.5, "1.5 a second for 40 to "
             "60 s; a queue that moves at once has what comes in a second"), slack_ms=4000, noun="owners"),
-    },
-    summary="Share of threads parked: {threads parked}; longest stop: {longest stop}; messages of a queue late: {messages late}.",
+    }, summary="Of the consuming threads, {threads parked} were parked; the longest stop took {longest stop}; {messages late} "
+    "messages of a queue were late.",
 )  # fmt: skip
 
 ORDER_16 = claim(
@@ -96,22 +95,26 @@ ORDER_16 = claim(
         "first lock": each(of("first_lock_lines", "incident"), side(1, 0, "a line for each queue, or none")),
         "take-over": each(of("takeover_lines", "incident"), side(1, 0, "a line for each queue, or none")),
     },
-    summary="Owners with a queue that lacks the line: of its first lock {first lock}, of its take-over {take-over}.",
+    summary="The log lacked the line of a queue's first lock for {#first lock}, and that of its take-over for {#take-over}.",
 )  # fmt: skip
 
-# The classifier was written on the first three: undecided until the arms of the others exist.
-STANDSTILLS = ("incident", "incident-slow-shutdown", "incident-stalled-owner")
-STANDSTILLS_TO_COME = ("incident-full-collection", "incident-throttled-disk", "incident-listeners-on-one-lock")
+# The classifier was written on the first three.
+STANDSTILLS = (
+    *("incident", "incident-slow-shutdown", "incident-stalled-owner"),
+    *("incident-full-collection", "incident-throttled-disk", "incident-listeners-on-one-lock"),
+)
 ORDER_19 = claim(
     "ORDER-19", "A3", "Stuck consumption elsewhere comes from GC, safepoints, slow processing, locks or I/O.",
     reading="What is seen from outside tells a lock that is held from a slow listener, a process that stops, a full collection, a "
     "listener on a throttled disk and two listeners on one lock.",
     expected=confirmed("one thread works on a queue at a time; a missing lock is asked for and refused, other causes ask for "
         "nothing", f"{CLIENT}.ConsumeMessageOrderlyService.ConsumeRequest.run"),
-    parts=scopes("cause:", (*STANDSTILLS, *STANDSTILLS_TO_COME), lambda arm: share(of("diagnosed_right", arm), (1, 1), side(1, 0.25,
+    parts=scopes("cause:", STANDSTILLS, lambda arm: share(of("diagnosed_right", arm), (1, 1), side(1, 0.25,
         "each queue is told right; of four answers one is right by chance", bound=0.8))),
-    summary="Told right: {cause: incident} with a lock held, {cause: incident-slow-shutdown} with a slow listener, {cause: "
-    "incident-stalled-owner} with a process that stood still.",
+    summary="The cause was told right for {cause: incident} with a lock held, for {cause: incident-slow-shutdown} with a slow "
+    "listener, for {cause: incident-stalled-owner} with a process that stood still, for {cause: incident-full-collection} with a "
+    "full collection, for {cause: incident-throttled-disk} with a slow disk, and for {cause: incident-listeners-on-one-lock} with "
+    "a lock of the application.",
 )  # fmt: skip
 
 CLAIMS = (ORDER_04, ORDER_11, ORDER_14, ORDER_15, ORDER_16, ORDER_19)

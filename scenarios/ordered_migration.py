@@ -43,7 +43,7 @@ ORDER_21 = claim(
         "late": law(of("delayed_in_10s_count", "incident"), 5677, 284, 5677, "no message waits", slack_ms=1000),
         "without a fault": control(each(of("message_delay_max_s", "baseline"), side(1, 20, "the load alone delays no message"))),
     },
-    summary="The longest delay was off 60 s by {longest delay}, and the messages late within 10 s were off 5,677 by {late}.",
+    summary="The longest delay differed from 60 s by {longest delay}, and the messages late within 10 s from 5,677 by {late}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -52,7 +52,7 @@ X_01 = claim(
                        "finds it so is put off", f"{TABLE}, {PULL}", OLDEST)
     | refuted("the new process queue is marked as locked when it is made", TABLE, ("4.9.7", *RELEASES_5X)),
     parts={"put off": _put_off("incident", PUT_OFF)},
-    summary="A pull was put off of all queues whose lock a member had been granted in {put off}.",
+    summary="Of all queues whose lock they had been granted, {put off} put off a pull.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -65,7 +65,7 @@ X_02 = claim(
         "put off": _put_off("fix-newer-client", AT_ONCE),
         "older clients": control(_put_off("incident", PUT_OFF)),
     },
-    summary=f"With clients of {NEWER} a pull was put off in {{put off}}, with those of 4.6.0 in {{older clients}}.",
+    summary=f"With clients of {NEWER}, {{put off}} put off a pull, and with those of 4.6.0, {{older clients}} did.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -77,7 +77,7 @@ X_03 = claim(
             of("message_delay_max_s", "baseline"), side(1, 20, "the load alone delays no message"), noun="groups",
         ),
     },
-    summary="With both members there from the start the longest delay of a message was {longest delay}.",
+    summary="With both members there from the start, {#longest delay} had a message that was more than 4.47 s late.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

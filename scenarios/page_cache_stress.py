@@ -92,8 +92,9 @@ BUSY_04 = claim(
     parts={"1200 ms": _avoided("fix-pool", "incident", "1200 ms with waitTimeMillsInSendQueue=100000"),
            "default wait": _avoided(POOL_DEFAULT, DEFAULT, "1200 ms with waitTimeMillsInSendQueue=200"),
            "2500 ms": fact(of("rejected_count", ROLLING, keyword="first-four"), ROLLED, scope="2500 ms and files of 1 MiB")},
-    summary="With the pool there were left, of the refusals of a stall of 1200 ms, {1200 ms} with waitTimeMillsInSendQueue=100000 "
-    "and {default wait} with 200; of one of 2500 ms, which outlasts the ready files of 1 MiB, at most a tenth {2500 ms}.",
+    summary="The pool brought the refusals of a stall of 1200 ms to {1200 ms} of what they were with "
+    "waitTimeMillsInSendQueue=100000, to {default wait} with 200; those of 2500 ms, which outlasts ready files of 1 MiB, came to "
+    "at most a tenth {2500 ms}.",
 )  # fmt: skip
 
 BUSY_18 = claim(
@@ -104,8 +105,8 @@ BUSY_18 = claim(
                        "make", f"{STORE}.{MAKES_FILE}"),
     parts={"appends over 500 ms": happens(of("slow_append_lines", ROLLING), 1, "one for each stall that outlasts the ready files",
                                           without=of("slow_append_lines", "fix-pool-calm"), noun="stalls")},
-    summary="With the pool and files of 1 MiB, stalls of 2500 ms in which the commit log needed new ones had an append over 500 ms "
-    "{appends over 500 ms}.",
+    summary="With the pool and files of 1 MiB, stalls of 2500 ms in which the commit log needed new ones had an append over 500 "
+    "ms {appends over 500 ms}.",
 )  # fmt: skip
 
 BUSY_22_PARTS = {
@@ -145,9 +146,9 @@ POOL_02 = claim(
     "takes without; beside a reader of what is in no memory, the mean append takes less than twice what it takes without one.",
     expected=confirmed("the buffer is locked in memory, so that writing waits for nobody", f"{STORE}.TransientStorePool.init"),
     parts=POOL_02_PARTS,
-    summary="With the page cache standing still for 1200 ms, the longest append with the pool took {longest} of what it took "
-    "without; beside a reader of cold data a mean append took {beside a reader} of what it took without that; old data was "
-    "still in memory {cold}.",
+    summary="While the page cache stood still for 1200 ms the longest append with the pool took {longest} times as long as "
+    "without; beside a reader of cold data a mean append took {beside a reader} times as long as without one; old data was still "
+    "in memory {cold}.",
 )  # fmt: skip
 
 POOL_08 = claim(
@@ -156,7 +157,7 @@ POOL_08 = claim(
     expected=confirmed("locked memory is present before it is written to, and a new page of a mapped file is not",
                        f"{STORE}.TransientStorePool.init"),
     parts={"faults": ratio(of("append_faults", "fix-pool-calm"), of("append_faults", "baseline"), side(0, 1, "none, or as many"))},
-    summary="With the pool the appends had {faults} of the page faults that they had without.",
+    summary="With the pool the appends had {faults} times the page faults that they had without.",
 )  # fmt: skip
 
 

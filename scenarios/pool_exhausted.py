@@ -77,7 +77,7 @@ POOL_01 = claim(
         "synchronous flush": fact(of("free_buffers", SYNC_FLUSH, moment="after"), COUNTED),
         "no switch": control(fact(of("free_buffers", NO_POOL, moment="after"), side(LARGEST_INTEGER, 5, "none, or one of five"))),
     },
-    summary="The switch alone turned the pool on {the switch alone}, with flushDiskType=SYNC_FLUSH {synchronous flush}.",
+    summary="The switch alone turned the pool on {the switch alone}; with flushDiskType=SYNC_FLUSH it did {synchronous flush}.",
 )  # fmt: skip
 
 POOL_03 = claim(
@@ -91,8 +91,8 @@ POOL_03 = claim(
         "pool of 5": control(never(of("rejected_count", FIVE, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
         "no pool": control(never(of("rejected_count", NO_POOL, keyword=REJECTED), WINDOW, "All requests of 0.4 s.")),
     },
-    summary="With files of 1 MiB a pool of five whose commit stood still for 4 s rejected requests {pool of 5, stalled}, a pool of "
-    "one without any stall {pool of 1}, a pool of two {pool of 2}.",
+    summary="With files of 1 MiB requests were rejected by a pool of five whose commit stood still for 4 s {pool of 5, stalled}, "
+    "by a pool of one without any stall {pool of 1}, and by a pool of two {pool of 2}.",
 )  # fmt: skip
 
 POOL_09 = claim(
@@ -105,7 +105,7 @@ POOL_09 = claim(
         "mapped files": fact(of("locked_files_mb", FIVE, moment="after"), side(1, 0, "a commit-log file is in use at least")),
         "buffers": control(fact(of("locked_mb", FIVE, moment="after"), side(5, 0, "five buffers of 1 MiB"))),
     },
-    summary="With the switch memory was locked {buffers}, mapped commit-log files {mapped files}.",
+    summary="With the switch memory was locked {buffers}, and that of mapped commit-log files was {mapped files}.",
 )  # fmt: skip
 
 POOL_10 = claim(
@@ -119,8 +119,7 @@ POOL_10 = claim(
                                 at=side(0, LARGEST_INTEGER, "exactly that, or none", bound=0)),
         "none rejected": fact(of("rejected_count", NO_POOL, keyword=REJECTED), side(0, WINDOW, "none, or all of 0.4 s")),
     },
-    summary="Without the pool 2,147,483,647 free buffers were reported {largest integer}, and no request was rejected {none "
-    "rejected}.",
+    summary="Without the pool 2,147,483,647 free buffers were reported {largest integer}, and requests rejected {!none rejected}.",
 )  # fmt: skip
 
 POOL_11_PARTS = {
@@ -138,8 +137,8 @@ POOL_11 = claim(
                        "mapped file (CommitLog.getMessage), whose pages the kernel reads ahead in sequence",
                        "org.apache.rocketmq.store.TransientStorePool.init"),
     parts=POOL_11_PARTS,
-    summary="Five buffers had five files of 1 MiB locked {five}, two had two {two}; from a disk of 100 reads a second a message "
-    "at a random place took {random reads} times what one in sequence took, where old data was still in memory {cold}.",
+    summary="Five buffers had five files of 1 MiB locked {five}, and two had two {two}; from a disk of 100 reads a second a "
+    "message at a random place took {random reads} times as long as one in sequence; old data was still in memory {cold}.",
 )  # fmt: skip
 
 

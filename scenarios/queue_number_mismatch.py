@@ -98,9 +98,8 @@ QUEUES_01 = claim(
     parts={
         "sent to of 8": fact(of("sent_queues_count", WRITE_8), EIGHT), "given of 4": fact(of(GIVEN, WRITE_8), FOUR),
         "sent to of 4": fact(of("sent_queues_count", WRITE_4), FOUR), "given of 8": fact(of(GIVEN, WRITE_4), EIGHT),
-    },
-    summary="With 8 write and 4 read queues producers used all eight {sent to of 8} and members had four {given of 4}; with 4 and "
-    "8 producers used four {sent to of 4} and members had all eight {given of 8}.",
+    }, summary="With 8 write and 4 read queues producers used all eight {sent to of 8}, and members had four {given of 4}; with 4 "
+    "write and 8 read queues producers used four {sent to of 4}, and members had all eight {given of 8}.",
 )  # fmt: skip
 
 QUEUES_02 = claim(
@@ -112,9 +111,8 @@ QUEUES_02 = claim(
     parts={
         "folders": fact(of("queue_folders_count", WRITE_8), EIGHT), "stranded": fact(_stranded(WRITE_8, "held"), MANY),
         "consumed": never(of("consumed_beyond_read_count", WRITE_8), STRANDED, UNREAD, noun="groups"),
-    },
-    summary="There were eight folders a broker {folders}; messages of queues 4 to 7 were consumed {consumed}, and a hundred "
-    "and more lay there when the numbers were mended {stranded}.",
+    }, summary="Each broker had eight folders {folders}; {#consumed} consumed messages of queues 4 to 7, and a hundred and more "
+    "lay there when the numbers were mended {stranded}.",
 )  # fmt: skip
 
 QUEUES_03 = claim(
@@ -122,7 +120,7 @@ QUEUES_03 = claim(
     reading="The member whose client id sorts second consumes nothing, on one broker and on the article's three.",
     expected=IN_ONE_PIECE,
     parts=scopes("brokers:", (1, 3), _second),
-    summary="On one broker the second member got nothing {brokers: 1}, on three brokers {brokers: 3}.",
+    summary="The second member got messages on one broker {!brokers: 1}, and on three brokers {!brokers: 3}.",
 )  # fmt: skip
 
 QUEUES_04 = claim(
@@ -135,9 +133,9 @@ QUEUES_04 = claim(
         "refused at once": fact(of("illegal_queue_count", BOTH), side(10, 0, OLD_ROUTE, bound=1)),
         "refused in order": fact(of("illegal_queue_count", IN_ORDER), side(0, 10, OLD_ROUTE, bound=0)),
         "mended": _none_stranded(READ_FIRST, "end"),
-    },
-    summary="Messages were stranded with equal numbers {equal}, by shrinking in order {in order}, with the read queues first {read "
-    "first} and after growing back {mended}. Shrinking at once refused sends {refused at once}, in order none {refused in order}.",
+    }, summary="Messages were stranded with equal numbers {equal}, by shrinking in order {in order}, with the read queues first "
+    "{read first}, and after growing back {mended}. Shrinking at once had sends refused {refused at once}, and in order "
+    "{!refused in order}.",
 )  # fmt: skip
 
 QUEUES_05 = claim(
@@ -151,7 +149,8 @@ QUEUES_05 = claim(
         "folders": fact(of("queue_folders_count", WRITE_4), FOUR), "queues given out": fact(of(GIVEN, WRITE_4), EIGHT),
         "empty ones": fact(of("empty_read_queues_count", WRITE_4), side(4, 0, "the topic's numbers differ by four")),
     },
-    summary="There were four folders a broker {folders}; eight queues were given out {queues given out}, four empty {empty ones}.",
+    summary="Each broker had four folders {folders}; eight queues were given out {queues given out}, four empty ones "
+    "{empty ones}.",
 )  # fmt: skip
 
 WHEN_READ = claim(
@@ -165,8 +164,8 @@ WHEN_READ = claim(
         "read first": happens(_stranded(READ_FIRST, "held"), STRANDED, UNREAD, without=_stranded(DRAINED, "held"), noun="groups"),
         "refused": fact(of("illegal_queue_count", DRAINED), side(0, 10, OLD_ROUTE, bound=0)),
     },
-    summary="Messages were stranded by shrinking when all was read {stranded}, with the read queues first {read first}; sends "
-    "were refused {refused}.",
+    summary="Messages were stranded by shrinking when all was read {stranded}, and with the read queues first {read first}; sends "
+    "were refused {!refused}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

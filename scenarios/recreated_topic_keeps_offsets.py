@@ -48,7 +48,7 @@ X_01 = claim(
     | confirmed("a topic is deleted with its queues, and the offsets of its groups stay", f"{ADMIN}.deleteTopic", ("4.9.7",))
     | DELETED,
     parts={"skipped": _read("incident", ALL_BUT), "the topic stays": control(_read("baseline", ALL))},
-    summary="Of a topic that was made anew its old group skipped as many messages as it had consumed before {skipped}.",
+    summary="Of a topic that was made anew, its old group skipped as many messages as it had once consumed {skipped}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -59,7 +59,7 @@ X_02 = claim(
     | confirmed("an offset beyond the end is set to the end", f"{STORE}.getMessage", ("4.9.7",))
     | DELETED,
     parts={"skipped": _read(FEWER, NONE), "the topic stays": control(_read("baseline", ALL))},
-    summary="Of a new topic with fewer messages than its group had consumed before none was consumed {skipped}.",
+    summary="Of a new topic that had fewer messages than the group had consumed before, it consumed some {!skipped}.",
 )  # fmt: skip
 
 X_03 = claim(

@@ -13,6 +13,8 @@ RELEASES_4X = ("4.6.0", "4.9.7")
 RELEASES_5X = ("5.3.3", "5.5.0")
 RELEASES = (*RELEASES_4X, *RELEASES_5X)
 """Of which an expectation is that names no releases."""
+IN_CONTAINERS = (RELEASES[0], RELEASES[-1])
+"""Verdicts of clusters in containers are recorded on the oldest and the newest: what differs there is the cluster's place."""
 
 BROKER, CLIENT, STORE = "org.apache.rocketmq.broker", "org.apache.rocketmq.client", "org.apache.rocketmq.store"
 

@@ -62,7 +62,7 @@ X_01 = claim(
         "set back": _set_back("incident"),
         "without a reset": control(_late("baseline", GOES_ON)),
     },
-    summary="A group whose offsets were reset consumed nothing for more than 5 s {late}.",
+    summary="A group whose offsets were reset stood still for more than 5 s {late}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -72,7 +72,7 @@ X_02 = claim(
     reading="The same with useServerSideResetOffset=false.",
     expected=_sleeps(RELEASES_5X),
     parts={"late": _late(TOLD, STOPS), "set back": _set_back(TOLD), "by default": control(_late("incident", GOES_ON))},
-    summary="With useServerSideResetOffset=false the group consumed nothing for more than 5 s {late}.",
+    summary="With useServerSideResetOffset=false the group stood still for more than 5 s {late}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -80,7 +80,7 @@ X_03 = claim(
     reading="The same with an ordered consumer and the default settings.",
     expected={**_sleeps(RELEASES_4X), **AT_ONCE},
     parts={"late": _late(ORDERED, STOPS), "set back": _set_back(ORDERED)},
-    summary="An ordered consumer whose offsets were reset consumed nothing for more than 5 s {late}.",
+    summary="An ordered consumer whose offsets were reset stood still for more than 5 s {late}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -91,7 +91,7 @@ X_04 = claim(
     | confirmed("an ordered consumer waits until nobody works on its queue", SLEEPS, ("5.5.0",)),
     parts={"late": _late(ORDERED_TOLD, GOES_ON), "set back": _set_back(ORDERED_TOLD),
            "normal consumers wait": control(_late(TOLD, STOPS))},
-    summary="With useServerSideResetOffset=false an ordered consumer had no message 5 s late after a reset {late}.",
+    summary="With useServerSideResetOffset=false an ordered consumer had a message that was 5 s late after a reset {!late}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -115,7 +115,7 @@ X_06 = claim(
         "late": _late("baseline", GOES_ON),
         "twice": fact(of("duplicate_count", "baseline"), side(0, 40, "none, or five seconds of messages", bound=10)),
     },
-    summary="Without a reset no message was late {late}.",
+    summary="Without a reset a message was late {!late}.",
 )  # fmt: skip
 
 

@@ -77,7 +77,7 @@ X_01 = claim(
     | refuted("a channel that becomes inactive ends its pulls at once; one that becomes active has the client send a heartbeat",
               LISTENS, RELEASES_5X),
     parts={"half": _wait(KNOWN), "without a restart": control(_half("baseline", SOON))},
-    summary="Groups that waited for 10 s and more: {half}.",
+    summary="After the restart, {half} waited for 10 s or more.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -89,7 +89,7 @@ X_02 = claim(
     | confirmed("a client that asks for its route while the broker is away lets its queues go, and asks again 30 s later", TIMER,
                 RELEASES_5X),
     parts={"waits": exists(of("again_s", "incident"), LATE, without=of("again_s", "baseline"), rate_min=RATE_MIN, noun="groups")},
-    summary="With default settings groups waited for more than 10 s: {waits}.",
+    summary="With default settings, {#waits} waited for more than 10 s.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -117,7 +117,7 @@ X_04 = claim(
         "price": fact(of("heartbeats_per_s", NEW_CLIENT), side(USUAL_HZ, OFTEN_HZ, "a heartbeat every 30 s, or every 3 s")),
         "its own client": control(_wait(KNOWN)),
     },
-    summary=f"Groups that waited for less than 10 s with clients of {NEWER}: {{half}}; for no more heartbeats {{price}}.",
+    summary=f"With clients of {NEWER}, {{half}} waited for less than 10 s; they sent more heartbeats {{!price}}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -130,7 +130,7 @@ X_05 = claim(
         "twice": happens(of("doubled_elsewhere_count", "incident"), 10, "messages of up to 5 s, at some a second",
                          without=of("doubled_elsewhere_count", "baseline"), rate_min=RATE_MIN, noun="groups"),
     },
-    summary="Members of a group were given messages of the other broker twice: {twice}.",
+    summary="{#twice} had members that were given messages of the other broker twice.",
 )  # fmt: skip
 
 X_06 = claim(
@@ -141,7 +141,7 @@ X_06 = claim(
         "slowest": fact(of("slowest_again_s", "baseline"), AT_ONCE),
         "twice": fact(of("doubled_elsewhere_count", "baseline"), NONE_TWICE),
     },
-    summary="Without a restart no group waited {slowest}, and none was given a message twice {twice}.",
+    summary="Without a restart a group waited {!slowest}, and one was given messages twice {!twice}.",
 )  # fmt: skip
 
 X_07 = claim(
@@ -154,7 +154,7 @@ X_07 = claim(
     parts={
         "waits": exists(of("again_s", OFTEN_BY_DEFAULT), LATE, without=of("again_s", "baseline"), rate_min=RATE_MIN, noun="groups"),
     },
-    summary="With a heartbeat every 3 s groups waited for more than 10 s: {waits}.",
+    summary="With a heartbeat every 3 s, {#waits} waited for more than 10 s.",
 )  # fmt: skip
 
 

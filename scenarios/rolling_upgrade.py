@@ -39,7 +39,7 @@ X_01 = claim(
         "restarts": never(of("step_lost_count", "incident"), 30, LOST),
         "without a restart": control(fact(of("step_lost_count", "baseline"), side(0, 30, LOST, bound=0))),
     },
-    summary="Restarts after which an acknowledged message was missing: {restarts}.",
+    summary="An acknowledged message was missing after {#restarts}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -48,7 +48,7 @@ X_02 = claim(
     expected=confirmed("the log's messages have the same format in both, and JSON that names more than a release knows is read",
                        f"{LOG}, org.apache.rocketmq.common.ConfigManager.load"),
     parts={"restarts": never(of("step_lost_count", BACK), 30, LOST)},
-    summary="Restarts after which an acknowledged message was missing: {restarts}.",
+    summary="An acknowledged message was missing after {#restarts}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -61,7 +61,7 @@ X_03 = claim(
         "without a restart": control(fact(of("key_out_of_order_count", "baseline", send="hash"),
                                           side(0, 1, "each key has one queue", bound=0))),
     },
-    summary="Keys with a message that came after a later one: {keys}.",
+    summary="{#keys} had a message that came after a later one.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -75,8 +75,7 @@ X_04 = claim(
                           side(9, 1, "as long as a master is away, 8 to 10 s; or one timeout at most", bound=3),
                           without=of("step_silent_s", "incident", role=("namesrv", "slave"), send="normal")),
     },
-    summary="With waitTimeMillsInSendQueue=30000, restarts of a master with 3 s and more without an acknowledged normal send: "
-    "{silence}.",
+    summary="With waitTimeMillsInSendQueue=30000, {#silence} of a master had 3 s and more without an acknowledged normal send.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -90,8 +89,8 @@ X_05 = claim(
         "at once": control(fact(of("step_failed_share", "incident", role="master", send="hash"),
                                 side(0.05, 0, "a fifth and more of the ordered sends from a master's end to the next step"))),
     },
-    summary="With waitTimeMillsInSendQueue=30000, sends that were not acknowledged from a master's restart to the next step: "
-    "{drained}; without the precaution, of ordered ones: {at once}.",
+    summary="With waitTimeMillsInSendQueue=30000 every send was acknowledged from a master's restart to the next step {drained}; "
+    "without the precaution ordered ones failed {at once}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -69,8 +69,7 @@ X_01 = claim(
     parts={
         "one id": fact(of("client_ids_count", INCIDENT), side(1, 2, "both clients have one id, or each has its own")),
         **_halves(INCIDENT),
-    },
-    summary="By default both have one id {one id}; half of the messages came twice {twice} and half to nobody {unread}.",
+    }, summary="By default both had one id {one id}; half of the messages came twice {twice}, and half stayed unread {unread}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -84,8 +83,8 @@ X_02 = claim(
         **_halves(ONE_NAME),
         "copies": law(of("retry_copies_count", ONE_NAME, retry=RETRIES), COPIES, 2, COPIES - 1, DOUBLED),
     },
-    summary="With one name half of the messages came twice {twice} and half to nobody {unread}; a message that failed had {copies} "
-    f"consumptions more or fewer than {COPIES} at retry {RETRIES}, each after 1 s.",
+    summary="With one name half of the messages came twice {twice}, and half stayed unread {unread}; the consumptions of a failing "
+    f"message at retry {RETRIES}, each 1 s after the one before, differed from {COPIES} by {{copies}}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -93,8 +92,8 @@ X_03 = claim(
     reading="With a name of its own for each member no message is given to both or to none, and one that fails has one copy.",
     expected=confirmed("the ids differ, and so do the places of the members and their queues", PLACES),
     parts=_clean(OWN_NAMES),
-    summary="With names of their own messages came twice {twice} and to nobody {unread}, and one copy came at each retry, after "
-    "1 s, {copies}.",
+    summary="With names of their own, {#twice} got messages twice, and {#unread} left messages unread; one copy came at each "
+    "retry, after 1 s, {copies}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -102,8 +101,8 @@ X_04 = claim(
     reading="Two processes of one host, whose clients nobody names, share the messages: none comes twice or to nobody.",
     expected=confirmed("the ids of their processes differ, and with them the names of their clients", f"{NAME}, {PLACES}"),
     parts=_clean("baseline"),
-    summary="Of two processes on one host messages came twice {twice} and to nobody {unread}, and one copy a retry, after "
-    "1 s, {copies}.",
+    summary="With two processes on one host, {#twice} got messages twice, and {#unread} left messages unread; one copy came at "
+    "each retry, after 1 s, {copies}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

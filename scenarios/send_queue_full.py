@@ -68,8 +68,8 @@ BUSY_15 = claim(
     | refuted("peeking, popping, notifying and polling share the executor of pulls, recalls that of sends",
               "org.apache.rocketmq.broker.BrokerController.registerProcessor", RELEASES_5X),
     parts=BUSY_15_PARTS,
-    summary="Requests to other pools took over 150 ms beside a jam of sends {beside send}, of one-thread pools of pulls {beside "
-    "pull}, administration {beside admin}, heartbeats {beside heartbeat}; by the code processors share {shared} of the pools.",
+    summary="Requests to other pools took over 150 ms beside a jam of sends {beside send}, of pulls {beside pull}, of "
+    "administration {beside admin} and of heartbeats {beside heartbeat}; by the code processors share {shared} of the pools.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -79,9 +79,8 @@ SENDS_01 = claim(
         "dead": _thrice(KILLED, "dead"), "still": _thrice(STOPPED, "still"), "busy": _thrice(BUSY, "busy"),
         "read-only": _thrice(READ_ONLY, "read-only"),
         "well": control(fact(_sent("failed_for_good_share", "baseline", "normal-sync", topic="one"), side(0, 1, "none, or all"))),
-    },
-    summary="A normal synchronous send was tried three times when its only broker was dead {dead}, stood still {still}, "
-    "was busy {busy}, was read-only {read-only}.",
+    }, summary="A normal synchronous send was tried three times when its only broker was dead {dead}, stood still {still}, was "
+    "busy {busy} and was read-only {read-only}.",
 )  # fmt: skip
 
 
@@ -105,8 +104,9 @@ ASYNC_RETRIED = refuted(
     "answered in time nothing of its timeout is left", f"{API}.sendMessageAsync, {API}.onExceptionImpl", SINCE_4_9_7,
 )  # fmt: skip
 ONCE = (
-    "Tried once were synchronous and one-way sends {what} when that queue's broker was dead {{dead}}, stood still {{still}}, was "
-    "busy {{busy}}, was read-only {{read-only}}; asynchronous ones when it was dead {{async, dead}}, stood still {{async, still}}."
+    "Synchronous and one-way sends {what} were tried once when that queue's broker was dead {{dead}}, stood still {{still}}, was "
+    "busy {{busy}} and was read-only {{read-only}}; asynchronous ones were when it was dead {{async, dead}} and when it stood "
+    "still {{async, still}}."
 )
 
 SENDS_02 = claim(
@@ -158,9 +158,9 @@ SENDS_04 = claim(
     "half; with avoidance on few do. Tried are normal sends while it is dead, stands still or is busy, and selector sends.",
     expected=RETRIES_HELP,
     parts=BY_RETRIES,
-    summary="Half failed for good in spite of five retries without avoidance, while no route changed: normal sends to a dead "
-    "broker {dead}, one that stood still {still}, a busy one {busy}; selector sends to a dead one {selector}. With avoidance few "
-    "did when it stood still {avoided, still}, was busy {avoided, busy}.",
+    summary="Without avoidance, while no route changed, half of the sends failed for good in spite of five retries: normal ones "
+    "to a dead broker {dead}, to one that stood still {still} and to a busy one {busy}, and selector sends to a dead one "
+    "{selector}. With avoidance few did when it stood still {avoided, still} and when it was busy {avoided, busy}.",
 )  # fmt: skip
 
 
@@ -202,9 +202,9 @@ SENDS_05 = claim(
     "the other broker's queue is accepted there.",
     expected=ORDER_KEPT,
     parts=OF_ORDER,
-    summary="An ordered synchronous send was tried once {tried once, dead} (dead), {tried once, still} (still). Stored twice were "
-    "messages of keys {twice}, sent asynchronously {twice, async}; out of order {disorder}. What the application sent again to "
-    "another queue was accepted {sent again}.",
+    summary="An ordered synchronous send was tried once to a dead broker {tried once, dead} and to a still one "
+    "{tried once, still}. {#twice} had messages stored twice, and with asynchronous sends {#twice, async} did; {#disorder} had "
+    "some out of order. What the application sent again to another queue was accepted {sent again}.",
 )  # fmt: skip
 
 

@@ -60,14 +60,15 @@ X_01 = claim(
     "five times at least.",
     expected=refuted("of the five turns none takes the broker that failed in the turn before: every second one has none", LOOP),
     parts=_sync("attempts_median", KILLED, FIVE, topic="one"),
-    summary="A synchronous send to a topic's only broker, which was dead, was tried five times by rocketmq 0.4.4 {native}, by "
+    summary="A synchronous send to a topic's only broker, which was dead, was tried five times by rocketmq 0.4.4 {native} and by "
     "rocketmq-client-python 2.0.0 {rocketmq-client-python}.",
 )  # fmt: skip
 
 TAKEN_ELSEWHERE = (
-    "No synchronous send failed for good: of rocketmq 0.4.4 to a broker that was dead {native, dead}, stood still {native, still}, "
-    "was busy {native, busy}; of rocketmq-client-python 2.0.0 {rocketmq-client-python, dead}, {rocketmq-client-python, still}, "
-    "{rocketmq-client-python, busy}. The one that stood still stored what the other had accepted: {native, twice}, "
+    "Of rocketmq 0.4.4 synchronous sends failed for good when one of two brokers was dead {!native, dead}, stood still "
+    "{!native, still} and was busy {!native, busy}; of rocketmq-client-python 2.0.0 when it was dead "
+    "{!rocketmq-client-python, dead}, stood still {!rocketmq-client-python, still} and was busy {!rocketmq-client-python, busy}. "
+    "One that stood still stored as well what the other had accepted, of the first client {native, twice} and of the second "
     "{rocketmq-client-python, twice}."
 )
 
@@ -100,8 +101,9 @@ X_03 = claim(
     "default, and once with retry_times=0.",
     expected=confirmed("its selector is asked in the first turn alone; the others take a queue of another broker", SELECT),
     parts=ORDERED,
-    summary="Ordered sends with the default went to the other broker when theirs was dead {dead}, stood still {still}; with "
-    "retry_times=0 they were tried once {told not to, dead}, {told not to, still}.",
+    summary="Ordered sends with the default went to the other broker, too, when theirs was dead {dead} and when it stood still "
+    "{still}; with retry_times=0 they were tried once when it was dead {told not to, dead} and when it stood still "
+    "{told not to, still}.",
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ X_01 = claim(
     expected=refuted("PULL_RETRY_IMMEDIATELY for slaveReadEnable is overwritten by the code of what was found", ASKED, RELEASES_4X)
     | confirmed("a slave without slaveReadEnable refuses each pull before it is queued", f"{PULL}.rejectRequest", RELEASES_5X),
     parts={"read": _share("incident", NOTHING), "kept": _kept("incident"), "live master": control(_share(LIVE, EVERYTHING))},
-    summary="Of 200 messages that the slave had none was consumed while the master was dead {read}.",
+    summary="Messages that the slave had were consumed while the master was dead {!read}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -73,7 +73,7 @@ X_03 = claim(
     reading="A group with an ordered consumer consumes none of the 200 messages while the master is dead, though slaves are read.",
     expected=confirmed("a queue is taken only with its lock, which is asked of the master alone", LOCK),
     parts={"read": _share(ORDERED, NOTHING), "kept": _kept(ORDERED)},
-    summary="With slaveReadEnable an ordered consumer was given none of the messages while the master was dead {read}.",
+    summary="With slaveReadEnable an ordered consumer was given messages while the master was dead {!read}.",
 )  # fmt: skip
 
 X_04 = claim(

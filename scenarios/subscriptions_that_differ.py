@@ -55,8 +55,8 @@ X_01 = claim(
         "of one tag": exists(of("least_tag_share", INCIDENT), NOTHING, of("least_tag_share", "baseline"), noun="groups"),
         "passed over": fact(of("passed_over_share", INCIDENT), GONE),
     },
-    summary="Of the messages {unread} came to nobody; of one tag no message came {of one tag}; the group's offset had passed over "
-    "what was missing {passed over}.",
+    summary="Of the messages, {unread} came to nobody; {#of one tag} had a tag of which no message came; the group's offset had "
+    "passed over what was missing {passed over}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -64,7 +64,7 @@ X_02 = claim(
     reading="With a group for each tag every message is given to a member of the group of its tag, and none to two.",
     expected=confirmed("each group has one subscription, by which both the broker and its members filter", KEPT),
     parts=_clean(APART),
-    summary="With a group for each tag messages came to nobody {unread}, and twice {twice}.",
+    summary="With a group for each tag, {#unread} left messages unread, and {#twice} got messages twice.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -72,7 +72,7 @@ X_03 = claim(
     reading="Two members that both subscribe to both tags are given every message, and none of them twice.",
     expected=confirmed("the newest subscription is that of each member", KEPT),
     parts=_clean("baseline"),
-    summary="With equal subscriptions messages came to nobody {unread}, and twice {twice}.",
+    summary="With equal subscriptions, {#unread} left messages unread, and {#twice} got messages twice.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -86,7 +86,7 @@ X_04 = claim(
         "unread": fact(of("unread_share", TWO_TOPICS), side(0.5, 0, "a half of each topic's queues has no reader", bound=0.4)),
         "passed over": fact(of("passed_over_share", TWO_TOPICS), WAIT),
     },
-    summary="Of two topics at least four tenths came to nobody {unread}; the group's offset had not passed them {passed over}.",
+    summary="Of two topics at least four tenths stayed unread {unread}; the group's offset had passed over them {!passed over}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

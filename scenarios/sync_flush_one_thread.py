@@ -87,8 +87,8 @@ X_03 = claim(
         "refused": _refused(THREADS, NONE),
         "price": fact(of("waited_flush_share", THREADS), WAITS),
         "by default": control(_alone("incident")),
-    }, summary="With SYNC_FLUSH and 16 send threads {accepted} times as much was accepted, under a tenth refused {refused}; each "
-    "waited {price}.",
+    }, summary="With SYNC_FLUSH and 16 send threads, {accepted} times as much was accepted, and under a tenth was refused "
+    "{refused}; each send waited for a flush {price}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -98,7 +98,7 @@ X_04 = claim(
     | confirmed(APPENDED, f"{STORE}.submitFlushRequest, {STORE}.FlushRealTimeService", ("4.9.7",))
     | confirmed(APPENDED, f"{STORE}.DefaultFlushManager.handleDiskFlush, {STORE}.FlushRealTimeService", RELEASES_5X),
     parts={"accepted": _accepted(ASYNC), "refused": _refused(ASYNC, NONE), "without a fault": control(_accepted("baseline"))},
-    summary="With ASYNC_FLUSH and slow flushes all was accepted {accepted}, and less than a tenth refused {refused}.",
+    summary="With ASYNC_FLUSH and slow flushes everything was accepted {accepted}, and under a tenth was refused {refused}.",
 )  # fmt: skip
 
 SYNC_FLUSH = {"flushDiskType": "SYNC_FLUSH"}

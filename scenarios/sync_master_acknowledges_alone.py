@@ -76,8 +76,8 @@ X_01 = claim(
         "accepted": fact(_unaccepted("incident"), ACCEPTED),
         "absent": fact(_absent("incident"), ABSENT),
         "with its slave": control(fact(_unaccepted("baseline"), BY_SLAVE)),
-    }, summary="While the slave of a SYNC_MASTER stood still sends were acknowledged {accepted}; it lacked some when the master "
-    "died {absent}.",
+    }, summary="While the slave of a SYNC_MASTER stood still sends were acknowledged {accepted}; the slave lacked some of them "
+    "when the master died {absent}.",
 )  # fmt: skip
 
 X_02 = claim(
@@ -91,7 +91,7 @@ X_02 = claim(
                 ("4.9.7",))
     | refuted("neither is asked by default; SLAVE_NOT_AVAILABLE is never answered", HANDLE_5X, RELEASES_5X),
     parts={"timeout": mean(_told("incident", FLUSH_SLAVE), TOLD), "none": fact(_told("incident", NO_SLAVE), TOLD)},
-    summary="Sends to a SYNC_MASTER that ended with FLUSH_SLAVE_TIMEOUT: {timeout}; some ended with SLAVE_NOT_AVAILABLE {none}.",
+    summary="Of the sends to a SYNC_MASTER, {timeout} ended with FLUSH_SLAVE_TIMEOUT; some ended with SLAVE_NOT_AVAILABLE {none}.",
 )  # fmt: skip
 
 X_03 = claim(
@@ -100,8 +100,8 @@ X_03 = claim(
     reading="No message that was acknowledged is absent from the slave. The price: while it stands still, no send is acknowledged.",
     expected=confirmed("two copies are waited for, up to slaveTimeout; a slave's by what it acknowledged", TRANSFER, RELEASES_5X),
     parts={"absent": fact(_absent(TWO_COPIES), COMPLETE), "price": fact(_unaccepted(TWO_COPIES), UNSURE), **ALONE},
-    summary="With inSyncReplicas=2 no acknowledged message was absent from the slave {absent}; no send was acknowledged while it "
-    "stood still {price}.",
+    summary="With inSyncReplicas=2 acknowledged messages were absent from the slave {!absent}; sends were acknowledged while it "
+    "stood still {!price}.",
 )  # fmt: skip
 
 X_04 = claim(
@@ -115,8 +115,8 @@ X_04 = claim(
         "again": fact(_unaccepted(DEGRADES), side(0.6, 1, "refused for up to 16 of 26 s, or all the time")),
         "first": fact(_unaccepted(DEGRADES), side(0.3, 0, "not accepted until the slave counts as gone, or at no time")),
         "absent": fact(_absent(DEGRADES), side(100, 0, "what is sent in the last 10 s, or nothing", bound=1)),
-    }, summary="With enableAutoInSyncReplicas sends were acknowledged again {again}, not at once {first}; some of them were absent "
-    "from the slave {absent}.",
+    }, summary="With enableAutoInSyncReplicas sends failed at first {first}, and later ones were acknowledged {again}; some of "
+    "these were absent from the slave {absent}.",
 )  # fmt: skip
 
 X_05 = claim(
@@ -130,8 +130,8 @@ X_05 = claim(
         "timeout": mean(_told("baseline", FLUSH_SLAVE), NOT_TOLD),
         "none": mean(_told("baseline", NO_SLAVE), NOT_TOLD),
     },
-    summary="Share of sends to a SYNC_MASTER that were not acknowledged: {accepted}; sends that ended with FLUSH_SLAVE_TIMEOUT: "
-    "{timeout}; with SLAVE_NOT_AVAILABLE: {none}.",
+    summary="Of the sends to a SYNC_MASTER, {accepted} were not acknowledged; {timeout} ended with FLUSH_SLAVE_TIMEOUT, and "
+    "{none} with SLAVE_NOT_AVAILABLE.",
 )  # fmt: skip
 
 

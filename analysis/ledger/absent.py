@@ -6,7 +6,7 @@ Whatever has no such reason was not run. Nothing of this decides a verdict; it i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from analysis.ledger.lines import LedgerLine
 from harness.model.rules import Claim
@@ -19,6 +19,9 @@ NOT_APPLICABLE = "not applicable"
 Reasons = Mapping[tuple[str, str], str]
 """By claim and release, of those alone that are not applicable."""
 
+Verdicts = Mapping[tuple[str, str], Collection[VerdictKind]]
+"""By claim and release, each injection's."""
+
 PACKAGE = re.compile(r"\b(?:[a-z]\w*\.)+(?=[A-Z])")
 """What stands before a class's own name."""
 
@@ -27,7 +30,7 @@ def not_applicable(lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], r
     """Each reason names a class: the one that lacks a setting, or where the code says that the failure is not there.
 
     A failure counts as absent where it was measured so and the code had led one to expect it. One that nobody measured, or that
-    is undecided, may well be there, and its cure is one that was not run.
+    is undecided, may well be there, and its cure is one that was not run. An upgrade to the release that is there has no class.
     """
     every = list(scenarios)
     claims = {claim.id: claim for scenario in every for claim in scenario.claims}
@@ -40,20 +43,26 @@ def not_applicable(lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], r
         for scenario in every
         for claim in scenario.claims
         for release in releases
-        if not scenario.asks(claim, release)
-        and (reason := claim.lacks.get(release) or _nothing_to_cure(claims.get(claim.cure_of), release, verdicts))
+        if (claim.id, release) not in verdicts and (reason := _reason(scenario, claim, release, claims, verdicts))
     }
 
 
+def _reason(scenario: Scenario, claim: Claim, release: str, claims: Mapping[str, Claim], verdicts: Verdicts) -> str:
+    if scenario.asks(claim, release):
+        return f"an upgrade from {release} to itself is a restart" if scenario.is_restart(claim, release) else ""
+    return claim.lacks.get(release) or _nothing_to_cure(claims.get(claim.cure_of), release, verdicts)
+
+
 def never_run(
-    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str]
+    lines: Sequence[LedgerLine], scenarios: Iterable[Scenario], releases: Sequence[str], backend: str = "local"
 ) -> Iterator[tuple[str, str, str]]:
     """Incident, claim and release of which the ledger has no line, though a run of the incident on the release would measure it."""
-    there = {(line.claim, line.release) for line in lines if line.backend == "local"}
+    there = {(line.claim, line.release) for line in lines if line.backend == backend}
     for scenario in scenarios:
         for claim in scenario.claims:
             for release in releases:
-                if scenario.asks(claim, release) and (claim.id, release) not in there:
+                asked = scenario.asks(claim, release) and not scenario.is_restart(claim, release)
+                if asked and (claim.id, release) not in there:
                     yield scenario.name, claim.id, release
 
 
@@ -63,7 +72,7 @@ def absence(claim: str, release: str, reasons: Reasons) -> str:
     return f"{NOT_APPLICABLE} ({reason})" if reason else NOT_RUN
 
 
-def _nothing_to_cure(failure: Claim | None, release: str, verdicts: Mapping[tuple[str, str], set[VerdictKind]]) -> str:
+def _nothing_to_cure(failure: Claim | None, release: str, verdicts: Verdicts) -> str:
     if failure is None or verdicts.get((failure.id, release)) != {VerdictKind.REFUTED}:
         return ""
     expected = failure.expected.get(release)

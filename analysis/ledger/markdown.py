@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from analysis.ledger.absent import NOT_RUN, Reasons, absence
-from analysis.ledger.lines import FROM_SUMMARY, LedgerLine
+from analysis.ledger.lines import FROM_RECORD, FROM_SUMMARY, LedgerLine
 from analysis.ledger.must_know import sentences
 from analysis.ledger.record import Record
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
@@ -117,6 +117,13 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
         parts += [
             f"{len(summarised)} of {len(lines)} verdicts are summaries: earlier rules gave them, before trials were recorded. "
             "Most of their intervals rest on one or two deployments of one run, and say nothing of what another deployment does.",
+            "",
+        ]
+    if without := [line for line in lines if line.basis == FROM_RECORD and not line.trials]:
+        parts += [
+            f"{len(without)} of {len(lines)} lines have no trial of today's rule and experiment: what an earlier one found is all "
+            "that the record has of them. Which are to be run, and on which releases, is in "
+            "[undecided.md](../docs/undecided.md#not-measured-yet).",
             "",
         ]
     for family, of in _families(lines).items():

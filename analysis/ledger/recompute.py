@@ -12,9 +12,10 @@ from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, 
 from analysis.ledger.record import Record, RecordedEvent, Summary
 from analysis.ledger.runs import RecordedRun, RecordedTrial
 from analysis.verdicts.claims import summary as summary_of
-from analysis.verdicts.claims import verdict_of
+from analysis.verdicts.claims import verdict_of, without_lack
 from analysis.verdicts.evidence import unit_of
 from analysis.verdicts.kinds import judge_part
+from analysis.verdicts.sentences import refuting
 from analysis.verdicts.settings import settings_of
 from analysis.verdicts.tries import Tries
 from harness.model.rules import Claim, Kind, Part, Role
@@ -41,6 +42,7 @@ class Change:
 Cell = tuple[str, str, str]
 """Release, backend and the injection that a claim's trials were made by, empty where there was none to choose."""
 
+NO_TRIAL = "No trial of its present rule and experiment is recorded yet."
 NO_INJECTION = "none"
 """What a run says of a claim of which it had trials without a fault alone, as one that was stopped."""
 
@@ -165,14 +167,15 @@ def _judged(
     verdict, reason, decisive = verdict_of(judged)
     summary = summary_of(claim, judged, verdict, reason, decisive)
     if not now:
-        reason, summary = str(Reason.TOO_FEW_DEPLOYMENTS), "Undecided (too few deployments): no trial is recorded yet."
+        reason, summary = str(Reason.TOO_FEW_DEPLOYMENTS), f"Undecided (too few deployments): {NO_TRIAL}"
     notes = [f"{len(runs)} run" if len(runs) == 1 else f"replicated in {len(runs)} runs"] if runs else []
     if seen := {row.deployment for row in before}:
         notes.append(
             f"{len(seen)} deployments were seen before the rule, or in another experiment: they are not in the odds"
         )
     if (against := _against(claim, line, before, record.events)) and verdict is not VerdictKind.REFUTED:
-        verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {summary}"
+        present = f"By its present rule: {without_lack(summary)}" if now else NO_TRIAL
+        verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {present}"
     expected = claim.expected.get(line.release)
     last = record.runs[-1].run if record.runs else ""
     return dataclasses.replace(
@@ -204,7 +207,7 @@ def _against(claim: Claim, line: LedgerLine, before: Sequence[Tries], events: Se
         return ""
     kept = [one.says for one in events if one.verified and (one.claim, one.release) == (line.claim, line.release)]
     found = [judge_part(part, before) for part in never]
-    kept += [f"{part.name}: {part.words}" for part in found if part.verdict is VerdictKind.REFUTED]
+    kept += [refuting(part) for part in found if part.verdict is VerdictKind.REFUTED]
     return "; ".join(kept)
 
 

@@ -234,7 +234,7 @@ def _incident(data: ReportData, name: str) -> IncidentView:
         stack=stack(shown, name, labels),
         strips=strips(shown, name, labels),
         rejections=rejections(shown, name, labels),
-        tables=(*data.tables.get(name, ()), *send_tables(shown, name)),
+        tables=(*data.tables.get(name, ()), *send_tables(shown.distributions, name)),
         trials=_trials(shown, name),
     )
 

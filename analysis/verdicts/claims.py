@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 
 from analysis.verdicts.kinds import judge_part
-from analysis.verdicts.sentences import needs
+from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
 from harness.model.findings import PartResult
-from harness.model.rules import Claim, Kind, Role
+from harness.model.rules import PLACEHOLDER, Claim, Kind, Role
 from harness.model.verdicts import Reason, VerdictKind
 
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
@@ -67,22 +67,26 @@ def verdict_of(parts: Sequence[PartResult]) -> tuple[VerdictKind, str, str]:
 def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, reason: str, decisive: str) -> str:
     """The finding's sentence: the claim's own with what its parts found, what is lacking, and where it holds."""
     by_name = {part.name: part for part in parts}
-    said = re.sub(r"\{([^{}]+)\}", lambda match: _in_sentence(by_name[match[1]]), claim.summary)
+    told = {name for _, name in PLACEHOLDER.findall(claim.summary)}
+    said = PLACEHOLDER.sub(lambda match: _in_place(match, by_name[match[2]]), claim.summary)
+    if told and all(by_name[name].words == NOT_MEASURED for name in told):
+        said = "Nothing of it was measured."
     if verdict is UNDECIDED:
         lack = next((words for part in parts if part.name == decisive and (words := needs(part))), "")
         said = f"Undecided ({reason}{f': {lack}' if lack else ''}): {said}"
     if verdict is REFUTED:
-        holds = [part.scope for part in parts if part.scope and part.verdict is CONFIRMED]
-        told = by_name[decisive]
-        if told.words not in said:
-            said += f" Refuted by {told.name}{f' at {told.scope}' if told.scope else ''}: {told.words}."
-        said += f" It holds at {', '.join(dict.fromkeys(holds))}." if holds else ""
+        holds = dict.fromkeys(part.scope for part in parts if part.scope and part.verdict is CONFIRMED)
+        if decisive not in told:
+            said += f" What refutes it: {refuting(by_name[decisive])}."
+        said += f" It holds in th{'ese scopes' if len(holds) > 1 else 'is scope'}: {'; '.join(holds)}." if holds else ""
     return said
 
 
-def _in_sentence(part: PartResult) -> str:
-    """In brackets where there is no figure: the sentence was written for one, and would not be read as meant."""
-    return part.words if part.estimate is not None else f"[{part.words}]"
+def _in_place(match: re.Match[str], part: PartResult) -> str:
+    """What stands there, with a capital where a sentence begins."""
+    words = in_sentence(part, match[1])
+    begins = match.start() == 0 or match.string[: match.start()].endswith(". ")
+    return words[0].upper() + words[1:] if begins else words
 
 
 def without_lack(said: str) -> str:

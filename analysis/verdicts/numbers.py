@@ -15,27 +15,31 @@ from harness.model.cells import ParameterValue
 COUNT_UNITS = frozenset({"", "1", "count", "counts", "lines", "messages", "rejections", "requests", "sends"})
 """Units that a number needs no word for."""
 
+RATIO = "ratio"
+"""The unit of a measured number that is one over another: a whole one is no count."""
+
 DASH = "\N{EN DASH}"
 MISSING = "\N{EM DASH}"
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 
 
-def number(value: float | None) -> str:
-    """``0.0132``, ``54.7``, ``1,203``; an em dash for none, a symbol for infinity."""
+def number(value: float | None, *, is_count: bool = True) -> str:
+    """``0.0132``, ``54.7``, ``1,203``; an em dash for none, a symbol for infinity. One is ``1``, or ``1.00`` if no count."""
     if value is None or math.isnan(value):
         return MISSING
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "\N{MINUS SIGN}\N{INFINITY}"
     if value == 0:
         return "0"
-    if abs(value) >= 1000 or (value == int(value) and abs(value) < 1000):
+    if abs(value) >= 1000 or (value == int(value) and is_count):
         text = f"{value:,.0f}"
     elif abs(value) < 1e-6:
         text = f"{value:.2e}"
     else:
+        value = float(f"{value:.2e}")
         digits = max(0, 2 - math.floor(math.log10(abs(value))))
         text = f"{value:.{digits}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
+        text = text.rstrip("0").rstrip(".") if "." in text and is_count else text
     return text.replace("-", "\N{MINUS SIGN}")
 
 
@@ -44,19 +48,20 @@ def is_share(unit: str) -> bool:
     return unit == "share" or unit.startswith("of ")
 
 
-def quantity(value: float | None, unit: str, *, short: bool = False) -> str:
+def quantity(value: float | None, unit: str, *, short: bool = False, like: float | None = None) -> str:
     """A number with its unit, such as ``54.7 s``, ``38 % of owners`` or ``12`` (a count).
 
-    ``short`` leaves out what a per cent is of, and any unit of more than one word.
+    ``short`` leaves out what a per cent is of, and any unit of more than one word. It is told in the scale of ``like``, the
+    number that it stands beside, if there is one.
     """
     if value is None or math.isnan(value):
         return MISSING
     if is_share(unit):
         of = "" if short or unit == "share" else f" {unit}"
         return f"{number(value * 100)}{NARROW_SPACE}%{of}"
-    if unit in COUNT_UNITS or (short and " " in unit):
-        return number(value)
-    scale, unit = _scale(value, unit)
+    if unit in COUNT_UNITS or unit == RATIO or (short and " " in unit):
+        return number(value, is_count=unit != RATIO)
+    scale, unit = _scale(value if like is None else like, unit)
     return f"{number(value * scale)}{NARROW_SPACE}{unit}"
 
 
@@ -65,16 +70,21 @@ def _scale(value: float, unit: str) -> tuple[float, str]:
     return (1000.0, "ms") if unit == "s" and 0 < abs(value) < 0.001 else (1.0, unit)
 
 
-def interval(low: float | None, high: float | None, unit: str) -> str:
-    """``54.1-55.2 s`` with an en dash; an open upper end reads ``at least 54.1 s``; empty when there is none."""
+def interval(low: float | None, high: float | None, unit: str, *, like: float | None = None) -> str:
+    """``54.1-55.2 s`` with an en dash; an open upper end reads ``at least 54.1 s``; empty when there is none.
+
+    It is told in the scale of ``like``, the estimate that it stands beside, else in that of its upper end.
+    """
     if low is None and high is None:
         return ""
     if high is None or math.isinf(high):
         return f"at least {quantity(low, unit, short=True)}" if low is not None and not math.isinf(low) else ""
     if low is None or math.isinf(low):
         return f"at most {quantity(high, unit, short=True)}"
-    scale = 100.0 if is_share(unit) else _scale(high, unit)[0]
-    return f"{number(low * scale)}{DASH}{quantity(high, unit, short=True)}"
+    like = high if like is None else like
+    scale = 100.0 if is_share(unit) else _scale(like, unit)[0]
+    to = DASH if low >= 0 else " to "
+    return f"{number(low * scale, is_count=unit != RATIO)}{to}{quantity(high, unit, short=True, like=like)}"
 
 
 def estimate(value: float | None, low: float | None, high: float | None, unit: str) -> str:

@@ -5,20 +5,44 @@ from __future__ import annotations
 import math
 
 from analysis.verdicts import sides
-from analysis.verdicts.numbers import interval, number, quantity
+from analysis.verdicts.numbers import RATIO, interval, number, quantity
 from harness.model.findings import PartResult
 from harness.model.measures import MEASURES
-from harness.model.rules import BY_SIDES, Fold, Kind, Part
+from harness.model.rules import BY_SIDES, NOT_SO, SUBJECT, Fold, Kind, Part
 from harness.model.verdicts import VerdictKind
+
+NOT_MEASURED = "not measured"
 
 
 def words_of(part: Part, found: PartResult) -> str:
-    """``61.5 s (60.8-62.3 in 5 deployments of 9 owners)``, ``none in 40 deaths (below 8.8 %), in 20 deployments``."""
-    if found.estimate is None:
-        return "not measured"
+    """``61.5 s (60.8-62.3 s in 5 deployments of 9 owners)``, ``in none of 40 deaths (below 8.8 %, in 20 deployments)``."""
+    if not found.values or not found.tries:
+        return NOT_MEASURED
     if part.kind in (Kind.FACT, Kind.JAR):
         return _fact(part, found)
     return _number(part, found) if part.kind in BY_SIDES else _events(part, found)
+
+
+def in_sentence(found: PartResult, form: str = "") -> str:
+    """What stands for ``{part}``, ``{!part}`` and ``{#part}`` in a claim's sentence.
+
+    In brackets where there is no figure: the sentence was written for one, and would not be read as meant.
+    """
+    if found.words == NOT_MEASURED:
+        many = f"an unknown number {found.unit} " if form == SUBJECT else ""
+        return f"{many}[{NOT_MEASURED}]"
+    words = _in_deployments(found.wrong, found) if form == NOT_SO else found.words
+    return words.removeprefix("in ") if form == SUBJECT else words
+
+
+def refuting(found: PartResult) -> str:
+    """What became of a refuted part where no sentence names it: ``"code 2" had counterexamples in 1 of 40 stalls (...)``."""
+    says = {Kind.UNIVERSAL: "had counterexamples", Kind.EXISTENCE: "happened"}.get(Kind(found.kind), "held")
+    return f'"{found.name}"{_at(found)} {says if found.words.startswith("in ") else "was"} {found.words}'
+
+
+def _at(found: PartResult) -> str:
+    return f" ({found.scope})" if found.scope not in ("", found.name) else ""
 
 
 def _fact(part: Part, found: PartResult) -> str:
@@ -27,50 +51,65 @@ def _fact(part: Part, found: PartResult) -> str:
         return quantity(found.values[0], unit)
     if part.predicted is not None and unit:
         # Whether a duration is the predicted one is a fact; which one it is, is what a reader wants to know.
-        low, high = (quantity(found.values[index], unit) for index in (0, -1))
-        return f"{low if low == high else f'{low} to {high}'} in {_count(found.deployments, 'deployment')}"
-    in_how_many = "none" if found.wrong == found.deployments else found.right
-    said = f"in {in_how_many} of {_count(found.deployments, 'deployment')}"
-    missing = found.deployments - found.tries
-    return f"{said}, not measured in {missing} of them" if missing > 0 else said
+        low, high = found.values[0], found.values[-1]
+        told = quantity(low, unit) if quantity(low, unit) == quantity(high, unit) else interval(low, high, unit)
+        return f"{told} in {_count(found.deployments - _missing(found), 'deployment')}"
+    return _in_deployments(found.right, found)
+
+
+def _missing(found: PartResult) -> int:
+    return max(0, found.deployments - found.tries)
+
+
+def _in_deployments(count: int, found: PartResult) -> str:
+    """In how many of all deployments something was so, and of how many that cannot be said."""
+    missing = _missing(found)
+    rest = {NOT_MEASURED: missing, "undecided": found.line - missing}
+    notes = ", ".join(f"{what} in {number(many)}" for what, many in rest.items() if many > 0)
+    said = f"in {number(count) if count else 'none'} of {_count(found.deployments, 'deployment')}"
+    return f"{said} ({notes})" if notes else said
 
 
 def _number(part: Part, found: PartResult) -> str:
-    where = _count(found.deployments, "pair" if part.fold is Fold.RATIO else "deployment")
-    if found.deployments and found.tries > found.deployments and part.fold is not Fold.RATIO:
-        each = found.tries / found.deployments
+    measured, compared = len(found.values), part.fold is Fold.RATIO
+    where = _count(measured, "pair" if compared else "deployment")
+    if found.tries > found.deployments and not compared:
+        each = found.tries / measured
         where += f" of {number(each) if each == int(each) else f'about {round(each)}'} {part.tries_are}"
     low, high = found.values[0], found.values[-1]
-    middle = quantity(found.estimate, found.unit, short=part.fold is Fold.SHARE)
+    unit = RATIO if compared else found.unit
+    middle = quantity(found.estimate, unit, short=part.fold is Fold.SHARE)
     if part.fold is Fold.SHARE:
         middle += f" {found.unit}"
-    if low == high and found.deployments > 1:
-        return f"{middle} in each of {where}"
-    if found.low is not None:
-        return f"{middle} ({interval(found.low, found.high, found.unit)} in {where})"
-    if found.deployments < sides.deployments_needed() and found.deployments > 1:
-        listed = " and ".join(quantity(value, found.unit, short=True) for value in (low, high))
-        return f"{middle} ({listed}{' at the ends' if found.deployments > 2 else ''} in {where})"
-    return f"{middle} (in {where})"
+    if low == high and measured > 1:
+        range_in = f"in each of {where}"
+    elif found.low is not None:
+        range_in = f"{interval(found.low, found.high, unit, like=found.estimate)} in {where}"
+    elif measured > 1:
+        ends = (quantity(value, unit, short=True) for value in (low, high))
+        range_in = f"{(' to ' if measured > 2 else ' and ').join(ends)} in {where}"
+    else:
+        range_in = f"in {where}"
+    missing = found.deployments - measured
+    return f"{middle} ({range_in}{f'; {NOT_MEASURED} in {number(missing)} more' if missing else ''})"
 
 
 def _events(part: Part, found: PartResult) -> str:
-    said = _how_often(part, found)
-    return f"{said}, not measured in {found.units - found.tries} more" if found.units > found.tries else said
-
-
-def _how_often(part: Part, found: PartResult) -> str:
+    """In how many tries it happened, with the interval of its rate; of a "never" these are the counterexamples."""
     tries = _count(found.tries, part.tries_are.removesuffix("s"), part.tries_are)
     if not found.events:
-        return f"none in {tries} (below {_percent(found.high)}), in {_count(found.deployments, 'deployment')}"
-    if found.events == found.tries:
-        return f"in all of {tries} (above {_percent(found.low)}), in {_count(found.deployments, 'deployment')}"
-    bounds = interval(found.low, found.high, "share")
+        said, bounds = f"none of {tries}", f"below {quantity(found.high, 'share')}"
+    elif found.events == found.tries and found.tries > 1:
+        said, bounds = f"all {tries}", f"above {quantity(found.low, 'share')}"
+    else:
+        said, bounds = f"{number(found.events)} of {tries}", interval(found.low, found.high, "share")
+    told = [bounds, f"in {_count(found.deployments, 'deployment')}"]
     worst = found.values[-1] if part.relation == "<=" else found.values[0]
-    said = f"in {number(found.events)} of {tries} ({bounds}) of {_count(found.deployments, 'deployment')}"
-    if part.kind is Kind.UNIVERSAL and math.isfinite(worst):
-        said += f", at worst {quantity(worst, MEASURES[part.of.measure].unit)}"
-    return said
+    if part.kind is Kind.UNIVERSAL and 0 < found.events < found.tries and math.isfinite(worst):
+        told.append(f"at worst {quantity(worst, MEASURES[part.of.measure].unit)}")
+    missing = found.units - found.tries
+    more = f"; {NOT_MEASURED} in {number(missing)} more" if missing > 0 else ""
+    return f"in {said} ({', '.join(told)}{more})"
 
 
 def needs(found: PartResult) -> str:
@@ -79,10 +118,6 @@ def needs(found: PartResult) -> str:
         return ""
     exceptions = min(found.deployments - found.right, found.deployments - found.wrong)
     return f"{sides.deployments_needed(exceptions)} deployments are needed" if exceptions == 0 else ""
-
-
-def _percent(share: float | None) -> str:
-    return quantity(share, "share")
 
 
 def _count(count: int, one: str, many: str = "") -> str:

@@ -6,6 +6,7 @@ A rule is of kinds: what each part counts, what it takes to decide it, and what 
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -46,6 +47,11 @@ class Role(StrEnum):
 
     CLAIM = "claim"
     CONTROL = "control"
+
+
+NOT_SO, SUBJECT = "!", "#"
+PLACEHOLDER = re.compile(rf"{{([{NOT_SO}{SUBJECT}]?)([^{{}}]+)}}")
+"""A part that a claim's sentence names, after the form that it is told in."""
 
 
 class Fold(StrEnum):
@@ -160,9 +166,12 @@ class Expectation:
 class Claim:
     """One statement of an article with its reading, its parts and its expectation by release.
 
-    ``summary`` is the sentence of a finding; ``{part name}`` stands for the part's number in words. Two fields say why a claim
-    is not one of a release on which its arms are not run: ``cure_of`` is the claim of the failure that it cures, which leaves
-    nothing to cure where it is refuted; ``lacks`` says by release what it has no setting for, with the class that would have it.
+    ``summary`` is the sentence of a finding, in which ``{part name}`` stands for what was found: "61 s (...)", "38 % (...)", or in
+    how many of what it was so, "in 2 of 36 stalls (...)", which of a "never" counts what must not be. ``{!name}`` counts where a
+    fact is not so, and ``{#name}`` is "2 of 36 owners (...)", for a subject: a sentence that denies nothing reads well whatever
+    was found. Two fields say why a claim is not one of a release on which its arms are not run: ``cure_of`` is the claim of the
+    failure that it cures, which leaves nothing to cure where it is refuted; ``lacks`` says by release what it has no setting for,
+    with the class that would have it.
     """
 
     id: str

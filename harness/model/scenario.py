@@ -160,6 +160,11 @@ class Scenario:
         arms = {quantity.arm for quantity in claim.quantities()}
         return all(not arm.releases or release in arm.releases for arm in self.arms if arm.name in arms)
 
+    def is_restart(self, claim: Claim, release: str) -> bool:
+        """Whether a claim is of an upgrade, and the release the one that is upgraded to: its arms restart a cluster there."""
+        arms = {quantity.arm for quantity in claim.quantities()}
+        return all(cell.get("to") == release for arm in self.arms if arm.name in arms for cell in arm.cells)
+
     def judged_arms(self) -> frozenset[str]:
         """Names of the arms that a claim is judged by."""
         return frozenset(quantity.arm for claim in self.claims for quantity in claim.quantities())

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import scenarios
-from analysis.ledger.absent import absence, not_applicable
+from analysis.ledger.absent import absence, never_run, not_applicable
 from analysis.ledger.lines import LedgerLine
 from analysis.ledger.markdown import ledger_table
 from harness.model.rules import Claim
@@ -99,6 +99,22 @@ def test_a_failure_that_is_not_refuted_leaves_its_cure_not_run(
 
 def test_a_cure_that_could_be_run_is_not_run_whatever_is_refuted(lines: list[LedgerLine]) -> None:
     assert absence(CURE, "4.6.0", not_applicable(lines, scenarios.ALL, ("4.6.0",))) == "not run"
+
+
+def test_an_upgrade_to_the_release_that_is_there_is_a_restart_and_lacks_no_run(lines: list[LedgerLine]) -> None:
+    rolling = scenarios.find("rolling-upgrade")
+    reasons = not_applicable(lines, [rolling], known_releases())
+    of_newest = {(claim.id, "5.5.0") for claim in rolling.claims}
+    assert set(reasons) == of_newest
+    assert absence(rolling.claims[0].id, "5.5.0", reasons) == (
+        "not applicable (an upgrade from 5.5.0 to itself is a restart)"
+    )
+    never = {(claim, release) for _, claim, release in never_run([], scenarios.ALL, known_releases())}
+    assert never & {(claim.id, release) for claim in rolling.claims for release in known_releases()} == {
+        (claim.id, release) for claim in rolling.claims for release in ("4.6.0", "4.9.7", "5.3.3")
+    }
+    there = dataclasses.replace(lines[0], claim=rolling.claims[0].id, release="5.5.0", backend="local")
+    assert (there.claim, "5.5.0") not in not_applicable([there], [rolling], known_releases())
 
 
 def test_the_ledger_shows_the_reason(lines: list[LedgerLine]) -> None:

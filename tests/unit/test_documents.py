@@ -8,6 +8,9 @@ import tomllib
 import pytest
 
 import harness
+import mqlab.incident
+import scenarios
+from harness.model.loads import LoadValue
 from harness.paths import PACKAGES
 
 TOPS = ("mqlab", "scenarios", "harness", "analysis")
@@ -32,6 +35,23 @@ def test_the_architecture_lists_every_package(top: str) -> None:
     listed = set(re.findall(rf"^\| `{top}\.(\w+)` \|", text, re.MULTILINE))
     folders = {path.parent.name for path in (PACKAGES / top).glob("*/__init__.py")}
     assert folders <= listed <= _packages(top)
+
+
+def test_the_document_of_loads_names_the_incidents_whose_rate_locust_makes() -> None:
+    text = " ".join((PACKAGES / "docs" / "load.md").read_text(encoding="utf-8").split())
+    told = re.search(r"## Locust in incidents (\w+) incidents have their rate made by Locust's users: ([^.]*)\.", text)
+    assert told is not None
+    steered = [one.name for one in scenarios.ALL if any(getattr(arm.load, "locust", None) for arm in one.arms)]
+    assert re.findall(r"`([a-z-]+)`", told[2]) == steered
+    assert told[1] == {5: "Five", 6: "Six", 7: "Seven"}[len(steered)]
+
+
+def test_the_document_of_own_incidents_names_every_load() -> None:
+    text = (PACKAGES / "docs" / "own-incident.md").read_text(encoding="utf-8")
+    listed = text.partition("**The loads**")[2].partition("\n\n**")[0].partition("|---|---|")[2]
+    nouns = {name: getattr(mqlab.incident, name) for name in mqlab.incident.__all__}
+    loads = [name for name, noun in nouns.items() if isinstance(noun, type) and issubclass(noun, LoadValue)]
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(loads)
 
 
 def test_the_architecture_names_every_file_that_it_explains() -> None:

@@ -38,6 +38,8 @@ CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, Verd
 FAST = median(of("handover_s", "incident"), side(13.5, 24, "code: 16 s of lock life", bound=16))
 NONE_LOST = never(of("lost_count", "incident"), 100, "a death loses what was not flushed", noun="deaths")
 FOUND = fact(of("log_file_exists", "incident"), side(1, 0, "a file is there or not"))
+SOON = fact(of("handover_s", "incident"), side(0, 9, "at once"), predicted=0.5)
+FEW = share(of("handover_s", "incident"), (None, 30.0), side(0.95, 0.5, "most"))
 
 
 def _seen(part: Part, rows: list, **more: object) -> tuple[VerdictKind, str]:  # type: ignore[type-arg]
@@ -181,8 +183,8 @@ def test_a_death_of_which_nothing_is_known_confirms_nothing_and_is_not_counted_a
     found = judge_part(NONE_LOST, _deaths([0] * 10, [0] * 10, [0] * 10, [0] * 10, [None, *[0] * 9]))
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.UNVERIFIED)
     assert (found.tries, found.events, found.line) == (49, 0, 1)
-    assert found.words.startswith("none in 49 deaths")
-    assert found.words.endswith("not measured in 1 more")
+    assert found.words.startswith("in none of 49 deaths (")
+    assert found.words.endswith("; not measured in 1 more)")
 
 
 def test_an_unverified_one_blocks_until_enough_clean_tries_have_followed() -> None:
@@ -280,7 +282,19 @@ def test_each_scope_is_judged_by_itself_and_the_sentence_says_where_it_holds() -
     found, verdict, _, decisive, said = judge(claim, rows)
     assert [part.verdict for part in found] == [CONFIRMED, REFUTED]
     assert (verdict, decisive) == (REFUTED, "a stall of 1200 ms")
-    assert said.endswith("It holds at a stall of 450 ms.")
+    assert said == (
+        'Fewer. What refutes it: "a stall of 1200 ms" was 1.00 (in each of 7 pairs). It holds in this scope: a stall of 450 ms.'
+    )
+
+
+def test_a_sentence_counts_where_a_fact_is_not_so_and_has_tries_for_a_subject() -> None:
+    summary = "A file lacked {!found}, and was there {found}. {#lost} lost some."
+    claim = rules.claim("TEST-03", "A0", "", reading="", parts={"found": FOUND, "lost": NONE_LOST}, summary=summary)
+    files = tries_of("log_file_exists", "incident", [[1], [0], [1], [None], [1, 0]])
+    assert judge(claim, [*files, *_deaths([0] * 3, [8.0])])[4] == (
+        "A file lacked in 1 of 5 deployments (undecided in 2), and was there in 2 of 5 deployments (undecided in 2). "
+        "1 of 4 deaths (0.631\N{EN DASH}80.6\N{NARROW NO-BREAK SPACE}%, in 2 deployments, at worst 8) lost some."
+    )
 
 
 def test_a_checker_that_failed_leaves_its_part_undecided() -> None:
@@ -308,13 +322,19 @@ def _without(measure: str, deployments: int) -> list[Tries]:
     [
         (FOUND, tries_of("log_file_exists", "incident", [[1]] * 5), "in 5 of 5 deployments"),
         (FOUND, [*tries_of("log_file_exists", "incident", [[1]] * 2), *_without("log_file_exists", 3)],
-         "in 2 of 5 deployments, not measured in 3 of them"),
+         "in 2 of 5 deployments (not measured in 3)"),
         (FAST, _hand_over(13, 13.1, 13.2, 14, 15), "13.2 s (13\N{EN DASH}15 s in 5 deployments)"),
-        (FAST, tries_of("handover_s", "incident", [[13] * 9] * 5), "13 s in each of 5 deployments of 9 owners"),
+        (FAST, tries_of("handover_s", "incident", [[13] * 9] * 5), "13 s (in each of 5 deployments of 9 owners)"),
         (FAST, _hand_over(13, 15), "14 s (13 s and 15 s in 2 deployments)"),
-        (NONE_LOST, _deaths(*[[0, 0]] * 20), "none in 40 deaths (below 8.81 %), in 20 deployments"),
+        (FAST, [*_hand_over(13, 14, 15), *_without("handover_s", 2)],
+         "14 s (13 s to 15 s in 3 deployments; not measured in 2 more)"),
+        (FAST, _without("handover_s", 2), "not measured"),
+        (FEW, _without("handover_s", 5), "not measured"),
+        (SOON, tries_of("handover_s", "incident", [[0.4], [0.9]]), "0.4\N{EN DASH}0.9 s in 2 deployments"),
+        (FOUND, tries_of("log_file_exists", "incident", [[0, 1], [0]]), "in none of 2 deployments (undecided in 1)"),
+        (NONE_LOST, _deaths(*[[0, 0]] * 20), "in none of 40 deaths (below 8.81 %, in 20 deployments)"),
         (NONE_LOST, _deaths([0] * 21 + [8.0] * 8, [0] * 13),
-         "in 8 of 42 deaths (8.6\N{EN DASH}34.1 %) of 2 deployments, at worst 8"),
+         "in 8 of 42 deaths (8.6\N{EN DASH}34.1 %, in 2 deployments, at worst 8)"),
     ],
 )  # fmt: skip
 def test_what_a_reader_is_told(part: Part, rows: list, words: str) -> None:  # type: ignore[type-arg]

@@ -32,7 +32,7 @@ from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
-from mqlab.recording import experiment_now
+from mqlab.recorded import experiment_now
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
 

@@ -95,7 +95,7 @@ def test_the_template_is_judged(
 
 def test_a_claim_without_a_sentence_names_its_parts_with_their_numbers(own: Scenario) -> None:
     sentence = " ".join(said(claims_of(own)["MINE-02"], HISTORY).split())
-    assert sentence == "still refused: 0 % of stalls in each of 5 deployments."
+    assert sentence == "still refused: 0 % of stalls (in each of 5 deployments)."
 
 
 def test_the_document_shows_the_template() -> None:
@@ -159,6 +159,9 @@ PLANTED = {
     "a bound that decides nothing": (
         "side(0, 1,", "side(1, 1,", '"still refused"',
         "MINE-02: the bound of still refused does not lie between"),
+    "a fact's words of what is none": (
+        'slack_ms=200, noun="stalls")},', 'slack_ms=200, noun="stalls")},\n    summary="It was so {!still refused}.",',
+        '"still refused"', "MINE-02: {!still refused} is for facts, and still refused is none"),
     "two claims of one name": ('"MINE-02"', '"MINE-01"', '"MINE-01"', "there are two claims MINE-01"),
     "a claim of the lab's": ('"MINE-02"', '"BUSY-09"', '"MINE-02"', "BUSY-09 is a claim of the lab's append-stall"),
     "another name than the file's": (

@@ -24,7 +24,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
-from mqlab.recording import experiment_now
+from mqlab.recorded import experiment_now
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
+import dataclasses
 
-from analysis.report.send_matrix import send_tables
-from analysis.verdicts.document import Distribution, ReportData
+from analysis.report.send_matrix import send_tables, tables_in_brief
+from analysis.verdicts.document import Distribution
+from mqlab.send_table import DOCUMENT, document
+from tests.lib.ledger import committed
 
 STOPPED, KILLED = "incident-stopped", "incident-killed"
 
@@ -18,12 +19,8 @@ def _of(measure: str, arm: str, send: str, *values: float, incident: str = "send
     )
 
 
-def _data(*distributions: Distribution) -> ReportData:
-    return cast(ReportData, SimpleNamespace(distributions=distributions))
-
-
 ASYNC = "selector-async"
-DATA = _data(
+DATA = (
     _of("attempts_most", STOPPED, ASYNC, 3, 3),
     _of("brokers_tried_most", STOPPED, ASYNC, 1, 1),
     _of("aimed_took_s", STOPPED, ASYNC, 9.001, 9.002),
@@ -47,7 +44,7 @@ def test_a_cell_has_attempts_time_endings_and_copies() -> None:
         (
             "selector, async",
             "none sent there",
-            "3 on 1; 9 s; MQClientException 75\u202f%; ok 25\u202f%; 100\u202f% of the failed stored; up to 42 further copies",
+            "3 on 1; 9 s; 75\u202f% MQClientException; 25\u202f% ok; 100\u202f% of the failed stored; up to 42 further copies",
         ),
     )
 
@@ -56,6 +53,28 @@ def test_failures_stand_by_retries_without_avoidance_and_with_it() -> None:
     _, by_retries = send_tables(DATA, "send-retries")
     assert by_retries.columns == ("kind of send", "killed, off", "killed, on", "stopped, off", "stopped, on")
     assert by_retries.rows == (("normal, sync, five retries", "", "", "52\u202f%", "2\u202f%"),)
+
+
+def test_releases_of_which_the_same_is_said_have_one_row() -> None:
+    def on(release: str, *values: Distribution) -> list[Distribution]:
+        return [dataclasses.replace(one, release=release) for one in values]
+
+    once = _of("attempts_most", STOPPED, ASYNC, 1)
+    brief, by_retries = tables_in_brief(
+        [*DATA, *on("4.9.7", *DATA[:9]), *on("5.5.0", once, *DATA[1:3])], "send-retries"
+    )
+    assert brief.columns == ("kind of send", "releases", "killed", "stopped")
+    said = "3 on 1; 9 s; MQClientException 75\u202f%; accepted 25\u202f%; stored all the same; stored twice"
+    assert brief.rows == (
+        ("selector, async", "4.6.0, 4.9.7", "goes elsewhere", said),
+        ("selector, async", "5.5.0", "", "1 on 1; 9 s"),
+    )
+    assert by_retries.title == "Failed for good by retries and avoidance, 4.6.0"
+
+
+def test_the_document_has_the_tables_that_the_record_makes() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    assert text == document(text, committed().runs), "mqlab ledger --recompute"
 
 
 PYTHON = "send-retries-python"
@@ -76,7 +95,7 @@ def test_the_kinds_of_python_s_clients_stand_by_client_with_what_was_lost_untold
         for params, send, values in CELLS
         for measure, value in {"brokers_tried_most": 1, **values}.items()
     ]
-    (matrix,) = send_tables(_data(*rows), PYTHON)
+    (matrix,) = send_tables(rows, PYTHON)
     assert matrix.rows == (
         ("rocketmq 0.4.4: normal, oneway", "1 on 1; up to 19 lost, nobody told"),
         ("rocketmq 0.4.4: selector, sync, retry_times=3, no other broker", "2 on 1"),

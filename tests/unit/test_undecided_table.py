@@ -95,6 +95,22 @@ def test_what_no_rule_has_a_trial_of_is_told_apart_with_the_command(line: Ledger
     assert "X-4" not in text
 
 
+def test_in_containers_the_oldest_and_the_newest_release_are_asked_for_and_no_other(line: LedgerLine) -> None:
+    first, second, *_ = (claim.id for claim in STUCK.claims)
+    old = dataclasses.replace(line, incident=STUCK.name, backend="compose", claim=first, trials=0, parts=())
+    text = document([old, dataclasses.replace(old, release="5.3.3")], [STUCK])
+    assert "Clusters in containers are recorded on 4.6.0 and 5.5.0: 1 of their lines are of another release" in text
+    rows = [row for row in text.splitlines() if "--backend compose" in row]
+    asked = {release for row in rows for release in row.split(" | ")[2].split(", ")}
+    assert asked == {"4.6.0", "5.5.0"}
+    everywhere = (
+        f"| {STUCK.name} | {first}, {second}, {STUCK.claims[-1].id} | 4.6.0, 5.5.0 | `mqlab verify {STUCK.name} "
+    )
+    assert f"{everywhere}--release 4.6.0,5.5.0 --backend compose`" in text
+    decided = dataclasses.replace(old, verdict=REFUTED)
+    assert "are of another release" not in document([decided, dataclasses.replace(decided, release="5.3.3")], [STUCK])
+
+
 def test_the_way_of_a_fault_is_named_where_another_way_of_it_is_decided(line: LedgerLine) -> None:
     part = _part("F", "too few deployments", deployments=1)
     frozen = dataclasses.replace(line, injection="freeze", parts=(part,))

@@ -143,4 +143,4 @@ def test_a_stall_that_reached_a_second_makes_undecided() -> None:
 
 def test_the_sentence_names_each_length() -> None:
     said = judge(CLAIMS["BUSY-12"], Broker().rows())[4]
-    assert "It holds at a stall of 250 ms, a stall of 450 ms, a stall of 700 ms." in said
+    assert "It holds in these scopes: a stall of 250 ms; a stall of 450 ms; a stall of 700 ms." in said

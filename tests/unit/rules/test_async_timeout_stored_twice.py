@@ -94,13 +94,13 @@ def test_sends_that_never_go_to_the_broker_at_fault_show_nothing() -> None:
 
 def test_the_sentence_says_what_failed_and_was_stored() -> None:
     assert said(CLAIMS[TWO], OF_4_9_7) == (
-        "Asynchronous sends failed while the broker stood still in 5 of 5 deployments, and were stored all the same in 5 of 5 "
-        "deployments."
+        "Asynchronous sends to a broker that stood still failed in 5 of 5 deployments, and what had failed was stored all the same "
+        "in 5 of 5 deployments."
     )
 
 
 def test_the_sentence_says_what_is_left_without_retries() -> None:
     assert said(CLAIMS[FOUR], OF_4_9_7) == (
-        "Copies that were stored again without retries: 0 in each of 5 deployments; sends to the broker that stood still failed in "
+        "Without retries the other broker had 0 (in each of 5 deployments) copies; sends to the broker that stood still failed in "
         "5 of 5 deployments."
     )

@@ -126,4 +126,4 @@ def test_a_broker_that_was_not_avoided_shows_nothing_of_what_ends_it() -> None:
 def test_the_sentence_tells_the_measured_durations() -> None:
     assert "of 2.4 s for 120\u202fs in 5 deployments" in said(CLAIMS["AVOID-04"], AS_4X)
     seen = {**AS_5X, _avoided("after-2400"): [[5.1], [5.2], [5.1], [5.3], [5.2]]}
-    assert "of 2.4 s for 5.1\u202fs to 5.3\u202fs in 5 deployments" in said(CLAIMS["AVOID-04"], seen)
+    assert "of 2.4 s for 5.1\N{EN DASH}5.3\u202fs in 5 deployments" in said(CLAIMS["AVOID-04"], seen)

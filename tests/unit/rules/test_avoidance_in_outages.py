@@ -95,4 +95,4 @@ def test_an_outage_that_nobody_felt_says_nothing_of_avoidance() -> None:
 
 
 def test_the_sentence_tells_how_many_times_as_many() -> None:
-    assert "was, with the switch on over off, 0.104 in each of 5 pairs" in said(CLAIMS[TWO], AS_4X)
+    assert "was 0.104 (in each of 5 pairs) times as large with the switch on as with it off" in said(CLAIMS[TWO], AS_4X)

@@ -69,4 +69,4 @@ def test_an_outage_that_avoidance_already_covers_says_nothing_of_the_detector() 
 
 
 def test_the_sentence_says_how_many_times_as_many() -> None:
-    assert "was 0.0333 in each of 5 pairs times that with avoidance off" in said(CLAIMS[ONE], AS_READ)
+    assert "was 0.0333 (in each of 5 pairs) times that with avoidance off" in said(CLAIMS[ONE], AS_READ)

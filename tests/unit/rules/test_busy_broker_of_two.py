@@ -81,4 +81,4 @@ def test_advice_that_leaves_fewer_refusals_and_loses_nothing_is_confirmed() -> N
 
 def test_the_sentence_says_that_each_master_stalled() -> None:
     sentence = said(CLAIMS["BUSY-19"], NOT_REPEATED)
-    assert "two masters that each stalled as the one did had 0.996 in each of 7 pairs of its refusals" in sentence
+    assert "two masters that stalled as the one did had 0.996 (in each of 7 pairs) times its refusals" in sentence

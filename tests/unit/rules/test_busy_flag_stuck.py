@@ -84,7 +84,7 @@ def test_a_cure_of_a_broker_that_was_not_stuck_shows_nothing() -> None:
 
 def test_the_sentence_tells_what_a_restart_costs() -> None:
     assert said(CLAIMS[THREE], STAYS) == (
-        "No send was refused any more after a restart in 3 of 3 deployments, and after the limit was raised and set back in 3 of "
-        "3 deployments. Sends failed during the restart in 3 of 3 deployments; none did while the limit was raised in 3 of 3 "
+        "Sends were still refused after a restart in none of 3 deployments, and after the limit was raised and set back in none of "
+        "3 deployments. Sends failed during the restart in 3 of 3 deployments, and while the limit was raised in none of 3 "
         "deployments."
     )

@@ -64,5 +64,5 @@ def test_a_setting_shows_nothing_where_a_kill_brings_nothing_again_anyway() -> N
 
 def test_the_sentence_says_what_came_again() -> None:
     assert said(CLAIMS[ONE], OF_460) == (
-        "A broker that was stopped and started delivered what it had delivered in the last seconds again in 2 of 2 deployments."
+        "What a broker had delivered in its last seconds came again after a stop and a start in 2 of 2 deployments."
     )

@@ -72,5 +72,5 @@ def test_a_cure_shows_nothing_where_nothing_is_asked_anyway() -> None:
 
 def test_the_sentence_says_in_how_many_deployments() -> None:
     assert said(CLAIMS[ONE], OF_460) == (
-        "After an unused topic was deleted the broker asked about transactions that had ended in 2 of 2 deployments."
+        "After an unused topic was deleted, the broker asked about ended transactions in 2 of 2 deployments."
     )

@@ -75,5 +75,5 @@ def test_a_restart_of_a_broker_that_dispatched_shows_nothing() -> None:
 
 def test_the_sentence_says_what_was_not_consumed() -> None:
     assert said(CLAIMS[ONE], OF_4X) == (
-        "One dispatch threw an error, and nothing that was sent after it was consumed in 5 of 5 deployments."
+        "One dispatch threw an error, and what was sent after it waited unconsumed in 5 of 5 deployments."
     )

@@ -122,7 +122,7 @@ def test_a_few_groups_do_not_show_that_a_cure_never_fails() -> None:
 
 def test_the_sentence_says_how_many_copies_there_were() -> None:
     sentence = said(CLAIMS[f"{IDS}-02"], AS_EXPECTED[f"{IDS}-02"])
-    assert "16 at retry 3" in sentence
+    assert "at retry 3, each 1 s after the one before, differed from 16 by 0" in sentence
     assert "not measured" not in sentence
 
 

@@ -63,5 +63,5 @@ def test_a_power_loss_that_took_nothing_shows_nothing() -> None:
 
 def test_the_sentence_says_what_came_again() -> None:
     assert said(CLAIMS[ONE], OF_460) == (
-        "After a power loss the group was given all that the queue had again in 3 of 3 deployments."
+        "After a power loss the group was given everything in the queue again in 3 of 3 deployments."
     )

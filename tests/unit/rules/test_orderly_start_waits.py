@@ -72,4 +72,4 @@ def test_a_pull_put_off_of_one_queue_is_not_one_of_each() -> None:
 
 def test_the_sentence_has_the_share() -> None:
     sentence = " ".join(said(CLAIMS[f"{NAME}-01"], _joined(9)).split())
-    assert sentence.startswith("A pull was put off of all queues whose lock a member had been granted in 100")
+    assert sentence.startswith("Of all queues whose lock they had been granted, 100 % of members (")

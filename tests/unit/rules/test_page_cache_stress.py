@@ -125,6 +125,6 @@ def test_the_sentence_names_the_setting_and_where_the_pool_helps() -> None:
     sentence = said(CLAIMS["BUSY-04"], AS_THE_CODE_SAYS)
     assert "waitTimeMillsInSendQueue=100000" in sentence
     assert (
-        "It holds at 1200 ms with waitTimeMillsInSendQueue=100000, 1200 ms with waitTimeMillsInSendQueue=200"
+        "It holds in these scopes: 1200 ms with waitTimeMillsInSendQueue=100000; 1200 ms with waitTimeMillsInSendQueue=200."
         in sentence
     )

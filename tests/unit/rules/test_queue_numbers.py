@@ -52,7 +52,7 @@ def _members(second: dict[int, float]) -> list[Tries]:
 def test_a_second_member_with_a_third_on_three_brokers_refutes_and_one_broker_is_where_it_holds() -> None:
     _, verdict, _, _, summary = judge(CLAIMS["QUEUES-03"], _members({1: 0.0, 3: 1 / 3}))
     assert verdict is REFUTED
-    assert summary.endswith("It holds at brokers: 1.")
+    assert summary.endswith("It holds in this scope: brokers: 1.")
 
 
 def test_one_broker_alone_says_nothing_of_three() -> None:

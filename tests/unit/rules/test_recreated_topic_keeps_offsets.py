@@ -52,5 +52,5 @@ def test_a_cure_shows_nothing_where_nothing_is_skipped() -> None:
 
 def test_the_sentence_says_what_was_skipped() -> None:
     assert said(CLAIMS[ONE], OF_497) == (
-        "Of a topic that was made anew its old group skipped as many messages as it had consumed before in 2 of 2 deployments."
+        "Of a topic that was made anew, its old group skipped as many messages as it had once consumed in 2 of 2 deployments."
     )

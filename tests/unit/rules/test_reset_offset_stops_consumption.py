@@ -90,5 +90,5 @@ def test_a_reset_that_brought_nothing_again_shows_nothing() -> None:
 
 def test_the_sentence_says_that_it_stopped() -> None:
     assert said(CLAIMS[ONE], OF_4X) == (
-        "A group whose offsets were reset consumed nothing for more than 5 s in 2 of 2 deployments."
+        "A group whose offsets were reset stood still for more than 5 s in 2 of 2 deployments."
     )

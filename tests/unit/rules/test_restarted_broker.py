@@ -101,7 +101,7 @@ def test_groups_that_wait_without_a_restart_say_nothing_of_one() -> None:
 
 def test_the_sentence_says_who_waited() -> None:
     assert said(CLAIMS[ONE], OF_4X) == (
-        "Groups that waited for 10 s and more: 100\N{NARROW NO-BREAK SPACE}% of groups in each of 5 deployments of 8 groups."
+        "After the restart, 100\N{NARROW NO-BREAK SPACE}% of groups (in each of 5 deployments of 8 groups) waited for 10 s or more."
     )
 
 

@@ -73,4 +73,4 @@ def test_a_silence_that_comes_with_the_restart_of_a_slave_shows_nothing_of_maste
 
 
 def test_the_sentence_counts_restarts() -> None:
-    assert "none in 40 restarts" in said(CLAIMS["X-rolling-upgrade-01"], AS_THE_CODE_SAYS)
+    assert "missing after none of 40 restarts (" in said(CLAIMS["X-rolling-upgrade-01"], AS_THE_CODE_SAYS)

@@ -89,5 +89,5 @@ def test_the_sentence_tells_what_the_code_shares_and_where_the_others_go_on() ->
     sentence = said(BUSY_15, OF_5X)
     assert "by the code processors share 3 of the pools" in sentence
     assert sentence.endswith(
-        "It holds at a jam of sends, a jam of pulls, a jam of administration, a jam of heartbeats."
+        "It holds in these scopes: a jam of sends; a jam of pulls; a jam of administration; a jam of heartbeats."
     )

@@ -94,5 +94,5 @@ def test_one_deployment_whose_slave_was_lost_from_sight_takes_four_more(claim: s
 
 def test_the_sentence_says_what_the_slave_lacks() -> None:
     assert said(CLAIMS[THREE], OF_5X).startswith(
-        "With inSyncReplicas=2 no acknowledged message was absent from the slave in 5 of 5 deployments;"
+        "With inSyncReplicas=2 acknowledged messages were absent from the slave in none of 5 deployments;"
     )
