@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from analysis.diagnosis.found import Found
+from harness.model.rocketmq import BUSY_KEYWORDS
+from harness.paths import PACKAGES
 from mqlab.kept_logs import KEPT, arm_folders
 from scenarios.signs import SIGNS, SILENT
 from tests.lib.operators_logs import SURENESS, changed, found_in, later
@@ -58,7 +62,8 @@ WITHOUT_A_LINE: Mapping[str, str] = {
 }
 """Where the incident does not come about, and so leaves nothing."""
 OF_THE_HOST = {"append-stall", "append-lock-over-1s"}
-"""The runs were made on a busy host, whose stalls brokers and clients log."""
+"""The runs were made on a busy host, whose stalls brokers and clients log: appends stood still, and sends were refused."""
+APPEND = re.compile(r"\[NOTIFYME\]putMessage in lock cost time\(ms\)=(\d+),")
 LEFT = {"broker-leaves-keys-move"}
 BESIDES: Mapping[str, set[str]] = {
     "broker-leaves-keys-move-4.6.0": {"orderly-start-waits"},
@@ -113,10 +118,31 @@ def _of_it(folder: str, found: list[Found]) -> list[Found]:
     return [one for one in found if one.incident == _incident(folder)]
 
 
+@functools.cache
+def _found(folder: str) -> list[Found]:
+    """By all of its lines."""
+    return found_in(KEPT / folder)
+
+
+def _of_the_host(folder: str) -> list[Found]:
+    """Stalls that nobody made."""
+    return [one for one in _found(folder) if one.incident in OF_THE_HOST - {_incident(folder)}]
+
+
+def _has_its_line(found: Found) -> bool:
+    """Whether it shows an append as slow as it says, or at least a refused send, by which alone it is not sure."""
+    held_ms = [int(append[1]) for line in found.lines if (append := APPEND.search(line.text))]
+    if max(held_ms, default=0) > (1000 if found.incident == "append-lock-over-1s" else 500):
+        return True
+    refused = any(f"[{keyword}]" in line.text for line in found.lines for keyword in BUSY_KEYWORDS)
+    return refused and found.sure != "sure"
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) -> None:
-    found = found_in(KEPT / folder)
+    found = _found(folder)
     assert {one.incident for one in found} <= _allowed(folder)
+    assert [one for one in _of_the_host(folder) if not _has_its_line(one)] == []
     named = _of_it(folder, found)
     assert bool(named) == _is_shown(folder)
     incident = _incident(folder)
@@ -130,6 +156,14 @@ def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) 
         assert any(one.topics for one in named)
 
 
+def test_the_document_says_how_many_runs_without_a_fault_had_a_stall_of_the_host() -> None:
+    baselines = [folder for folder in FOLDERS if "-baseline-" in folder]
+    found = {folder: len(_of_the_host(folder)) for folder in baselines}
+    text = " ".join((PACKAGES / "docs" / "diagnose.md").read_text("utf-8").split())
+    assert f"{len(baselines)} of them of runs in which nothing was done" in text
+    assert f"{sum(found.values())} findings in {sum(map(bool, found.values()))} of the {len(baselines)}" in text
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("seed", range(3))
 def test_with_a_tenth_of_the_lines_gone_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
@@ -137,7 +171,7 @@ def test_with_a_tenth_of_the_lines_gone_it_is_less_sure_never_wrong(folder: str,
     found = found_in(changed(folder, tmp_path, lambda _, lines: [one for one in lines if draw.random() > 0.1]))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
-    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in(KEPT / folder))), default=-1)
+    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, _found(folder))), default=-1)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -148,7 +182,7 @@ def test_with_files_missing_it_is_less_sure_never_wrong(folder: str, seed: int, 
     found = found_in(changed(folder, tmp_path, lambda name, lines: [] if name in gone else lines))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
-    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in(KEPT / folder))), default=-1)
+    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, _found(folder))), default=-1)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
