@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 WORKERS ?= 3
 RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 
+# Where the environment forbids it, Python keeps nothing of what it compiles, and each of hundreds of processes does so anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # The seed of where `make campaign` plants its thousand violations.
 SEED ?= 1
 

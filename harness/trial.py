@@ -9,7 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from harness.backends.abilities import Ability
 from harness.backends.cluster import Cluster, Node
-from harness.clients.java import JavaClient
+from harness.backends.store_mount import StoreMount
+from harness.clients.java import CLIENT_JVM_OPTIONS, JavaClient
 from harness.clients.leased import LeasedClient
 from harness.clients.python.process import PythonClient
 from harness.errors import ClientError, Interrupted
@@ -103,9 +104,14 @@ class TrialContext:
         return self.record.params
 
     def client(
-        self, name: str, properties: Mapping[str, str] | None = None, folder: Path | None = None, release: str = ""
+        self,
+        name: str,
+        properties: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        release: str = "",
+        heap_mb: int = 0,
     ) -> JavaClient:
-        """Start a client process of this trial's client release, or of another one."""
+        """Start a client process of this trial's client release, or of another one; 0: with the heap that every client has."""
         client = JavaClient.start(
             self.cluster.client_host,
             name=name,
@@ -114,6 +120,7 @@ class TrialContext:
             folder=folder or self.directory.client_folder(name),
             until_s=self.until_s,
             properties=properties,
+            jvm_options=(*CLIENT_JVM_OPTIONS, *((f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m") if heap_mb else ())),
             user=self.user.client,
             overrides=self.client_overrides,
         )
@@ -121,11 +128,17 @@ class TrialContext:
         return client
 
     def start_clients(
-        self, properties: Mapping[str, Mapping[str, str] | None], release: str = ""
+        self,
+        properties: Mapping[str, Mapping[str, str] | None],
+        release: str = "",
+        heaps_mb: Mapping[str, int] | None = None,
     ) -> dict[str, JavaClient]:
         """Client processes by their names, each with options of its JVM, up and with an open history. Raises ClientError."""
         with self.starts:
-            found = {name: self.client(name, options, release=release) for name, options in properties.items()}
+            found = {
+                name: self.client(name, options, release=release, heap_mb=(heaps_mb or {}).get(name, 0))
+                for name, options in properties.items()
+            }
             try:
                 for name, client in found.items():
                     client.wait_started()
@@ -191,6 +204,14 @@ class HasOwners(Protocol):
 
     def owners(self) -> JavaClient:
         """That process."""
+
+
+@runtime_checkable
+class WritesToDisk(Protocol):
+    """A load whose owners' listeners write to a disk."""
+
+    def disk(self) -> StoreMount:
+        """That disk, a file system of its own."""
 
 
 @runtime_checkable

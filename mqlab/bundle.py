@@ -16,7 +16,6 @@ from harness.errors import ConfigurationError, LabError, shown
 from harness.rundir.files import write_error
 from harness.rundir.manifest import Manifest, read_manifest
 
-SUFFIXES = (".tar.gz", ".tgz")
 VERSION = 1
 ABOUT, RUN = "bundle.json", "run"
 FILES_MAX = 20_000
@@ -26,11 +25,6 @@ DEPTH_MAX, NAME_BYTES_MAX = 16, 255
 HEADER_BYTES_MAX = 2**20
 """A header that says that it is longer would be read into memory as a whole."""
 PIECE_BYTES = 2**16
-
-
-def is_bundle(word: str) -> bool:
-    """Whether a word of the command line names one."""
-    return word.endswith(SUFFIXES)
 
 
 # --- packing --------------------------------------------------------------------------------------------------------------

@@ -11,12 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-import scenarios
 from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ToRead, log_copies, log_files
-from analysis.ledger.lines import load_lines
-from analysis.ledger.write import LEDGER
 from analysis.verdicts.numbers import printable, shortened
 from harness.errors import EXIT_OK, ConfigurationError
 from harness.releases.java import find_java
@@ -24,6 +21,7 @@ from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind
 from mqlab.options import Adder, add_releases, add_spark_conf, print_json
 from mqlab.own_incident import require_name
 from mqlab.proposed import propose
+from mqlab.recorded import committed_ledger
 from scenarios.signs import SIGNS, SILENT
 
 EXIT_FOUND = 1
@@ -86,7 +84,7 @@ def add_command(add: Adder) -> None:
 
 def diagnose(options: argparse.Namespace, console: Console) -> int:
     """Read, find, and print."""
-    ledger = load_lines(Path(scenarios.__file__).with_name(LEDGER))
+    ledger = committed_ledger()
     if options.reproduce:
         require_name(options.reproduce)
     files = _files(options)

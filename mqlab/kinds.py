@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-import scenarios
 from analysis.spark_settings import OURS
 from harness.errors import ConfigurationError, UsageError, shown
 from harness.model.timed_faults import parse_fault, parse_seconds
 from harness.protocol.connection import split_address
 from harness.releases.jars import known_releases
-from mqlab.bundle import is_bundle
 
 T = TypeVar("T")
+
+BUNDLES = (".tar.gz", ".tgz")
 
 NAME_BYTES_MAX = 255
 """Of a file or folder (NAME_MAX of Linux)."""
@@ -202,6 +202,23 @@ def _spark_master(text: str) -> str:
     return text
 
 
+def _incidents() -> list[str]:
+    import scenarios  # a hundred files, which most options do without
+
+    return [scenario.name for scenario in scenarios.ALL]
+
+
+def _incidents_and_families() -> list[str]:
+    import scenarios
+
+    return [*_incidents(), *scenarios.FAMILIES]
+
+
+def is_bundle(word: str) -> bool:
+    """Whether a word of the command line names a run in one file."""
+    return word.endswith(BUNDLES)
+
+
 def _spark_conf(text: str) -> tuple[str, str]:
     key, value = _pair(text, r"spark\.[\w.-]{1,200}", 4000)
     if key in OURS:
@@ -220,8 +237,8 @@ FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
 DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
 RELEASE = one_of("release", known_releases)
-_OF_THE_LAB = one_of("incident", lambda: [scenario.name for scenario in scenarios.ALL])
-_OR_A_FAMILY = one_of("incident", lambda: [*(scenario.name for scenario in scenarios.ALL), *scenarios.FAMILIES])
+_OF_THE_LAB = one_of("incident", _incidents)
+_OR_A_FAMILY = one_of("incident", _incidents_and_families)
 RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
 """Of a record, which may hold others than those of ``known_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")

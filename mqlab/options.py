@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.backends.choose import BACKENDS
+from harness.backends.abilities import ABILITIES
 from harness.errors import UsageError
 from harness.model.cluster import UserSettings
 from harness.protocol.access import Access
@@ -144,7 +144,10 @@ def print_json(value: object) -> None:
 def add_backend_options(command: argparse.ArgumentParser) -> None:
     """``--backend`` and ``--image``."""
     command.add_argument(
-        "--backend", choices=BACKENDS, default="local", help="processes of this host, or containers; default: local"
+        "--backend",
+        choices=tuple(ABILITIES),
+        default="local",
+        help="processes of this host, or containers; default: local",
     )
     command.add_argument(
         "--image",

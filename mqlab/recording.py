@@ -53,9 +53,8 @@ def add_commands(adder: Adder) -> None:
 def ledger(options: argparse.Namespace, console: Console) -> int:
     """Show the ledger, or write what the options ask for."""
     from analysis.ledger.absent import not_applicable
-    from analysis.ledger.lines import document_text, load_lines
+    from analysis.ledger.lines import LEDGER, document_text, load_lines
     from analysis.ledger.markdown import ledger_table
-    from analysis.ledger.write import LEDGER
 
     if bool(options.because) != bool(options.changed or options.withdraw):
         raise UsageError("--because goes with --changed and --withdraw, which need it", advice="Give one sentence.")

@@ -18,7 +18,8 @@ from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageErr
 from harness.releases.jars import known_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
-from mqlab.bundle import is_bundle, open_bundle
+from mqlab.bundle import open_bundle
+from mqlab.kinds import is_bundle
 from mqlab.options import DEFAULT_RUNS, print_json
 from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
 from mqlab.resume import difference, rules_of, words_of

@@ -21,10 +21,9 @@ from harness.releases.jars import known_releases
 from harness.releases.java import Java
 from harness.run.context import DEPLOYMENT_S_MAX
 from harness.rundir.reading import read_run_directory
-from mqlab.bundle import is_bundle
 from mqlab.hold import MINUTES, MINUTES_MAX, Hold
 from mqlab.judging import analyse
-from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, number
+from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, is_bundle, number
 from mqlab.looking import prepare
 from mqlab.one_trial import one_trial, params_of
 from mqlab.options import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
-from harness.host.facts import own_commit
+from harness.host.facts import is_same_code, own_commit
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
@@ -92,7 +92,7 @@ def words_of(run: Path, manifest: Manifest) -> list[str]:
 def difference(manifest: Manifest, rules: Mapping[str, str]) -> str:
     """By what this code is another than that of a run's start, with ``rules`` of its claims; empty where it is the same."""
     now, parts = own_commit(), []
-    if (now.id, now.dirty) != (manifest.commit, manifest.dirty):
+    if now.dirty != manifest.dirty or not is_same_code(manifest.commit, now.id):
         parts.append(f"{_named(manifest.commit, manifest.dirty)} and not {_named(now.id, now.dirty)}")
     changed = sorted(claim for claim in {*rules, *manifest.rules} if rules.get(claim) != manifest.rules.get(claim))
     if changed:

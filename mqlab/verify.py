@@ -156,12 +156,16 @@ def _arms(names: tuple[str, ...], chosen: Sequence[Scenario]) -> tuple[str, ...]
 def injections_asked(
     options: argparse.Namespace, chosen: Sequence[Scenario], budget: BudgetName
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The injections, and a note for each that a full run would have taken and that this host cannot."""
+    """The injections, a note of the incidents that have no choice, and one for each that a full run would have taken and that
+    this host cannot."""
     offered = {name: injection for scenario in chosen for name, injection in injections_of(scenario).items()}
     asked = options.injection
+    known = {*offered, *(name for scenario in chosen for name in scenario.injections)}
     for name in asked:
-        if name not in offered:
-            raise UsageError.unknown("injection", name, offered)
+        if name not in known:
+            raise UsageError.unknown("injection", name, known)
+    others = [one.name for one in chosen if asked and not injections_of(one) and not set(asked) & set(one.injections)]
+    left = (f"--injection {', '.join(asked)} changes nothing of {', '.join(others)}",) if others else ()
     wanted = asked or (tuple(offered) if budget == "full" else (USUAL_INJECTION,))
     obstacles = {
         name: reason
@@ -175,4 +179,5 @@ def injections_asked(
     if offered:
         # A resumed run makes the trials that it planned, whatever this host can by then.
         options.injection = injections
-    return injections, tuple(f"appends were not stalled by {name}: {reason}" for name, reason in obstacles.items())
+    missed = (f"appends were not stalled by {name}: {reason}" for name, reason in obstacles.items())
+    return injections, (*left, *missed)

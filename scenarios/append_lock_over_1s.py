@@ -29,12 +29,15 @@ from scenarios.rules import claim, code, confirmed, control, each, fact, happens
 
 RATE_HZ = 500
 LOAD = OpenLoopSends(readings=("busy_ends_ms", "other_reject_conditions"))
+ONE_WAY_LOAD = OpenLoopSends(mode="oneway")
 DEFAULTS = {PAGE_CACHE_BUSY: f"{PAGE_CACHE_BUSY_MS:g}"}
+POOL_OF_TWO = BrokerSettings(conf={"transientStorePoolEnable": "true", "transientStorePoolSize": "2"})
 THREADS_RATE_HZ, THREADS_STALL_MS = 50, 1500
 SHORT_MS, WAITING_MS, YOUNGER_MS, LONG_MS = 150, 450, 700, 1200
 FOREVER_MS = 10_000_000
 
 SMALL_QUEUE, SMALL_POOL, BUSY_THREADS = "incident-small-queue", "incident-small-pool", "incident-busy-threads"
+ONE_WAY, CALM_ONE_WAY = "incident-small-pool-one-way", "baseline-one-way"
 YOUNGER, LONGER_LIMIT = "incident-younger-lock", "better-longer-busy-timeout"
 ANY, FIRST_FOUR = "any", "first-four"
 PROCESS_REQUEST = "org.apache.rocketmq.remoting.netty.NettyRemotingAbstract.processRequestCommand"
@@ -94,13 +97,16 @@ BUSY_13_PARTS = {
     "others": code(of("other_reject_conditions", "incident", moment="after"), side(0, 1, "it asks for something else or does not")),
 }  # fmt: skip
 
+# Of a pool that is short REJECTREQUEST alone comes, and of a one-way send nobody tells which keyword it met.
 BUSY_16_PARTS = {
-    # A stall has a hundred sends rejected, so that a loss in fewer than one stall of ten is one send of a thousand.
-    "lost": happens(of("lost_count", "incident"), 100, "what a stall has rejected, or some of it",
-                    without=of("lost_count", "baseline"), rate_min=0.1, noun="stalls"),
+    "one-way": happens(of("unanswered_absent_count", ONE_WAY), 450, "All that are sent in 0.9 s at 500 a second.",
+                       without=of("unanswered_absent_count", CALM_ONE_WAY), noun="trials"),
+    "code 2": each(of("refusal_code", "incident", keyword=REJECTREQUEST),
+                   side(0, 2, "SYSTEM_BUSY is 2, and 0 would be success", bound=0), predicted=2),
+    "stored": never(of("refused_stored_count", "incident"), 100, "what a stall has rejected, or some of it", noun="stalls"),
+    "acknowledged": control(never(of("lost_count", "incident"), 100, "what a stall has rejected, or some of it")),
     "rejected": control(fact(_rejected_at_1200(), ARRIVED, slack_ms=BEYOND_MS)),
-    "code 2": control(each(of("refusal_code", "incident", keyword=REJECTREQUEST),
-                           side(0, 2, "SYSTEM_BUSY is 2, and 0 would be success", bound=0), predicted=2)),
+    "pool short": control(fact(_refused(REJECTREQUEST, SMALL_POOL, 0), NO_BUFFER)),
     "never sent": control(mean(of("refused_for_good_count", "incident"), side(600, 0, "all that came in the stall, or none"))),
 }  # fmt: skip
 
@@ -146,13 +152,13 @@ BUSY_13 = claim(
 
 BUSY_16 = claim(
     "BUSY-16", "A2", "[REJECTREQUEST] is a cause of message loss.",
-    reading="Loss is what was acknowledged and is absent: it comes in at least one of ten stalls that have a hundred sends "
-    "rejected. A sender that is told so loses nothing, even if it does not repeat.",
-    expected=refuted("a request is rejected before it is queued, and answered with SYSTEM_BUSY: nothing was acknowledged",
-                     PROCESS_REQUEST),
+    reading="Lost is what no store has though its sender was told that it is stored, or was told nothing: one-way sends to a "
+    "broker that rejects. Each send that waits for its answer ends with code 2 and is not stored, which is no loss.",
+    expected=confirmed("a request is rejected before it is queued, one-way or not, and a one-way sender waits for no answer",
+                       PROCESS_REQUEST),
     parts=BUSY_16_PARTS,
-    summary="Acknowledged messages were lost {lost}. Without retries a stall had {never sent} sends refused, as senders were "
-    "told.",
+    summary="One-way sends to a broker that rejected were absent from every store {one-way}, and nobody was told. Of the others "
+    "{#code 2} had a code that is not 2, and refused ones were stored {stored}; without retries a stall had {never sent} refused.",
 )  # fmt: skip
 
 BUSY_21 = claim(
@@ -171,6 +177,10 @@ def _stalled(name: str, what: str, *stalls_ms: int, **more: Any) -> Arm:
     return Arm(name=name, what=what, fault=AppendStall(), load=LOAD, cells=cells, **more)
 
 
+def _calm(name: str, what: str, load: OpenLoopSends = LOAD, **more: Any) -> Arm:
+    return Arm(name=name, what=what, fault=NoFault(), load=load, cells=({"stall_ms": 0, "rate_hz": RATE_HZ},), **more)
+
+
 SCENARIO = Scenario(
     name="append-lock-over-1s",
     title="An append of more than a second, and the five ways to refuse",
@@ -179,14 +189,8 @@ SCENARIO = Scenario(
     "of the five keywords comes from what, and what happens to the messages.",
     topology=Topology(name="single"),
     arms=(
-        Arm(
-            name="baseline",
-            what="The same load, no stall.",
-            fault=NoFault(),
-            load=LOAD,
-            live_conf=DEFAULTS,
-            cells=({"stall_ms": 0, "rate_hz": RATE_HZ},),
-        ),
+        _calm("baseline", "The same load, no stall.", live_conf=DEFAULTS),
+        _calm(CALM_ONE_WAY, "The same, sent one-way.", ONE_WAY_LOAD, live_conf=DEFAULTS),
         _stalled(
             "incident", "One append stalls; every setting at its default.", LONG_MS, live_conf=DEFAULTS, trials=36
         ),
@@ -227,21 +231,14 @@ SCENARIO = Scenario(
             cells=({"stall_ms": THREADS_STALL_MS, "rate_hz": THREADS_RATE_HZ},),
             trials=2,
         ),
-        Arm(
-            name=SMALL_POOL,
-            what="A transient store pool of two buffers, no stall.",
-            fault=NoFault(),
-            load=LOAD,
-            broker=BrokerSettings(conf={"transientStorePoolEnable": "true", "transientStorePoolSize": "2"}),
-            cells=({"stall_ms": 0, "rate_hz": RATE_HZ},),
-            trials=2,
-        ),
+        _calm(SMALL_POOL, "A transient store pool of two buffers, no stall.", broker=POOL_OF_TWO, trials=2),
+        _calm(ONE_WAY, "The same pool, and sends that wait for no answer.", ONE_WAY_LOAD, broker=POOL_OF_TWO),
     ),
     phases=Phases(steady_s=0.5, hold_s_min=0.4, hold_s_max=0.4, recover_s=0.1),
     claims=(BUSY_01, BUSY_02, BUSY_13, BUSY_16, BUSY_21),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=3, deployments=1),
-    quick_cells={LONGER_LIMIT: (), BUSY_THREADS: ()},
+    quick_cells=dict.fromkeys((LONGER_LIMIT, BUSY_THREADS, CALM_ONE_WAY, ONE_WAY), ()),
     exclusive=True,
     hiccup_ms_max=40.0,
     injections=("byteman",),

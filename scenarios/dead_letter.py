@@ -7,6 +7,8 @@ minutes allow.
 
 from __future__ import annotations
 
+from typing import Any
+
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
@@ -19,6 +21,9 @@ SCALED_LEVELS = "1s 2s 1s 2s 3s 4s 5s 6s 7s 8s 1s 2s 3s 4s 5s 6s 7s 8s"
 """Levels 3 to 18, which retries use, are 1 to 8 s twice: neighbours differ, and all sixteen take 72 s."""
 SCALED = BrokerSettings(conf={"messageDelayLevel": SCALED_LEVELS})
 RETRIES = 16
+FAILS = "what fails"
+TIMED_OUT, HANGS_S = "incident-timed-out", 130.0
+"""Longer than the two minutes after which a consumer sees at the latest that a consumption has taken one."""
 
 IS_THERE = side(1, 0, "the broker's own table of topics says yes or no")
 IS_NOT = side(0, 1, "the broker's own table of topics says yes or no")
@@ -94,19 +99,28 @@ TOPICS_06 = claim(
     "next retry was reached {next}.",
 )  # fmt: skip
 
+TOPICS_08_PARTS = {
+    "count": law(of("consumption_count", "incident"), RETRIES + 1, 0.5, 1, "one retry more or less", scope=FAILS),
+    "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE, scope=FAILS),
+    "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3), scope=FAILS),
+    "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one"), scope=FAILS),
+    "timed out": fact(of("timed_out_retry_off_s", TIMED_OUT), side(0.35, 20, "levels 3 and 4 have 10 and 30 s", bound=10),
+                      scope="what times out"),
+    "dead in time": fact(of("dead_letter_share", TIMED_OUT), side(1, 0, "the third time makes one, or none does")),
+    "again": control(fact(of("consumption_count", TIMED_OUT), side(3, 1, "two retries, or none"))),
+}  # fmt: skip
+
 TOPICS_08 = claim(
     "TOPICS-08", "A4", "Messages whose consumption fails or times out are retried after the delay queue's delays, 16 times by "
     "default, then go to the dead-letter topic.",
-    reading=f"A message that fails always (none times out here) is consumed {RETRIES + 1} times, each retry k after the delay of "
-    "level k + 2, and is then in the dead-letter topic.",
-    expected=_given_back("delayLevel is 3 + reconsumeTimes; at 16 (retryMaxTimes) the message goes to the dead-letter topic"),
-    parts={
-        "count": law(of("consumption_count", "incident"), RETRIES + 1, 0.5, 1, "one retry more or less"),
-        "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE),
-        "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3)),
-        "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one")),
-    }, summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
-    "late; the default delays were kept {unscaled}; messages became dead letters {dead}.",
+    reading=f"Retry k comes after the delay of level k + 2. A message that fails always is consumed {RETRIES + 1} times, one that "
+    "takes longer than consumeTimeout, with maxReconsumeTimes 2, three times; then it is in the dead-letter topic.",
+    expected=refuted("what has timed out is given back with delay level 3, however often it came; what fails with level 0, for "
+        "which the broker takes 3 + reconsumeTimes", "org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg"),
+    parts=TOPICS_08_PARTS,
+    summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
+    "late; the default delays were kept {unscaled}; messages became dead letters {dead}. What timed out came again after its "
+    "level's delay {timed out}, and became a dead letter {dead in time}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(
@@ -174,6 +188,11 @@ TOPICS_16 = claim(
     "one kept}.",
 )  # fmt: skip
 
+
+def _arm(name: str, what: str, load: FailingMessages, **more: Any) -> Arm:
+    return Arm(name=name, what=what, load=load, **{"fault": NoFault(), **more})
+
+
 SCENARIO = Scenario(
     name="dead-letter",
     title="A failing message is retried sixteen times and becomes a dead letter",
@@ -181,48 +200,40 @@ SCENARIO = Scenario(
     summary="One broker, a group whose every fifth message fails at each consumption, and groups that are only tried out.",
     topology=Topology(name="single"),
     arms=(
-        Arm(
-            name="baseline",
-            what="no message fails",
-            fault=NoFault(),
-            load=FailingMessages(fail_every=0),
-            broker=SCALED,
+        _arm("baseline", "no message fails", FailingMessages(fail_every=0), broker=SCALED, trials=2),
+        _arm("incident", "every fifth message fails; concurrent; scaled delays", FailingMessages(), broker=SCALED),
+        _arm(
+            "incident-unscaled",
+            "the same with the default delays, for as long as four minutes allow",
+            FailingMessages(until="time"),
             trials=2,
         ),
-        Arm(
-            name="incident",
-            what="every fifth message fails; a concurrent consumer; scaled delays",
-            fault=NoFault(),
-            load=FailingMessages(),
-            broker=SCALED,
-        ),
-        Arm(
-            name="incident-unscaled",
-            what="the same with the default delays, for as long as four minutes allow",
-            fault=NoFault(),
-            load=FailingMessages(until="time"),
+        _arm(
+            TIMED_OUT,
+            "every fifth message takes longer than a consumeTimeout of a minute; default delays; maxReconsumeTimes 2",
+            FailingMessages(messages=20, attempts_max=2, hangs_s=HANGS_S),
+            # The third consumption is seen to time out at most six minutes after the consumer's start, and ends after that.
+            phases=Phases(steady_s=3.0, hold_s_min=20.0, hold_s_max=480.0, recover_s=60.0),
             trials=2,
         ),
-        Arm(
-            name="incident-ordered",
-            what="the same with an ordered consumer, which retries by itself and without an end",
-            fault=NoFault(),
-            load=FailingMessages(ordered=True, until="time"),
+        _arm(
+            "incident-ordered",
+            "the same with an ordered consumer, which retries by itself and without an end",
+            FailingMessages(ordered=True, until="time"),
             phases=Phases(steady_s=3.0, hold_s_min=20.0, hold_s_max=25.0, recover_s=1.0),
         ),
-        Arm(
-            name="incident-moments",
-            what="requests that may make a retry topic, and the deletion of one in each of its states",
+        _arm(
+            "incident-moments",
+            "requests that may make a retry topic, and the deletion of one in each of its states",
+            FailingMessages(fail_every=0),
             fault=TopicMoments(),
             is_apart=True,
-            load=FailingMessages(fail_every=0),
             trials=2,
         ),
-        Arm(
-            name="fix-bounded-attempts",
-            what="the ordered consumer with maxReconsumeTimes 16",
-            fault=NoFault(),
-            load=FailingMessages(ordered=True, attempts_max=RETRIES),
+        _arm(
+            "fix-bounded-attempts",
+            "the ordered consumer with maxReconsumeTimes 16",
+            FailingMessages(ordered=True, attempts_max=RETRIES),
             broker=SCALED,
         ),
     ),
@@ -240,6 +251,7 @@ SCENARIO = Scenario(
     ),
     budget=TrialBudget(trials=5, deployments=5, extra_trials=1),
     quick_budget=TrialBudget(trials=1, deployments=1),
+    quick_cells={TIMED_OUT: ()},
     exclusive=False,
     hiccup_ms_max=60_000.0,
     schedule="side by side",

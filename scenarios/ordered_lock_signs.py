@@ -98,19 +98,23 @@ ORDER_16 = claim(
     summary="The log lacked the line of a queue's first lock for {#first lock}, and that of its take-over for {#take-over}.",
 )  # fmt: skip
 
-# The classifier was written on the first three: undecided until the arms of the others exist.
-STANDSTILLS = ("incident", "incident-slow-shutdown", "incident-stalled-owner")
-STANDSTILLS_TO_COME = ("incident-full-collection", "incident-throttled-disk", "incident-listeners-on-one-lock")
+# The classifier was written on the first three.
+STANDSTILLS = (
+    *("incident", "incident-slow-shutdown", "incident-stalled-owner"),
+    *("incident-full-collection", "incident-throttled-disk", "incident-listeners-on-one-lock"),
+)
 ORDER_19 = claim(
     "ORDER-19", "A3", "Stuck consumption elsewhere comes from GC, safepoints, slow processing, locks or I/O.",
     reading="What is seen from outside tells a lock that is held from a slow listener, a process that stops, a full collection, a "
     "listener on a throttled disk and two listeners on one lock.",
     expected=confirmed("one thread works on a queue at a time; a missing lock is asked for and refused, other causes ask for "
         "nothing", f"{CLIENT}.ConsumeMessageOrderlyService.ConsumeRequest.run"),
-    parts=scopes("cause:", (*STANDSTILLS, *STANDSTILLS_TO_COME), lambda arm: share(of("diagnosed_right", arm), (1, 1), side(1, 0.25,
+    parts=scopes("cause:", STANDSTILLS, lambda arm: share(of("diagnosed_right", arm), (1, 1), side(1, 0.25,
         "each queue is told right; of four answers one is right by chance", bound=0.8))),
     summary="The cause was told right for {cause: incident} with a lock held, for {cause: incident-slow-shutdown} with a slow "
-    "listener, and for {cause: incident-stalled-owner} with a process that stood still.",
+    "listener, for {cause: incident-stalled-owner} with a process that stood still, for {cause: incident-full-collection} with a "
+    "full collection, for {cause: incident-throttled-disk} with a slow disk, and for {cause: incident-listeners-on-one-lock} with "
+    "a lock of the application.",
 )  # fmt: skip
 
 CLAIMS = (ORDER_04, ORDER_11, ORDER_14, ORDER_15, ORDER_16, ORDER_19)

@@ -21,6 +21,8 @@ from harness.rundir.decode import DecodeError, decode
 
 T = TypeVar("T")
 
+LEDGER = "ledger.jsonl"
+
 EXCERPT_LENGTH_MAX = 400
 """A remark of a broker is some 150 characters; what is longer is cut, since the committed file has to stay readable."""
 

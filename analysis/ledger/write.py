@@ -7,14 +7,14 @@ from pathlib import Path
 
 from analysis.ledger import markdown
 from analysis.ledger.absent import not_applicable
-from analysis.ledger.lines import lines_text, load_lines
+from analysis.ledger.lines import LEDGER, lines_text, load_lines
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
 
-LEDGER, RECORD = "ledger.jsonl", "record"
+RECORD = "record"
 
 
 def made_files(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.logs.lines import contains_any, number
+from analysis.logs.lines import PLACE, contains_any, number
 
 ARTICLES_WORDS = "registerBroker Exception"
 """How a broker of 4.x begins the line that the exception follows; 5.x has "Failed to register current broker to name server".
@@ -20,13 +20,16 @@ FAILURES = ("RemotingSendRequestException", "RemotingTimeoutException", "Remotin
 _PACKAGE = "org.apache.rocketmq.remoting.exception."
 _TOLD = "decode exception, "
 _SIZE = "Adjusted frame length exceeds "
+_ABOUT = "egister"
+"""Of register, Registering and unregister: in each line of a broker about its registration, whatever else it says."""
 
 
 def wanted() -> Column:
-    """Frames that are too long in any log, and the classes of a broker's failures."""
+    """Frames that are too long in any log, the classes of a broker's failures, and whatever else it says of its registration."""
     kind = F.col("kind")
-    told, failed = (kind == "namesrv") & contains_any(_TOLD), (kind == "broker") & _failure().isNotNull()
-    return contains_any(_SIZE) | told | failed
+    told = (kind == "namesrv") & contains_any(_TOLD)
+    of_broker = (kind == "broker") & (_failure().isNotNull() | contains_any(_ABOUT))
+    return contains_any(_SIZE) | told | of_broker
 
 
 def refused(lines: DataFrame) -> DataFrame:
@@ -49,6 +52,13 @@ def of_brokers(lines: DataFrame) -> DataFrame:
     what = F.coalesce(F.when(contains_any(_SIZE), "size"), _failure())
     kept = lines.where((F.col("kind") != "namesrv") & (F.col("node") != "") & what.isNotNull())
     return kept.select("deployment", "node", "file", "line", what.alias("what"))
+
+
+def numbers_told(lines: DataFrame) -> DataFrame:
+    """One row a line of a broker about its registration, with its numbers but for addresses, times and a data version's counter."""
+    numbers = F.regexp_extract_all("text", F.lit(r"(?<![\w.:,-])(?<!counter=)(\d{1,9})(?![\w.:-])"))
+    about = lines.where((F.col("kind") == "broker") & contains_any(_ABOUT))
+    return about.select(*PLACE, F.transform(numbers, lambda found: found.cast("long")).alias("numbers"))
 
 
 def _failure() -> Column:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, cast
 
 from harness.clients.leased import LeasedClient
 from harness.clock import mono_ns
@@ -74,9 +74,17 @@ class ConsumerSpec:
     topic: str
     ordered: bool
     work_ns: int = 0
+    takes_lock: bool = False
+    """Its listener holds, while it works, a lock that all such listeners of its process share."""
+    writes_to: str = ""
+    """The path with which its listener's files begin, one of each queue, to which it writes ``writes_bytes`` for each message and
+    forces them to disk; empty: it does not."""
+    writes_bytes: int = 0
     broadcasting: bool = False
     fail_every: int = 0
     """Messages whose sequence number is a multiple of this fail at each consumption; 0 lets none fail."""
+    fail_ns: int = 0
+    """They do so by taking that long, after which the listener succeeds; 0: by its answer, at once."""
     run: str = ""
     """Bodies of another run are recorded as failed; an empty text accepts all."""
     tags: str = "*"
@@ -247,6 +255,27 @@ class JavaClient(LeasedClient):
             self.call("begin_stop", first_s=first_s)
         else:
             self.call("shut_down_consumers")
+
+    def grow_live_set(self, stop_ms: float) -> tuple[int, int, bool]:
+        """One step: keep more objects, or have the heap collected.
+
+        Returns when it began and ended, in monotonic nanoseconds, and whether it was the last one: a full collection took that
+        long, or the heap is full.
+        """
+        began_ns, ended_ns, is_all = cast("list[int]", self.call("grow_live_set", stop_ms=stop_ms))
+        return began_ns, ended_ns, bool(is_all)
+
+    def clear_live_set(self) -> None:
+        """Keep nothing of it any more."""
+        self.call("clear_live_set")
+
+    def hold_lock(self) -> None:
+        """Another thread of the process takes the lock that listeners share, and keeps it."""
+        self.call("hold_lock")
+
+    def let_lock_go(self) -> int:
+        """Let it go; how many listeners waited for it."""
+        return cast("int", self.call("let_lock_go"))
 
     def kill(self) -> tuple[int, int]:
         """SIGKILL; monotonic nanoseconds just before the signal and when the process was gone."""

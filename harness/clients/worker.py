@@ -175,9 +175,13 @@ class Worker:
         namesrv: str,
         ordered: bool,
         work_ns: int,
+        takes_lock: bool,
+        writes_to: str,
+        writes_bytes: int,
         run: str,
         broadcasting: bool,
         fail_every: int,
+        fail_ns: int,
         tags: str,
         client_name: str,
         settings: Mapping[str, Any],
@@ -196,7 +200,9 @@ class Worker:
             # The class of its modes lies in another package in 5.x.
             consumer.setMessageModel(type(consumer.getMessageModel()).valueOf("BROADCASTING"))
         consumer.subscribe(topic, tags)
-        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work_ns).failing(fail_every)
+        work = jpype.JClass("mqlab.Work")(work_ns, takes_lock, writes_to, writes_bytes)
+        listener = jpype.JClass("mqlab.Listener")(self._history, instance, group, run, work)
+        listener.failing(fail_every, fail_ns)
         consumer.registerMessageListener(listener.ordered() if ordered else listener.concurrent())
         self._watch = self._watch or jpype.JClass("mqlab.QueueWatch")(self._history)
         self._watch.add(instance, group, consumer)
@@ -271,6 +277,22 @@ class Worker:
     def resume_consumer(self, instance: str) -> None:
         """Let it go on from the offsets that it has."""
         self._consumers[instance][1].resume()
+
+    def grow_live_set(self, stop_ms: float) -> list[int]:
+        """See ``LiveSet.java``."""
+        return [int(at_ns) for at_ns in jpype.JClass("mqlab.LiveSet").grow(int(stop_ms))]
+
+    def clear_live_set(self) -> None:
+        """See ``LiveSet.java``."""
+        jpype.JClass("mqlab.LiveSet").clear()
+
+    def hold_lock(self) -> None:
+        """See ``Work.java``."""
+        jpype.JClass("mqlab.Work").holdLock()
+
+    def let_lock_go(self) -> int:
+        """See ``Work.java``."""
+        return int(jpype.JClass("mqlab.Work").letLockGo())
 
     def shut_down_consumers(self) -> None:
         """Call ``shutdown()`` on every consumer at once, as a process does that stops in an orderly way."""

@@ -12,18 +12,19 @@ import math
 import os
 
 from harness.backends.abilities import NODES
-from harness.backends.cluster import masters
+from harness.backends.cluster import RECORD_S_MAX, Node, ask, masters
 from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.errors import LeaseError
 from harness.faults.targets import store_of
+from harness.host.commit_log import queue_ends
 from harness.leases import kernel
 from harness.model.faults import REST_S, BrokerCrash
 from harness.trial import CanStopSending, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 from harness.wait import wait_until
 
 SLAVE_S = 1.0
-UNMOUNT_S_MAX = 20.0
+UNMOUNT_S_MAX, ROLL_S_MAX, ROLL_POLL_S = 20.0, 240.0, 0.2
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -32,6 +33,8 @@ def crash(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Injecte
     sends = able(load, CanStopSending)
     broker = masters(trial.cluster)[0]
     store = store_of(broker) if fault.power else None
+    if fault.after_roll:
+        _wait_for_new_file(trial, broker)
     trial.stay(fault.spread_s * evenly(trial.record.repetition))
     if fault.after_lone:
         sends.stop_sending()
@@ -57,9 +60,35 @@ def restore(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Heale
         sends.record_ends("held", on=slaves)
     if fault.power:
         restore_power(store_of(broker))
+        _record_log(trial, broker)
     trial.cluster.restart_node(broker.name)
     sends.restore_topic()
     return Healed()
+
+
+def _wait_for_new_file(trial: TrialContext, broker: Node) -> None:
+    """Raises WaitTimeout where the load does not fill the file that the commit log is in."""
+    file_bytes = int(trial.cluster.spec.settings.conf["mappedFileSizeCommitLog"])
+
+    def file_number() -> int:
+        with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+            return int(connection.runtime_info()["commitLogMaxOffset"]) // file_bytes
+
+    first = file_number()
+    wait_until(
+        "the commit log's next file",
+        lambda: file_number() > first,
+        timeout_s=ROLL_S_MAX,
+        poll_s=ROLL_POLL_S,
+        cancel=trial.cancel,
+    )
+
+
+def _record_log(trial: TrialContext, broker: Node) -> None:
+    """What the commit log has of the trial's topic, before a start of the broker makes queues of it."""
+    topic = trial.record.topic
+    for queue, end in sorted(queue_ends(store_of(broker).mountpoint / "commitlog", topic).items()):
+        trial.events.record("log_end", topic=topic, broker=broker.broker_name, queue=queue, max_offset=end)
 
 
 def evenly(number: int) -> float:

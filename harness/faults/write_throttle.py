@@ -58,7 +58,7 @@ class Throttle:
         self.group.end()
         reached = group_bps >= REACHED_SHARE_MIN * self.rate_bps
         passed = device_bps > PASSED_SHARE_MAX * self.rate_bps
-        words = f"the broker wrote {group_bps / 2**20:.2f} MiB/s, the device took {device_bps / 2**20:.2f} MiB/s"
+        words = f"its process wrote {group_bps / 2**20:.2f} MiB/s, the device took {device_bps / 2**20:.2f} MiB/s"
         if not reached:
             words += "; the limit was not reached"
         if passed:

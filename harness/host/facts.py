@@ -13,8 +13,9 @@ from harness.paths import PACKAGES
 from harness.releases.java import Java
 from harness.rundir.manifest import HostRecord
 
-RECORDED = ("scenarios/record", "scenarios/ledger.jsonl", "scenarios/LEDGER.md", "README.md")
-"""What `mqlab ledger` writes: a run that is registered leaves the code as it is."""
+RECORDED = ("scenarios/record", "scenarios/ledger.jsonl", "docs", "*.md")
+"""What `mqlab ledger` writes, and what is read by people alone: a run that is registered leaves the code as it is."""
+_CODE = (".", *(f":(exclude){path}" for path in RECORDED))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +60,17 @@ def own_commit() -> Commit:
     # A wheel that is installed below somebody else's repository has no commit of that repository.
     if not head or Path(top) != PACKAGES:
         return Commit(id="unknown", dirty=True)
-    code = [".", *(f":(exclude){path}" for path in RECORDED)]
-    return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no", "--", *code)))
+    return Commit(id=head, dirty=bool(_git(PACKAGES, "status", "--porcelain", "--untracked-files=no", "--", *_CODE)))
 
 
-def _git(root: Path, *arguments: str) -> str:
+def is_same_code(one: str, other: str) -> bool:
+    """Whether two commits of this checkout differ in what is recorded alone; False where one is not known here."""
+    return one == other or _git(PACKAGES, "diff", "--name-only", one, other, "--", *_CODE, otherwise="unknown") == ""
+
+
+def _git(root: Path, *arguments: str, otherwise: str = "") -> str:
     try:
         run = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return run.stdout.strip() if run.returncode == 0 else ""
+        return otherwise
+    return run.stdout.strip() if run.returncode == 0 else otherwise

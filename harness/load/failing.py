@@ -14,6 +14,8 @@ from harness.wait import wait_until
 SCHEDULE = "load"
 POLL_S = 1.0
 SENT_S_MAX = 60.0
+TIMEOUT_MIN = 1
+"""consumeTimeout is in minutes, and the period in which it is looked at as well: a task of period 0 is refused."""
 
 
 class FailingSession(OneProcessSession):
@@ -36,7 +38,11 @@ class FailingSession(OneProcessSession):
             topic=self._topic,
             ordered=load.ordered,
             fail_every=load.fail_every,
-            settings={"maxReconsumeTimes": load.attempts_max},
+            fail_ns=int(load.hangs_s * 1e9),
+            settings={
+                "maxReconsumeTimes": load.attempts_max,
+                **({"consumeTimeout": TIMEOUT_MIN} if load.hangs_s else {}),
+            },
         )
         self._start_member(self._client, spec)
         self._client.start_producer("producer", f"{self._topic}-p", namesrv_addresses(trial.cluster))

@@ -141,6 +141,11 @@ class OpenLoopSession(Session):
             timeout_ms=load.send_timeout_ms,
             first=first,
         )
+        if load.busy_queue_share:
+            queues = load.queues * len(masters_of(self._trial.cluster, load))
+            return dataclasses.replace(
+                settings, route="fixed", keys=queues, key_distribution="hot", key_skew=load.busy_queue_share
+            )
         # A key stays with its thread: a send of it would wait for those before it while other threads are free.
         return dataclasses.replace(settings, keys=0) if load.threads > 1 else settings
 
@@ -207,8 +212,9 @@ class OpenLoopSession(Session):
         """Close the trial's history and read the queues' ends from the brokers."""
         self._client.close_history()
         spec = self._trial.cluster.spec
-        if {**spec.user.broker, **spec.settings.conf}.get("transientStorePoolEnable") == "true":
-            # What is acknowledged comes to its queue with the pool's next commit.
+        has_pool = {**spec.user.broker, **spec.settings.conf}.get("transientStorePoolEnable") == "true"
+        if has_pool or self._load.mode == "oneway":
+            # What is acknowledged comes to its queue with the pool's next commit; what nobody answers may be on its way still.
             self._trial.stay(COMMITTED_S)
         self.record_ends("end")
 

@@ -17,9 +17,12 @@ from harness.backends.cluster import (
     record_queue_ends,
     unconsumed,
 )
+from harness.backends.store_mount import LeasedStore, StoreMount, mount_store
 from harness.clients.commands import SendSettings
 from harness.clients.java import ConsumerSpec, JavaClient
+from harness.errors import ConfigurationError
 from harness.load.base import POLL_S, Session
+from harness.model.cluster import BrokerSettings
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import CLIENT_LOCK_LIFE, LOCK_INTERVAL
 from harness.trial import TrialContext
@@ -30,6 +33,8 @@ KEYS_PER_QUEUE = 4
 CONSUME_THREADS = 4
 OUTSIDER = "127.0.0.1@outsider"
 """A client id that no member has."""
+DISK = BrokerSettings(store="loop-ext4", store_mb=64, store_image="memory")
+"""Of the owners' listeners. What is forced to it waits for no disk that others use."""
 
 CELL_PROPERTIES: Mapping[str, str] = {
     "lock_interval_ms": LOCK_INTERVAL,
@@ -50,6 +55,7 @@ class OrderedSession(Session):
         self._rate_hz = load.rate_per_queue_hz * self._queues
         self._clients: dict[str, JavaClient] = {}
         self._owners_started = 0.0
+        self._disk: LeasedStore | None = None
 
     def up(self) -> None:
         """Start producer, owners and successors, the owners spread, and wait until every queue has its consumer.
@@ -68,8 +74,11 @@ class OrderedSession(Session):
             "owner": {**self._load.owner_properties, **of_cell},
             "successor": {**self._load.successor_properties, **of_cell},
         }
+        if self._load.owner_writes_kb:
+            folder = self._trial.directory.client_folder("owner") / "disk"
+            self._disk = mount_store(self._trial.leases, folder, DISK, until_s=self._trial.until_s)
         with self._trial.boots:
-            self._clients = self._trial.start_clients(properties)
+            self._clients = self._trial.start_clients(properties, heaps_mb={"owner": self._load.owner_heap_mb})
             self._start_producer()
             if self._load.owner_work_ms:
                 # Listeners that are to be at work at any moment of theirs must not all have begun at the same one.
@@ -130,6 +139,9 @@ class OrderedSession(Session):
             broadcasting=is_broadcast,
             run=self._trial.record.trial,
             work_ns=int(self._load.owner_work_ms * 1e6) if is_owner else 0,
+            takes_lock=self._load.owners_share_lock and is_owner,
+            writes_to=str(self.disk().mountpoint / group) if self._disk and is_owner else "",
+            writes_bytes=self._load.owner_writes_kb * 1024,
             settings={
                 "consumeThreadMin": CONSUME_THREADS,
                 "consumeThreadMax": CONSUME_THREADS,
@@ -193,6 +205,12 @@ class OrderedSession(Session):
         """The process that the fault is about."""
         return self._clients["owner"]
 
+    def disk(self) -> StoreMount:
+        """What the owners' listeners write to. Raises ConfigurationError where they do not."""
+        if self._disk is None:
+            raise ConfigurationError("the owners of this load write to no disk", advice="Give it owner_writes_kb.")
+        return self._disk.mount
+
     def hold(self) -> None:
         """Until the successors hold every queue, or the longest hold is over (a baseline: the shortest).
 
@@ -238,6 +256,8 @@ class OrderedSession(Session):
         self._end_locust()
         for client in self._clients.values():
             client.stop()
+        if self._disk is not None:
+            self._disk.unmount()
 
 
 def _on(broker_name: str, queues: Iterable[str]) -> list[int]:

@@ -9,9 +9,9 @@ from harness.model.cells import Parameters
 from harness.model.rocketmq import CHECKS_S_MAX, DELAY_OFFSETS_MS
 
 UPGRADE_S = 75.0
-CRASH_S, REST_S = 7.0, 1.0
+CRASH_S, REST_S, ROLL_S = 7.0, 1.0, 20.0
 """Kill, start on the old store, and be registered again; a second of rest before a lone message, which is longer than every
-default interval of committing to the page cache (200 ms)."""
+default interval of committing to the page cache (200 ms); and until a file of 16 MiB is full that has been begun already."""
 
 
 COMMITTED_S = 15.0
@@ -138,6 +138,50 @@ class PauseOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
     proofs = (Proof.PAUSED,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectOwners(Fault):
+    """The client process that holds every group's owner keeps more and more objects, until one full collection stops it for
+    ``stop_s`` or more; it lets go of them at the end. The fault's time is that of this collection."""
+
+    proofs = (Proof.HELD,)
+    stop_s: float = 6.0
+
+    def seconds(self, params: Parameters) -> float:
+        """This collection and those before it, of half as much and a quarter."""
+        return 4 * self.stop_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThrottleOwners(Fault):
+    """What the owners' listeners write reaches their disk at ``bytes_per_s`` at most.
+
+    The fault's time is ``since_s`` after its begin, when whoever looks finds that their queues stand still.
+    """
+
+    proofs = (Proof.HELD,)
+    bytes_per_s: int = 128 * 1024
+    since_s: float = 10.0
+
+    def seconds(self, params: Parameters) -> float:
+        """Until somebody looks."""
+        return self.since_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockOwners(Fault):
+    """Another thread of the owners' process takes the one lock that their listeners take, and keeps it.
+
+    The fault's time is ``since_s`` after its begin, when whoever looks finds that their queues stand still.
+    """
+
+    proofs = (Proof.HELD,)
+    since_s: float = 10.0
+
+    def seconds(self, params: Parameters) -> float:
+        """Until somebody looks."""
+        return self.since_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -525,6 +569,16 @@ class AppendWatch(Fault):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CommitWatch(Fault):
+    """Nothing is done; for the cell's ``watch_ms`` it is counted how many commits of the first broker's transient store pool come
+    ``period_ms`` after the one before, as by a timer alone. The default is that of commitCommitLogThoroughInterval."""
+
+    proofs = (Proof.HELD,)
+    needs_rules = True
+    period_ms: float = 200.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class AppendThrows(Fault):
     """One append to the commit log of the first broker throws an exception inside the put lock, as a defect there would.
 
@@ -660,7 +714,8 @@ class BrokerCrash(Fault):
     ``after_lone``: the load rests for a second, one message is sent, and the broker is killed once that is acknowledged.
     ``spread_s``: the death comes up to so many seconds later, at moments that the repetitions share out evenly. What a timer
     leaves behind depends on when in its period the death comes, and without this that is always the same moment, since the
-    timer began when the broker was started for the trial.
+    timer began when the broker was started for the trial. ``after_roll``: these seconds begin when the commit log goes on in a
+    new file.
     """
 
     proofs = (Proof.BROKER_GONE,)
@@ -668,10 +723,12 @@ class BrokerCrash(Fault):
     power: bool = False
     after_lone: bool = False
     spread_s: float = 0.0
+    after_roll: bool = False
 
     def seconds(self, params: Parameters) -> float:
         """The wait for the moment, the rest, and the way back."""
-        return CRASH_S + self.spread_s / 2 + (REST_S if self.after_lone else 0.0)
+        waits_s = self.spread_s / 2 + (REST_S if self.after_lone else 0.0) + (ROLL_S if self.after_roll else 0.0)
+        return CRASH_S + waits_s
 
 
 FAULTS = tuple(Fault.__subclasses__())

@@ -83,7 +83,9 @@ class OrderedGroups(OfARelease, LoadValue):
     queues, or it is a *replacement* that joins when the fault has come and finds an owner that had all of them.
 
     An owner's listener works ``owner_work_ms`` on each message and does not heed an interruption, as a call of a database
-    does. ``owner_settings`` are bean properties of its DefaultMQPushConsumer.
+    does. It writes ``owner_writes_kb`` of each to a file on a disk that the owners share, and forces them there; with
+    ``owners_share_lock`` it does all that under a lock of which their process has one. ``owner_heap_mb`` is the most that this
+    process may have, 0 what any client has. ``owner_settings`` are bean properties of its DefaultMQPushConsumer.
     """
 
     processes: ClassVar[int] = 2
@@ -97,6 +99,9 @@ class OrderedGroups(OfARelease, LoadValue):
     successor_properties: Mapping[str, str] = field(default_factory=dict)
     successor_joins: Literal["before", "after"] = "before"
     owner_work_ms: float = 0.0
+    owner_writes_kb: int = 0
+    owners_share_lock: bool = False
+    owner_heap_mb: int = 0
     broadcasting: int = 0
     """Members in broadcasting mode, each in a group of its own, beside the others."""
     owner_settings: Mapping[str, int] = field(default_factory=dict)
@@ -118,6 +123,8 @@ class OpenLoopSends(LoadValue):
     """
 
     queues: int = 8
+    busy_queue_share: float = 0.0
+    """Of the sends to the first queue of the route, where the others share the rest evenly; 0: all take turns."""
     retries: int = 0
     send_timeout_ms: int = 10_000
     body_bytes: int = 128
@@ -182,7 +189,9 @@ class FailingMessages(LoadValue):
     """``messages`` sends, of which every ``fail_every``-th fails at each consumption of it; 0 lets none fail.
 
     ``attempts_max`` is the consumer's maxReconsumeTimes, -1 its default; ``until`` ends the hold: at the first dead
-    letters of all that fail, or when the phase's time is over.
+    letters of all that fail, or when the phase's time is over. With ``hangs_s`` a message does not fail by its listener's answer
+    but by its time: the consumer's consumeTimeout is a minute, the least there is, and what has timed out is looked for once a
+    minute.
     """
 
     no_boots_meanwhile: ClassVar[bool] = True
@@ -193,6 +202,7 @@ class FailingMessages(LoadValue):
     fail_every: int = 5
     ordered: bool = False
     attempts_max: int = -1
+    hangs_s: float = 0.0
     until: Literal["dead letters", "time"] = "dead letters"
     groups: int = 1
     queues: int = 4

@@ -50,7 +50,7 @@ STAYS_S: Mapping[str, float] = {
 
 CELL: Mapping[str, Mapping[str, ParameterValue]] = {
     **{kind: {"stall_ms": 1200.0} for kind in ("append-stall", "commit-stall", "pool-jam", "store-freeze")},
-    "append-watch": {"watch_ms": 10_000.0},
+    **{kind: {"watch_ms": 10_000.0} for kind in ("append-watch", "commit-watch")},
     "page-cache-neighbour": {"watch_ms": 10_000.0, "neighbour_mb": 512},
     "limited-page-cache": {"watch_ms": 10_000.0, "neighbour_mb": 512, "limit_mb": 64},
     "cold-reads": {"watch_ms": 10_000.0, "readers": 1, "consecutive": 1000, "limit_mb": 0},
@@ -76,11 +76,13 @@ DEFAULTS: Mapping[str, Mapping[str, object]] = {
 }
 """Of fields that a fault has no value for by itself. The first parameter is the one that needs no name."""
 
-LEFT_OUT = ("watch_s", "after_lone", "spread_s", "every_master", "cure")
+LEFT_OUT = ("watch_s", "after_lone", "after_roll", "spread_s", "every_master", "cure")
 """Fields that only an incident has a use for: Locust sends no message alone, a time is given, a fault names its node, and who
 loads a broker sees what is left behind."""
 
-OF_CLIENTS = ("kill-owners", "kill-stopping-owners", "shut-down-owners", "silence-owners", "pause-owners")
+OF_CLIENTS = tuple(
+    f"{what}-owners" for what in ("kill", "kill-stopping", "shut-down", "silence", "pause", "collect", "lock")
+)
 """They are done to a consumer process alone, which is the lab's on any cluster."""
 
 OF_NAMED_NODES = ("pause-node", "flapping-node", "kill-node")

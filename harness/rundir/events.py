@@ -147,6 +147,14 @@ EVENTS = declared(
         _MOMENT,
     ),
     record(
+        "log_end",
+        "The end of one queue by the messages in a broker's commit log, as its disk has it after a power loss.",
+        TOPIC,
+        BROKER,
+        long("queue", "the queue's number on its broker"),
+        long("max_offset", "the next message's offset"),
+    ),
+    record(
         "topic_shape",
         "A topic's queues on one broker.",
         TOPIC,

@@ -160,7 +160,10 @@ HISTORY = declared(
         maybe(_KEY),
         maybe(_SEQ),
         maybe(_INTENDED_NS),
-        text("outcome", "ok; failed: a changed body, or a listener that was asked to fail; foreign: not of this run"),
+        text(
+            "outcome",
+            "ok; failed: a changed body, or a listener that was asked to fail or to be late; foreign: not of this run",
+        ),
         maybe(_ERROR),
         long("stored_ms", "the broker's store time, in milliseconds since 1970"),
         long("reconsume", "how often it was consumed before"),

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import harness.backends.nodes
+import harness.backends.proxy
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
-from harness.plan.deployments import beside_others
+from harness.plan.deployments import FIRST_COMPILER, TIMER_SLACK_MS, beside_others
 from harness.releases.java import Java
 from tests.lib.clusters import OLDEST_AND_NEWEST, java, leases
 from tests.lib.groups import group_of
-from tests.lib.spark import spark, spark_here
+from tests.lib.spark import spark, spark_here, spark_of_commands
 
 TEST_S_MAX = 900.0
 
 
-__all__ = ["java", "leases", "spark", "spark_here"]
+__all__ = ["java", "leases", "spark", "spark_here", "spark_of_commands"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _first_compiler() -> Iterator[None]:
+    """Nodes that this process starts have one compiler, as brokers have that share the cores with others."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((harness.backends.nodes, "BROKER_JVM"), (harness.backends.proxy, "PROXY_JVM")):
+            patch.setattr(module, name, (*getattr(module, name), *FIRST_COMPILER))
+        yield
 
 
 _up: dict[str, LocalCluster] = {}
@@ -54,7 +66,7 @@ def _start(release: str, folder: Path, leases: Leases, java: Java) -> LocalClust
         name=f"tests-{release}",
         release=release,
         topology=Topology(name="two-masters", masters=2),
-        settings=beside_others(BrokerSettings(), release),
+        settings=beside_others(BrokerSettings(timer_slack_ms=TIMER_SLACK_MS), release),
         # On a busy machine a broker's first sends may wait longer than the 200 ms after which it refuses them.
         user=UserSettings(
             broker={"flushDiskType": "ASYNC_FLUSH", "listenPort": "1234", "waitTimeMillsInSendQueue": "30000"}

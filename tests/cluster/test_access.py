@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -24,6 +21,7 @@ from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
 from mqlab.main import main
+from tests.lib.commands import typed
 
 TLS = PACKAGES / "tests" / "data" / "tls"
 SERVES_TLS = {
@@ -125,7 +123,7 @@ def test_an_audit_reads_it_with_the_keys_and_says_what_is_missing_without(
 
 
 def test_a_load_is_sent_and_consumed_with_the_keys_and_says_what_is_missing_without(
-    guarded: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    guarded: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run"
     load = [
@@ -140,12 +138,9 @@ def test_a_load_is_sent_and_consumed_with_the_keys_and_says_what_is_missing_with
     assert "(--tls)" in capsys.readouterr().err
     assert not run.exists()
 
-    done = subprocess.run(
-        [sys.executable, "-m", "mqlab", *load, *OVER_TLS, *_keys(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == EXIT_OK, done.stderr[-3000:]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    done = typed(*load, *OVER_TLS, *_keys(tmp_path))
+    assert done.code == EXIT_OK, done.err[-3000:]
     sends, consumed = _records(run, "producer", "send"), _records(run, "consumer", "consume")
     assert len(sends) >= MESSAGES
     assert not [one for one in sends if DENIED.search(str(one))]
@@ -153,7 +148,7 @@ def test_a_load_is_sent_and_consumed_with_the_keys_and_says_what_is_missing_with
     assert accepted
     assert accepted <= {one["seq"] for one in consumed}
     assert not [path for path in run.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
-    assert SECRET not in done.stdout + done.stderr
+    assert SECRET not in done.out + done.err
 
 
 def _records(run: Path, process: str, kind: str) -> list[Mapping[str, object]]:

@@ -2,68 +2,65 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
+from harness.backends.cluster import ClusterSpec
+from harness.backends.local import start_local
+from harness.backends.topologies import TOPOLOGIES
+from harness.leases.leases import Leases
+from harness.model.cluster import BrokerSettings
 from harness.paths import PACKAGES
+from harness.plan.deployments import TIMER_SLACK_MS, beside_others
 from harness.protocol.connection import split_address
+from harness.releases.java import Java
+from tests.lib.commands import typed
 from tests.lib.documents import NAME_SERVER, Example, examples, not_printed, shape
 
 DOCUMENTS = [
     path for path in sorted((PACKAGES / "docs").glob("*.md")) if any(one.asks_a_cluster for one in examples(path))
 ]
-COMMAND_S_MAX = 300.0
+RELEASE = "5.3.3"
+CLUSTER_S_MAX = 1800.0
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A state folder of the test's own: ``mqlab down`` ends whatever is up in the user's."""
-    return tmp_path_factory.mktemp("state")
-
-
-def _run(state: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mqlab", *arguments],
-        cwd=cwd, capture_output=True, text=True, timeout=COMMAND_S_MAX, check=False,
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(state)},
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 @pytest.fixture(scope="module")
-def nodes(state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
-    """The addresses of a cluster of two masters, as ``mqlab up`` leaves it."""
-    folder = tmp_path_factory.mktemp("up")
-    started = _run(state, folder, "up", "--release", "5.3.3", "--topology", "two-masters", "--json")
-    try:
-        assert started.returncode == 0, started.stderr
-        yield {node["name"]: node["address"] for node in json.loads(started.stdout)["nodes"]}
-    finally:
-        _run(state, folder, "down")
+def nodes(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[Mapping[str, str]]:
+    """The addresses of a cluster of two masters, with the settings that ``mqlab up`` gives it."""
+    settings = beside_others(BrokerSettings(timer_slack_ms=TIMER_SLACK_MS), RELEASE)
+    spec = ClusterSpec(name="documents", release=RELEASE, topology=TOPOLOGIES["two-masters"], settings=settings)
+    started = start_local(spec, tmp_path_factory.mktemp("cluster"), leases, java, until_s=CLUSTER_S_MAX)
+    yield {node.name: node.address for node in started.nodes}
+    started.down()
 
 
+@pytest.mark.usefixtures("spark_of_commands")
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_the_examples_of_a_document_do_what_it_shows(
-    document: Path, nodes: Mapping[str, str], state: Path, tmp_path: Path
+    document: Path, nodes: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     _write_nodes_file(document, nodes, tmp_path)
     for example in examples(document):
         if example.asks_a_cluster:
-            done = _run(state, tmp_path, *_typed(example, nodes["namesrv-1"]))
-            assert done.returncode == example.exits, f"{example}: {done.stderr}"
-            assert not not_printed(example, done.stdout + done.stderr, shape), (
-                f"{example} printed {done.stdout + done.stderr}"
-            )
+            done = typed(*_words(example, nodes["namesrv-1"]))
+            assert done.code == example.exits, f"{example}: {done.err}"
+            assert not not_printed(example, done.out + done.err, shape), f"{example} printed {done.out + done.err}"
 
 
-def _typed(example: Example, name_server: str) -> list[str]:
+def _words(example: Example, name_server: str) -> list[str]:
     words = [word.replace(NAME_SERVER, name_server) for word in example.command[1:]]
     # The removal of a load's group takes 21 s; tests/cluster/test_load.py looks for what is left after it.
     return [*words, "--keep-groups"] if "--consumers" in words else words

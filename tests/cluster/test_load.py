@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -30,11 +30,18 @@ from harness.releases.jars import PROXY_RELEASE
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import wait_until
+from tests.lib.commands import typed
 from tests.lib.loads import CLUSTER_S_MAX, Command, Json, masters_of, none_is_left, seqs
 
 __all__ = ["none_is_left"]
 
 GET_ALL_SUBSCRIPTIONGROUP_CONFIG = 201
+
+
+@pytest.fixture
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of commands that are carried out in this process."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture(scope="module")
@@ -245,13 +252,14 @@ def _faults(command: Command) -> list[Json]:
     return [one for one in read_records(command.trial / "events.jsonl").records if one["type"] == "fault"]
 
 
+@pytest.mark.usefixtures("spark_of_commands", "own_state")
 def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path: Path) -> None:
-    run = _load(
-        tmp_path, "--release", "5.3.3", "--topology", "two-masters", "--client", "grpc", "--route", "selector",
-        "--rate", "100", "--duration", "5", "--consumers", "1", "--ordered", "--json",
+    done = typed(
+        "load", "--out", str(tmp_path / "run"), "--release", "5.3.3", "--topology", "two-masters", "--client", "grpc",
+        "--route", "selector", "--rate", "100", "--duration", "5", "--consumers", "1", "--ordered", "--json",
     )  # fmt: skip
-    assert run.returncode == 0, run.stderr[-3000:]
-    judged = json.loads(run.stdout)
+    assert done.code == 0, done.err[-3000:]
+    judged = json.loads(done.out)
     told = {item["name"]: item["verdict"] for item in judged["properties"]}
     figures = judged["figures"]
     assert judged["client"] == "grpc rocketmq-python-client 5.1.2"
@@ -262,7 +270,7 @@ def test_a_grpc_client_sends_by_way_of_a_proxy_and_is_judged_by_numbers(tmp_path
 
 
 def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
-    three: LocalCluster, spark: SparkSession, tmp_path: Path
+    three: LocalCluster, spark_of_commands: SparkSession, tmp_path: Path
 ) -> None:
     port = free_port()
     create_topic(three, "joined", read_queues=8, write_queues=8)
@@ -279,28 +287,20 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     parts = [Command(three, tmp_path / f"part-{i}", "joined", *same, "--rate", "300", *to) for i in (1, 2)]
     for part in parts:
         part.end()
-    alone = {item["name"]: item for item in master.judged(spark)["properties"]}
+    alone = {item["name"]: item for item in master.judged(spark_of_commands)["properties"]}
     for name in ("history whole", "Locust agrees"):
         assert alone[name]["verdict"] == "undecided"
         assert alone[name]["words"].startswith("the histories of 2 workers are missing")
 
-    told = _analyzed_with(tmp_path / "master", tmp_path / "part-1", tmp_path / "part-2")
-    assert {item["verdict"] for item in told.values()} == {"confirmed"}
+    parts_of_it = (str(tmp_path / "part-1"), str(tmp_path / "part-2"))
+    done = typed("analyze", str(tmp_path / "master"), "--json", "--with", *parts_of_it)
+    assert done.code == 0, done.err[-2000:]
+    assert {item["verdict"] for item in json.loads(done.out)["properties"]} == {"confirmed"}
     sends = master.records("producer", "send")
     # Numbered as they came to the master, which the one that was refused did as well.
     assert len({send["process"] for send in sends}) == 3
     assert len(set(seqs(sends))) == len(sends) == master.locust()[0] > 1_000
     assert set(seqs(sends)) == set(seqs(master.records("consumer", "consume")))
-
-
-def _analyzed_with(run: Path, *parts: Path) -> Mapping[str, Mapping[str, str]]:
-    """The properties of a load that is judged again with the histories of others."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mqlab", "analyze", str(run), "--json", "--with", *map(str, parts)],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES)}, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    return {item["name"]: item for item in json.loads(done.stdout)["properties"]}
 
 
 @pytest.mark.parametrize(
@@ -311,19 +311,23 @@ def _analyzed_with(run: Path, *parts: Path) -> Mapping[str, Mapping[str, str]]:
         (["--client", "grpc", "--namesrv", "127.0.0.1:1", "--proxy", "192.0.2.1:8081"], "192.0.2.1:8081 is not an"),
     ],
 )
+@pytest.mark.usefixtures("own_state")
 def test_a_load_goes_nowhere_that_is_not_allowed_or_not_understood(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    run = _load(tmp_path, *arguments)
-    assert run.returncode == 3
-    assert words in run.stderr
+    done = typed("load", "--out", str(tmp_path / "run"), *arguments)
+    assert done.code == 3
+    assert words in done.err
 
 
 def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path: Path) -> None:
-    ended = _load(
+    ended = subprocess.run(
         # A broker's first sends may all be late on a busy machine: it has been started for this load.
-        tmp_path, "--release", "5.3.3", "--rate", "100", "--duration", "20", "--consumers", "1", "--json",
-        "--set", "broker.messageIndexEnable=false", "--set", "client.unitName=mine",
+        [sys.executable, "-m", "mqlab", "load", "--out", str(tmp_path / "run"), "--release", "5.3.3", "--rate", "100",
+         "--duration", "20", "--consumers", "1", "--json", "--set", "broker.messageIndexEnable=false",
+         "--set", "client.unitName=mine"],
+        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr[-2000:]
     history = read_records(tmp_path / "run" / "trials" / "load" / "history" / "producer-0.jsonl").records
@@ -340,11 +344,3 @@ def test_a_load_has_a_cluster_and_a_client_of_the_release_that_is_named(tmp_path
     assert "messageIndexEnable=false" in conf.read_text()
     logs = tmp_path / "run" / "trials" / "load" / "clients" / "producer-0"
     assert any(file.name == "rocketmq_client.log" for file in logs.rglob("*.log"))
-
-
-def _load(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mqlab", "load", "--out", str(tmp_path / "run"), *arguments],
-        env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(tmp_path / "state")},
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import cache, lru_cache
 from pathlib import Path
 
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
@@ -45,6 +46,12 @@ def found_in(*paths: Path, offset_s: float | None = None) -> list[Found]:
     return [one.found for one in read(*paths, offset_s=offset_s).incidents]
 
 
+@cache
+def found_in_kept(folder: str) -> Sequence[Found]:
+    """What is found in kept logs as they are, which tests compare with what is found in them when they are changed."""
+    return found_in(KEPT / folder)
+
+
 Change = Callable[[str, list[bytes]], list[bytes]]
 """Of a file's lines, by its path in the folder."""
 
@@ -52,12 +59,18 @@ Change = Callable[[str, list[bytes]], list[bytes]]
 def changed(folder: str, into: Path, change: Change) -> Path:
     """The kept logs with each file's lines changed; a file of no lines is left out."""
     into.mkdir(exist_ok=True)
-    for path in sorted((KEPT / folder).rglob("*.gz")):
-        name = path.relative_to(KEPT / folder).with_suffix("")
-        if lines := change(str(name), gzip.decompress(path.read_bytes()).splitlines(keepends=True)):
+    for name, text in _unpacked(folder).items():
+        if lines := change(name, text.splitlines(keepends=True)):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             (into / name).write_bytes(b"".join(lines))
     return into
+
+
+@lru_cache(maxsize=1)
+def _unpacked(folder: str) -> dict[str, bytes]:
+    """The kept files by their paths in the folder; tests change one folder in several ways in a row."""
+    paths = sorted((KEPT / folder).rglob("*.gz"))
+    return {str(path.relative_to(KEPT / folder).with_suffix("")): gzip.decompress(path.read_bytes()) for path in paths}
 
 
 def later(lines: list[bytes], minutes: float) -> list[bytes]:

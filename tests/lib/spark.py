@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from pyspark.sql import SparkSession
 
+import analysis.load.judge
+import analysis.pipeline
 from analysis.class_archive import archive_classes
 from analysis.spark import SparkPlace, spark_session
 from harness.paths import cache_home
@@ -32,3 +35,11 @@ def spark(spark_here: SparkPlace) -> Iterator[SparkSession]:
     session = spark_session(spark_here)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def spark_of_commands(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """Commands that ``mqlab.main`` runs in this process judge in the session that is there: one of theirs takes as long again."""
+    for module in (analysis.load.judge, analysis.pipeline):
+        monkeypatch.setattr(module, "closing_session", lambda _place: nullcontext(spark))
+    return spark

@@ -160,6 +160,16 @@ def test_a_way_that_an_incident_does_not_offer_is_refused(capsys: pytest.Capture
     assert "unknown injection 'freeze'" in _fails(capsys, "verify", "ordered-lock-handover", "--injection", "freeze")
 
 
+def test_what_one_of_several_incidents_does_not_offer_is_left_to_the_others_and_said() -> None:
+    asked = _parser().parse_args(["verify", "dead-letter", "send-queue-full", "append-stall", "--injection", "byteman"])
+    names = ("dead-letter", "send-queue-full", "append-stall")
+    found = [scenarios.find(name) for name in names]
+    said = "--injection byteman changes nothing of dead-letter"
+    assert injections_asked(asked, found, "full") == (("byteman",), (said,))
+    asked.injection = ("byteman",)
+    assert injections_asked(asked, found[:2], "full")[1] == (said,)
+
+
 def _without_loop_devices() -> Abilities:
     return Abilities(
         root=True,

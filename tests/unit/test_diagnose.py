@@ -22,6 +22,7 @@ from tests.lib.operators_logs import (
     SURENESS,
     changed,
     found_in,
+    found_in_kept,
     later,
 )
 
@@ -33,7 +34,7 @@ def expected(folder: str) -> set[str]:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_incident_of_real_logs_is_named_with_its_broker_and_group(folder: str) -> None:
-    found = found_in(KEPT / folder)
+    found = found_in_kept(folder)
     assert {one.incident for one in found} <= expected(folder)
     assert {one.sure for one in found} == {"sure"}
     assert {broker for one in found for broker in one.brokers} == {"broker-a"}
@@ -51,8 +52,8 @@ def test_the_incident_of_real_logs_is_named_with_its_broker_and_group(folder: st
         )
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_tenth_of_the_lines_dropped_makes_it_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     found = found_in(changed(folder, tmp_path / "logs", lambda _, lines: [one for one in lines if draw.random() > 0.1]))
@@ -60,8 +61,8 @@ def test_a_tenth_of_the_lines_dropped_makes_it_less_sure_never_wrong(folder: str
     assert {one.incident for one in found} <= expected(folder)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("minutes", [-7, 90])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_file_whose_clock_is_off_makes_it_less_sure_never_wrong(folder: str, minutes: int, tmp_path: Path) -> None:
     def shifted(name: str, lines: list[bytes]) -> list[bytes]:
         return later(lines, minutes) if name.startswith("broker") else lines
@@ -76,7 +77,7 @@ def test_a_file_whose_clock_is_off_makes_it_less_sure_never_wrong(folder: str, m
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_a_file_that_is_missing_makes_it_less_sure_never_wrong(folder: str, tmp_path: Path) -> None:
-    whole = max(SURENESS.index(one.sure) for one in found_in(KEPT / folder))
+    whole = max(SURENESS.index(one.sure) for one in found_in_kept(folder))
     for missing in sorted(path.stem for path in (KEPT / folder).iterdir()):
         place = tmp_path / missing
         found = found_in(changed(folder, place, lambda name, lines, gone=missing: [] if name == gone else lines))  # type: ignore[misc]

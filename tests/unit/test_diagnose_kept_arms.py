@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from harness.model.rocketmq import BUSY_KEYWORDS
 from harness.paths import PACKAGES
 from mqlab.kept_logs import KEPT, arm_folders
 from scenarios.signs import SIGNS, SILENT
-from tests.lib.operators_logs import SURENESS, changed, found_in, later
+from tests.lib.operators_logs import SURENESS, changed, found_in, found_in_kept, later
 
 FOLDERS = arm_folders()
 INCIDENTS = sorted({*(sign.incident for sign in SIGNS), *SILENT}, key=len, reverse=True)
@@ -114,19 +113,13 @@ def _allowed(folder: str) -> set[str]:
     return OF_THE_HOST | BESIDES.get(folder, set()) | ({_incident(folder)} if _is_shown(folder) else set())
 
 
-def _of_it(folder: str, found: list[Found]) -> list[Found]:
+def _of_it(folder: str, found: Sequence[Found]) -> list[Found]:
     return [one for one in found if one.incident == _incident(folder)]
-
-
-@functools.cache
-def _found(folder: str) -> list[Found]:
-    """By all of its lines."""
-    return found_in(KEPT / folder)
 
 
 def _of_the_host(folder: str) -> list[Found]:
     """Stalls that nobody made."""
-    return [one for one in _found(folder) if one.incident in OF_THE_HOST - {_incident(folder)}]
+    return [one for one in found_in_kept(folder) if one.incident in OF_THE_HOST - {_incident(folder)}]
 
 
 def _has_its_line(found: Found) -> bool:
@@ -140,7 +133,7 @@ def _has_its_line(found: Found) -> bool:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) -> None:
-    found = _found(folder)
+    found = found_in_kept(folder)
     assert {one.incident for one in found} <= _allowed(folder)
     assert [one for one in _of_the_host(folder) if not _has_its_line(one)] == []
     named = _of_it(folder, found)
@@ -164,29 +157,29 @@ def test_the_document_says_how_many_runs_without_a_fault_had_a_stall_of_the_host
     assert f"{sum(found.values())} findings in {sum(map(bool, found.values()))} of the {len(baselines)}" in text
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_with_a_tenth_of_the_lines_gone_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     found = found_in(changed(folder, tmp_path, lambda _, lines: [one for one in lines if draw.random() > 0.1]))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
-    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, _found(folder))), default=-1)
+    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in_kept(folder))), default=-1)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_with_files_missing_it_is_less_sure_never_wrong(folder: str, seed: int, tmp_path: Path) -> None:
     names = sorted(str(path.relative_to(KEPT / folder).with_suffix("")) for path in (KEPT / folder).rglob("*.gz"))
     gone = set(random.Random(seed).sample(names, k=max(1, len(names) // 3)))
     found = found_in(changed(folder, tmp_path, lambda name, lines: [] if name in gone else lines))
     assert {one.incident for one in found} <= _allowed(folder)
     sure = max((SURENESS.index(one.sure) for one in _of_it(folder, found)), default=-1)
-    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, _found(folder))), default=-1)
+    assert sure <= max((SURENESS.index(one.sure) for one in _of_it(folder, found_in_kept(folder))), default=-1)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("minutes", [-7, 90])
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_a_node_whose_clock_is_off_makes_it_less_sure_never_wrong(folder: str, minutes: int, tmp_path: Path) -> None:
     def shifted(name: str, lines: list[bytes]) -> list[bytes]:
         return later(lines, minutes) if name.startswith("broker-a/") else lines

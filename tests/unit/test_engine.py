@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from requests.exceptions import ReadTimeout
 
-from harness.backends.docker.engine import DEFAULT_SOCKET, engine_socket, find_engine
+from harness.backends.docker.engine import DEFAULT_SOCKET, Engine, engine_socket, find_engine
+from harness.backends.docker.image import find_image
 from harness.errors import EXIT_USAGE, DockerError
 from harness.run.doctor import examine
 from mqlab.main import main
@@ -24,6 +26,18 @@ def test_an_engine_that_does_not_answer_is_named_and_comes_with_what_to_do(no_en
         find_engine()
     assert str(caught.value).endswith(f"{no_engine}: No such file or directory"), "and no error within an error"
     assert "docker_daemon.sh" in caught.value.advice
+
+
+def test_an_engine_that_is_too_busy_to_answer_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_args: object, **_options: object) -> None:
+        raise ReadTimeout("Read timed out.")
+
+    monkeypatch.setattr("docker.DockerClient", late)
+    with pytest.raises(DockerError, match=r"no Docker Engine answers at .*: Read timed out"):
+        find_engine()
+    engine = Engine(socket=Path("/run/engine.sock"), version="20", api="1.41", cgroup="v1")
+    with pytest.raises(DockerError, match=r"^the Docker Engine does not say whether it has a:1: Read timed out"):
+        find_image(engine, "a:1")
 
 
 def test_an_engine_of_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import scenarios
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import (
     FROM_SUMMARY,
+    LEDGER,
     LedgerLine,
     document_text,
     lines_of,
@@ -25,7 +26,7 @@ from analysis.ledger.markdown import BEGIN, END, FAMILIES, families_table, ledge
 from analysis.ledger.must_know import MUST_KNOW, sentences
 from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
-from analysis.ledger.write import LEDGER, RECORD, made_files, write_ledger
+from analysis.ledger.write import RECORD, made_files, write_ledger
 from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import mqlab.resume
 import scenarios
 from harness.errors import EXIT_USAGE, ConfigurationError
-from harness.host.facts import Commit
+from harness.host.facts import Commit, is_same_code, own_commit
 from harness.rundir.manifest import RESUMED, HostRecord, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
@@ -111,3 +112,32 @@ def test_a_trial_that_was_too_noisy_is_run_again_until_a_repetition_of_it_has_en
         ):
             run.make_trial(record)
         assert finished_trials(run) == {"quiet", "repeated", "repeated.a2", "repeated.a3"}
+
+
+def test_a_commit_that_changes_the_record_alone_is_the_same_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def git(*words: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        return subprocess.run(
+            ["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    def commit(name: str) -> str:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+        git("add", name)
+        git("commit", "-q", "-m", name)
+        return git("rev-parse", "HEAD")
+
+    monkeypatch.setattr("harness.host.facts.PACKAGES", tmp_path.resolve())
+    git("init", "-q")
+    start = commit("code.py")
+    registered = commit("scenarios/record/index.jsonl")
+    assert is_same_code(start, registered)
+    assert not own_commit().dirty
+    later = commit("scenarios/new.py")
+    assert not is_same_code(registered, later)
+    assert not is_same_code("b" * 40, later), "a commit that is not here"
+    (tmp_path / "code.py").write_text("changed")
+    assert own_commit().dirty

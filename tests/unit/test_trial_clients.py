@@ -33,7 +33,7 @@ class Process:
 
 
 def _trial(did: list[str], starts: threading.Semaphore, broken: str = "") -> TrialContext:
-    def client(name: str, options: Mapping[str, str] | None, release: str) -> Any:
+    def client(name: str, options: Mapping[str, str] | None, release: str, heap_mb: int) -> Any:
         did.append(f"{name} {dict(options or {})} {release}")
         return Process(did, name, name == broken)
 

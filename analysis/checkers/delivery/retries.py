@@ -2,7 +2,8 @@
 
 A message is known by its sequence number, which its body carries through every retry. The delay of retry k is that of
 level k + 2 (``delayLevel = 3 + reconsumeTimes`` of org.apache.rocketmq.broker.processor.SendMessageProcessor in 4.x,
-AbstractSendMessageProcessor in 5.x), counted from one consumption to the next.
+AbstractSendMessageProcessor in 5.x), counted from one consumption to the next. Where a message fails by taking too long, it is
+counted from when its client gave messages back for that, which the client's log tells.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
+from analysis.logs import expired
 from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX, delays_s
 from harness.rundir.reading import RunDirectory
 
 INCIDENT = "dead-letter"
 FIRST_RETRY_LEVEL = 3
+TOOK_TOO_LONG = "took too long"
+"""How a message failed that its listener did not refuse, as ``Listener.java`` says it."""
 _DELAYS = table(deployment=StringType(), retry=LongType(), delay_s=DoubleType())
 
 
@@ -28,12 +32,13 @@ def observe(inputs: Inputs) -> DataFrame:
     of_incident = F.col("trial").isin([one.trial for one in inputs.run.trials if one.incident == INCIDENT] or [""])
     consumed = (
         inputs.records.consumptions.where(of_incident & F.col("seq").isNotNull())
-        .join(inputs.trials.select("trial", "deployment", "end_ns"), "trial")
+        .join(inputs.trials.select("trial", "deployment", "end_ns", "wall_minus_mono_us"), "trial")
         .where(F.col("started_ns") <= F.col("end_ns"))
     )
     stored = inputs.records.sends.where(of_incident & (F.col("outcome") == "ok"))
     sent = stored.select("trial", "seq", "intended_ns", "file", "n")
-    return together(_attempts(consumed), _delays(inputs, consumed), _others(inputs, sent, consumed))
+    retries = _retries(inputs, consumed).persist()
+    return together(_attempts(consumed), _delays(retries), _timed_out(inputs, retries), _others(inputs, sent, consumed))
 
 
 def _attempts(consumed: DataFrame) -> DataFrame:
@@ -45,18 +50,39 @@ def _attempts(consumed: DataFrame) -> DataFrame:
     return observations(each, Value("consumption_count", "attempts", "message {seq}: its last consumption", at="at"))
 
 
-def _delays(inputs: Inputs, consumed: DataFrame) -> DataFrame:
+def _retries(inputs: Inputs, consumed: DataFrame) -> DataFrame:
+    """Each consumption of a message that failed before, with its number, what came before it and the delay of its level."""
     by_message = Window.partitionBy("trial", "group", "seq").orderBy("started_ns")
     after = (F.col("started_ns") - F.lag("started_ns").over(by_message)) / SECOND_NS
     failed = consumed.where("outcome = 'failed'")
     each = failed.withColumn("after_s", after).withColumn("retry", F.row_number().over(by_message) - 1)
-    retries = each.where("after_s IS NOT NULL").join(
+    return each.where("after_s IS NOT NULL").join(
         F.broadcast(frame_of(inputs.spark, _expected(inputs.run), _DELAYS)), ["deployment", "retry"], "left"
     )
+
+
+def _delays(retries: DataFrame) -> DataFrame:
     # An ordered consumer retries by itself, from the topic's own queue, and not through a retry topic.
-    through_topic = F.col("topic").startswith(RETRY_PREFIX)
-    late = F.when(through_topic, F.col("after_s") - F.col("delay_s"))
+    is_refused = F.col("topic").startswith(RETRY_PREFIX) & ~F.col("error").eqNullSafe(TOOK_TOO_LONG)
+    late = F.when(is_refused, F.col("after_s") - F.col("delay_s"))
     return observations(retries, Value("retry_late_s", late, "message {seq}, retry {retry}", params={"retry": "retry"}))
+
+
+def _timed_out(inputs: Inputs, retries: DataFrame) -> DataFrame:
+    """A client gives back all that has timed out at once, and once a minute at most: before a retry it did so last for it."""
+    given_back = expired.parse(inputs.logs.kept).select("trial", F.col("wall_us").alias("given_us"))
+    given_ns = (F.col("given_us") - F.col("wall_minus_mono_us")) * 1000
+    of_retry = ("trial", "deployment", "group", "seq", "retry")
+    each = (
+        retries.where(F.col("error") == TOOK_TOO_LONG)
+        .join(F.broadcast(given_back), "trial")
+        .where(given_ns <= F.col("started_ns"))
+        .groupBy(*of_retry, "delay_s")
+        .agg(((F.max("started_ns") - F.max(given_ns)) / SECOND_NS).alias("after_s"), F.min(place()).alias("at"))
+    )
+    said = "message {seq}, retry {retry}: {after_s} s after it was given back, its level has {delay_s} s"
+    off = F.abs(F.col("after_s") - F.col("delay_s"))
+    return observations(each, Value("timed_out_retry_off_s", off, said, at="at", params={"retry": "retry"}))
 
 
 def _others(inputs: Inputs, sent: DataFrame, consumed: DataFrame) -> DataFrame:

@@ -20,8 +20,15 @@ from harness.model.rocketmq import LOCK_BATCH_MQ
 STILL_NS = 5_000_000_000
 LOOK_BACK_NS = 30_000_000_000
 LISTENER, PROCESS, LOCK, NOTHING = "listener", "process", "lock", "unexplained"
-CAUSES = {"incident-slow-shutdown": LISTENER, "incident-stalled-owner": PROCESS, "incident": LOCK}
-"""What an arm does to its owners."""
+CAUSES = {
+    "incident-slow-shutdown": LISTENER,
+    "incident-stalled-owner": PROCESS,
+    "incident": LOCK,
+    "incident-full-collection": PROCESS,
+    "incident-throttled-disk": LISTENER,
+    "incident-listeners-on-one-lock": LISTENER,
+}
+"""What an arm does to its owners. The order of questions was made on the first three."""
 
 _QUEUE = ("trial", "group", "broker", "queue")
 

@@ -1,5 +1,8 @@
 """What logs say of a registration that is too long: the name server names the frame, the broker only that it failed.
 
+Of a broker's lines about its registration those are counted that name how many topics it has: from when it was refused first,
+which the flood wrote down, to the last of the groups that came after that.
+
 This holds for a deployment; incidents of this kind have one trial in each.
 """
 
@@ -15,13 +18,15 @@ from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker, registration
 
 INCIDENT = "retry-topic-flood"
+BEYOND_MAX = 20
+"""The groups that come after the first refusal, and what else is made meanwhile."""
 _NODES = table(deployment=StringType(), node=StringType(), kind=StringType(), role=StringType())
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """Refused frames by name server; by broker its failures, the lines that name a size, and what it calls done."""
     nodes = frame_of(inputs.spark, _nodes(inputs), _NODES)
-    return together(_refused(inputs, nodes), _of_brokers(inputs, nodes), _done(inputs, nodes))
+    return together(_refused(inputs, nodes), _of_brokers(inputs, nodes), _done(inputs, nodes), _counts(inputs, nodes))
 
 
 def _nodes(inputs: Inputs) -> list[dict[str, object]]:
@@ -80,6 +85,29 @@ def _of_brokers(inputs: Inputs, nodes: DataFrame) -> DataFrame:
         Value("registration_failures", F.when(~size, count), "{node} {what}", at=_at(), params=of_failures),
         Value("size_lines", F.when(size, count), "{node} {what}", at=_at(), params=params),
     )
+
+
+def _counts(inputs: Inputs, nodes: DataFrame) -> DataFrame:
+    """Lines of a refused master that name the number of its topics."""
+    at_limit = (
+        inputs.records.events.where("type = 'probe' AND measure = 'topics_at_limit'")
+        .groupBy("trial")
+        .agg(F.max("value").cast("long").alias("topics"))
+        .join(inputs.trials.select("trial", "deployment"), "trial")
+    )
+    masters = nodes.where("role = 'master'").join(at_limit, "deployment")
+    told = registration.numbers_told(inputs.logs.kept)
+    names_it = F.exists("numbers", lambda one: one.between(F.col("topics"), F.col("topics") + BEYOND_MAX))
+    counted = (
+        masters.join(told, ["deployment", "node"])
+        .groupBy("deployment", "node")
+        .agg(F.count_if(names_it).alias("lines"), F.min(F.when(names_it, place("line"))).alias("at"))
+    )
+    found = masters.join(counted, ["deployment", "node"], "left")
+    params = {"broker": F.col("node"), "role": F.col("role")}
+    said = "{node} on its registration, of {topics} topics when it was refused"
+    count = F.coalesce("lines", F.lit(0))
+    return observations(_of_deployment(found), Value("topic_count_lines", count, said, at=_at(), params=params))
 
 
 def _done(inputs: Inputs, nodes: DataFrame) -> DataFrame:

@@ -6,6 +6,8 @@ Only an engine of this machine is used, by its socket: a cluster listens on loop
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,6 +65,23 @@ class Engine:
         """A client of the Docker SDK; close it after use."""
         return docker.DockerClient(base_url=self.host, version="auto", timeout=ANSWER_S_MAX)
 
+    @contextmanager
+    def asked(self, wish: str, *, advice: str = "") -> Iterator[docker.DockerClient]:
+        """A client for one question, closed after it.
+
+        Raises:
+            DockerError: the engine refuses, or does not answer in time: ``wish`` says what could not be done.
+        """
+        client = None
+        try:
+            client = self.client()
+            yield client
+        except ENGINE_ERRORS as error:
+            raise DockerError(f"{wish}: {_why(error)}", advice=advice) from error
+        finally:
+            if client is not None:
+                client.close()
+
 
 def find_engine() -> Engine:
     """The engine of DOCKER_HOST, else of the docker command's context, else of the default socket.
@@ -72,13 +91,13 @@ def find_engine() -> Engine:
     """
     socket = engine_socket()
     try:
-        client = docker.DockerClient(base_url=f"unix://{socket}", version="auto", timeout=10)
-    except DockerException as error:
+        client = docker.DockerClient(base_url=f"unix://{socket}", version="auto", timeout=COMMAND_S_MAX)
+    except ENGINE_ERRORS as error:
         raise DockerError(f"no Docker Engine answers at {socket}: {_why(error)}", advice=_START_ADVICE) from error
     try:
         facts = client.version()
         info = client.info()
-    except DockerException as error:
+    except ENGINE_ERRORS as error:
         raise DockerError(f"the Docker Engine at {socket} fails: {_why(error)}", advice=_START_ADVICE) from error
     finally:
         client.close()

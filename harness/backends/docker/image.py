@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from docker.errors import DockerException, ImageNotFound
+from docker.errors import ImageNotFound
 
 from harness.backends.docker.engine import Engine
 from harness.errors import DockerError
@@ -58,17 +58,13 @@ def own_tag(release: str) -> str:
 
 def find_image(engine: Engine, tag: str) -> Image | None:
     """The image of that name where the engine has it."""
-    client = engine.client()
-    try:
-        found = client.images.get(tag)
-        labels = found.labels or {}
-        return Image(
-            tag=tag, id=str(found.id), java=labels.get("mqlab.java", ""), bytes=int(found.attrs.get("Size", 0))
-        )
-    except ImageNotFound:
-        return None
-    finally:
-        client.close()
+    with engine.asked(f"the Docker Engine does not say whether it has {tag}") as client:
+        try:
+            found = client.images.get(tag)
+        except ImageNotFound:
+            return None
+    labels = found.labels or {}
+    return Image(tag=tag, id=str(found.id), java=labels.get("mqlab.java", ""), bytes=int(found.attrs.get("Size", 0)))
 
 
 def ensure_image(engine: Engine, release: str, java: Java, wanted: str = "") -> Image:
@@ -92,11 +88,8 @@ def ensure_image(engine: Engine, release: str, java: Java, wanted: str = "") -> 
 
 
 def _is_current(engine: Engine, release: str, java: Java) -> bool:
-    client = engine.client()
-    try:
+    with engine.asked(f"the Docker Engine does not say what {own_tag(release)} was made of") as client:
         labels = client.images.get(own_tag(release)).labels
-    finally:
-        client.close()
     return {key: labels.get(key) for key in _labels(release, java)} == _labels(release, java)
 
 
@@ -118,20 +111,17 @@ def build_image(engine: Engine, release: str, java: Java) -> Image:
     changes += [f'LABEL {key}="{value}"' for key, value in _labels(release, java).items()]
     changes += [f"WORKDIR {home}", 'CMD ["bash"]']
     cache_home().mkdir(parents=True, exist_ok=True)
-    client = engine.client()
-    try:
-        with tempfile.NamedTemporaryFile(dir=cache_home(), prefix="image-", suffix=".tar") as layer:
-            with tarfile.open(fileobj=layer, mode="w") as tar:
-                _write_layer(tar, release, java, home)
-            layer.flush()
-            client.api.import_image_from_file(layer.name, repository=REPOSITORY, tag=release, changes=changes)
-        if (built := find_image(engine, own_tag(release))) is None:
-            raise DockerError(f"the Docker Engine took {own_tag(release)}, and does not have it")
-        return built
-    except (DockerException, OSError) as error:
-        raise DockerError(f"{own_tag(release)} could not be built: {error}") from error
-    finally:
-        client.close()
+    with (
+        engine.asked(f"{own_tag(release)} could not be built") as client,
+        tempfile.NamedTemporaryFile(dir=cache_home(), prefix="image-", suffix=".tar") as layer,
+    ):
+        with tarfile.open(fileobj=layer, mode="w") as tar:
+            _write_layer(tar, release, java, home)
+        layer.flush()
+        client.api.import_image_from_file(layer.name, repository=REPOSITORY, tag=release, changes=changes)
+    if (built := find_image(engine, own_tag(release))) is None:
+        raise DockerError(f"the Docker Engine took {own_tag(release)}, and does not have it")
+    return built
 
 
 def remove_images(engine: Engine) -> list[str]:
@@ -140,16 +130,11 @@ def remove_images(engine: Engine) -> list[str]:
     Raises:
         DockerError: the engine refuses.
     """
-    client = engine.client()
     removed = []
-    try:
+    with engine.asked("an image could not be removed", advice="End what uses it: mqlab down.") as client:
         for image in client.images.list(filters={"label": IMAGE_LABEL}):
             removed.append(", ".join(image.tags) or str(image.id))
             client.images.remove(str(image.id), force=True)
-    except DockerException as error:
-        raise DockerError(f"an image could not be removed: {error}", advice="End what uses it: mqlab down.") from error
-    finally:
-        client.close()
     return removed
 
 

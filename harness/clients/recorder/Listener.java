@@ -23,6 +23,7 @@ public final class Listener {
     private static final byte[] FOREIGN = Record.ascii(",\"outcome\":\"foreign\"");
     private static final byte[] CHANGED = Record.ascii(",\"outcome\":\"failed\",\"error\":\"changed body\"");
     private static final byte[] FAILS = Record.ascii(",\"outcome\":\"failed\",\"error\":\"as asked\"");
+    private static final byte[] LATE = Record.ascii(",\"outcome\":\"failed\",\"error\":\"took too long\"");
     private static final byte[] STORED_MS = Record.field("stored_ms");
     private static final byte[] RECONSUME = Record.field("reconsume");
     private static final byte[] STARTED_NS = Record.field("started_ns");
@@ -31,22 +32,27 @@ public final class Listener {
     private final History history;
     private final byte[] prefix;
     private final byte[] run;
-    private final long workNs;
+    private final Work work;
     private long failEvery;
+    private long failNs;
 
     /** Bodies that do not begin as those of {@code run} do are recorded as foreign; an empty one accepts any run's. */
-    public Listener(History history, String instance, String group, String run, long workNs) {
+    public Listener(History history, String instance, String group, String run, Work work) {
         this.history = history;
         this.run = Record.ascii(run);
-        this.workNs = workNs;
+        this.work = work;
         Record start = new Record();
         start.raw(history.prefix("consume")).text("instance", instance).text("group", group);
         this.prefix = java.util.Arrays.copyOf(start.bytes(), start.length());
     }
 
-    /** Every message whose sequence number is a multiple of this fails at each consumption; 0 lets none fail. */
-    public Listener failing(long every) {
+    /**
+     * Every message whose sequence number is a multiple of this fails at each consumption; 0 lets none fail. With {@code ns}
+     * it does not tell so: it takes that long, which is to be too long, and then succeeds.
+     */
+    public Listener failing(long every, long ns) {
         failEvery = every;
+        failNs = ns;
         return this;
     }
 
@@ -68,18 +74,6 @@ public final class Listener {
         };
     }
 
-    /** Work that does not heed an interruption, as a call of a database does not; the flag is kept for who asks for it. */
-    private static void work(long untilNs) {
-        boolean interrupted = false;
-        for (long left = untilNs - System.nanoTime(); left > 0; left = untilNs - System.nanoTime()) {
-            java.util.concurrent.locks.LockSupport.parkNanos(left);
-            interrupted |= Thread.interrupted();
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
     /** A body that names this run has been changed on its way; any other one is somebody else's. */
     private byte[] refusal(byte[] body) {
         return Body.names(body, run) ? CHANGED : FOREIGN;
@@ -91,9 +85,12 @@ public final class Listener {
             MessageExt message = (MessageExt) messages.get(i);
             long startedNs = System.nanoTime();
             long[] content = Body.read(message.getBody(), run);
-            work(startedNs + workNs);
+            work.run(startedNs, queue);
             boolean fails = failEvery > 0 && content != null && content[0] % failEvery == 0;
-            succeeded &= !fails;
+            if (fails) {
+                Work.stay(startedNs + failNs);
+            }
+            succeeded &= !fails || failNs > 0;
             Record record = History.begin(prefix);
             record.text(TOPIC, queue.getTopic()).text(BROKER, queue.getBrokerName())
                 .number(QUEUE, queue.getQueueId()).number(OFFSET, message.getQueueOffset());
@@ -103,7 +100,8 @@ public final class Listener {
             if (content != null) {
                 record.number(SEQ, content[0]).number(INTENDED_NS, content[1]);
             }
-            record.raw(content == null ? refusal(message.getBody()) : fails ? FAILS : OK).number(STORED_MS, message.getStoreTimestamp())
+            byte[] outcome = content == null ? refusal(message.getBody()) : !fails ? OK : failNs > 0 ? LATE : FAILS;
+            record.raw(outcome).number(STORED_MS, message.getStoreTimestamp())
                 .number(RECONSUME, message.getReconsumeTimes()).number(STARTED_NS, startedNs);
             history.write(record.number(FINISHED_NS, System.nanoTime()));
         }

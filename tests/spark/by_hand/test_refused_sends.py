@@ -19,6 +19,7 @@ MEASURES = (
     "attempts",
     "failed_share",
     "lost_count",
+    "lost_from_log_count",
     "lost_lone_count",
     "lost_on_slave_count",
     "ok_after_ms",
@@ -31,6 +32,7 @@ MEASURES = (
     "refused_stored_count",
     "refused_then_ok_share",
     "retried_elsewhere_share",
+    "unanswered_absent_count",
 )
 
 
@@ -62,6 +64,29 @@ def stored(run: Run, name: str, *, first: int, last: int, lone: bool = False, on
         trial.send(LONE_SEQ, due_ms=-10, offset=10)
     if on_slave is not None:
         trial.store_max(on_slave, moment="held")
+    trial.store_max(last, moment="end")
+    return trial
+
+
+def powerless(run: Run, name: str, *, last: int, in_log: int | None) -> Trial:
+    """Ten acknowledged messages; where the queue ends once the broker is back, and where by the log on its disk before that."""
+    trial = stored(run, name, first=0, last=last)
+    trial.event("log_end", topic=f"{trial.topic}-other", broker="broker-a", queue=0, max_offset=99)
+    if in_log is not None:
+        trial.event("log_end", topic=trial.topic, broker="broker-a", queue=0, max_offset=in_log)
+    return trial
+
+
+def one_way(run: Run, name: str, *, last: int, timed_out: bool = False) -> Trial:
+    """Two acknowledged messages, and eight that were sent one-way; the queue's end before and after them."""
+    trial = run.trial(name, "pool-loss", "baseline", params={"flush": "async"})
+    trial.store_max(0, moment="before")
+    for seq in range(2):
+        trial.send(seq, due_ms=-500 + 20 * seq, offset=seq)
+    for seq in range(2, 10):
+        trial.send(seq, due_ms=-400 + 20 * seq, outcome="unknown")
+    if timed_out:
+        trial.send(10, due_ms=-100, outcome="unknown", status="FLUSH_DISK_TIMEOUT", offset=10)
     trial.store_max(last, moment="end")
     return trial
 
@@ -118,6 +143,14 @@ def plant(run: Run) -> Asked:
     stored(run, "lone_kept", first=0, last=11, lone=True)
     stored(run, "slave_misses_three", first=0, last=9, on_slave=7)
     stored(run, "slave_has_all", first=0, last=10, on_slave=10)
+
+    powerless(run, "in_the_log_and_in_no_queue", last=7, in_log=10)
+    powerless(run, "in_neither", last=6, in_log=6)
+    powerless(run, "a_log_without_the_queue", last=0, in_log=None)
+
+    one_way(run, "one_way_all_stored", last=10)
+    one_way(run, "one_way_five_absent", last=5)
+    one_way(run, "one_way_and_one_unsure", last=5, timed_out=True)
 
     probed(run, "pulls")
     probed(run, "one_pull_unanswered", unanswered=True)
@@ -179,6 +212,26 @@ def test_a_refused_send_counts_as_stored_by_what_the_queues_took(seen: Analysis)
     assert seen.one("refused_stored_count", "one_refused_is_stored") == 1
     # A store that lost its tail says nothing about refused sends.
     assert seen.values("refused_stored_count", "two_lost") == []
+
+
+def test_what_the_log_lacks_is_counted_apart_from_what_queues_lack(seen: Analysis) -> None:
+    counts = [
+        (seen.one("lost_count", trial), seen.one("lost_from_log_count", trial))
+        for trial in ("in_the_log_and_in_no_queue", "in_neither", "a_log_without_the_queue")
+    ]
+    assert counts == [(3, 0), (4, 4), (10, 10)]
+    assert seen.values("lost_from_log_count", "two_lost") == []
+
+
+def test_a_one_way_send_is_absent_by_what_the_queues_took(seen: Analysis) -> None:
+    assert seen.one("unanswered_absent_count", "one_way_all_stored") == 0
+    assert seen.one("unanswered_absent_count", "one_way_five_absent") == 5
+    assert seen.one("unanswered_absent_count", "all_stored") == 0
+    # One that may be stored or not may be among what the queues took; a store that lost its tail says nothing.
+    assert seen.values("unanswered_absent_count", "one_way_and_one_unsure") == []
+    assert seen.values("unanswered_absent_count", "two_lost") == []
+    # Nobody says of a refused one whether the store has it while others have no answer.
+    assert seen.values("refused_stored_count", "one_way_all_stored") == []
 
 
 def test_the_lone_message_is_counted_apart(seen: Analysis) -> None:

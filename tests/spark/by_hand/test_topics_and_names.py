@@ -35,6 +35,7 @@ MEASURES = (
     "server_silent_s",
     "size_lines",
     "through_s",
+    "topic_count_lines",
     "unregistered_s",
     "views_differ_s",
 )
@@ -162,6 +163,15 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
 
     flooded = run.trial("flooded", "retry-topic-flood", "incident", groups=["flooded-g0"], params={"name_bytes": 54})
     flooded.send(0, due_ms=100, offset=0)
+    flooded.event(
+        "probe",
+        at_ns=at(1_000),
+        measure="topics_at_limit",
+        value=1107.0,
+        of="broker-a",
+        params="{}",
+        detail="1107 expected",
+    )
     run.log(
         flooded.deployment,
         "namesrv.log",
@@ -178,8 +188,21 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         f"{log_time(1_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
         f"{log_time(2_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9",
         "org.apache.rocketmq.remoting.exception.RemotingSendRequestException: send request to <127.0.0.1:9> failed",
+        f"{log_time(2_100)} INFO [t] RocketmqBroker - register 127.0.0.1:1107, topics-1107, 1107ms, counter=1107, 1106 and 1200",
+        f"{log_time(2_200)} INFO [t] RocketmqBroker - topics are 1107 now, which is no word of the other thing",
         f"{log_time(60_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
         f"{log_time(90_000)} WARN [Thread-0] RocketmqBroker - unregisterBroker Exception, NamesrvAddr: 127.0.0.1:9",
+    )
+    counted = run.trial("counted", "retry-topic-flood", "incident", groups=["counted-g0"], params={"name_bytes": 54})
+    counted.send(0, due_ms=100, offset=0)
+    counted.event(
+        "probe", at_ns=at(1_000), measure="topics_at_limit", value=1107.0, of="broker-a", params="{}", detail=""
+    )
+    run.log(
+        counted.deployment,
+        "broker.log",
+        f"{log_time(1_500)} WARN [t] RocketmqBroker - registerBroker Exception, 1107 topics",
+        f"{log_time(2_500)} WARN [t] RocketmqBroker - registering 1110 topics failed",
     )
     return analysed(
         run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO, measures=MEASURES
@@ -293,6 +316,11 @@ def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_siz
     # One of its two lines with these words tells that the broker was stopped.
     assert analysis.one("registration_failures", "d-flooded", words="registerBroker Exception") == 1
     assert analysis.one("size_lines", "d-flooded", role="master") == 0
+
+
+def test_a_line_about_a_registration_counts_that_names_its_number_of_topics(analysis: Analysis) -> None:
+    assert analysis.one("topic_count_lines", "d-flooded", role="master") == 0
+    assert analysis.one("topic_count_lines", "d-counted", role="master") == 2
 
 
 def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(analysis: Analysis) -> None:

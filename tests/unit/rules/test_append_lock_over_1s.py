@@ -49,12 +49,16 @@ OTHERS, ENDS = (
 LOST, REFUSED = (
     f"{measure} incident stall_ms=1200 rate_hz=500" for measure in ("lost_count", "refused_for_good_count")
 )
-LOST_CALM = "lost_count baseline stall_ms=0 rate_hz=500"
+YET_STORED = "refused_stored_count incident stall_ms=1200 rate_hz=500"
+ABSENT, ABSENT_CALM = (
+    f"unanswered_absent_count {arm} stall_ms=0 rate_hz=500"
+    for arm in ("incident-small-pool-one-way", "baseline-one-way")
+)
 CODE = "refusal_code incident keyword=REJECTREQUEST stall_ms=1200 rate_hz=500"
 
 AS_THE_CODE_SAYS: History = {
     **dict.fromkeys((REJECTED, CLEANED), _all(100)),
-    **dict.fromkeys((IN_STORE, NO_PLACE, LOST), _all(0)),
+    **dict.fromkeys((IN_STORE, NO_PLACE, LOST, YET_STORED), _all(0)),
     **dict.fromkeys((FIRST, FIRST_REJECTED), _all(1003)),
     WAITED: _all(122, FEW),
     YOUNG_700: _all(0, FEW),
@@ -64,7 +68,8 @@ AS_THE_CODE_SAYS: History = {
     IN_THREADS: _all(13, FEW),
     LONGER_LIMIT: _all(0, FEW),
     CALM: [[0]] * 5,
-    LOST_CALM: [[0]] * 5,
+    ABSENT: [[450]] * 5,
+    ABSENT_CALM: [[0]] * 5,
     OTHERS: _all(0),
     ENDS: _all(10_000_000),
     REFUSED: _all(600),
@@ -95,9 +100,12 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("BUSY-13", "queue full"): ({}, {REJECTED_QUEUE: _all(25, FEW)}),
     ("BUSY-13", "longer limit"): ({}, {LONGER_LIMIT: _all(100, FEW)}),
     ("BUSY-13", "others"): ({}, {OTHERS: _all(1)}),
-    ("BUSY-16", "lost"): ({LOST: _all(40)}, {}),
-    ("BUSY-16", "rejected"): ({}, {REJECTED: _all(0)}),
+    ("BUSY-16", "one-way"): ({}, {ABSENT: [[0] * 15] * 5}),
     ("BUSY-16", "code 2"): ({}, {CODE: _but_one(2, 0)}),
+    ("BUSY-16", "stored"): ({}, {YET_STORED: _but_one(0, 3)}),
+    ("BUSY-16", "acknowledged"): ({}, {LOST: _but_one(0, 40)}),
+    ("BUSY-16", "rejected"): ({}, {REJECTED: _all(0)}),
+    ("BUSY-16", "pool short"): ({}, {REJECTED_POOL: _all(0, FEW)}),
     ("BUSY-16", "never sent"): ({}, {REFUSED: _all(0)}),
     ("BUSY-21", "upper end"): ({}, {ENDS: _all(1_000_000)}),
 }  # fmt: skip
@@ -122,14 +130,17 @@ def test_the_sentence_says_which_settings_bring_a_keyword_without_a_slow_append(
     assert sentence.endswith("It holds in this scope: default settings.")
 
 
-def test_stalls_that_lose_what_was_acknowledged_are_loss() -> None:
-    assert verdict(CLAIMS["BUSY-16"], {**AS_THE_CODE_SAYS, LOST: _all(40)}) == (CONFIRMED, "")
+def test_a_one_way_send_that_no_store_has_is_loss_wherever_none_is_without_a_rejection() -> None:
+    assert (
+        verdict(CLAIMS["BUSY-16"], {**AS_THE_CODE_SAYS, ABSENT: [[0]] * 4 + [[3]], ABSENT_CALM: [[0] * 8] * 5})[0]
+        is CONFIRMED
+    )
+    without = verdict(CLAIMS["BUSY-16"], {**AS_THE_CODE_SAYS, ABSENT_CALM: [[0]] * 4 + [[3]]})
+    assert without == (UNDECIDED, Reason.CONTROL_FAILED)
 
 
-def test_one_stall_with_loss_asks_for_as_many_trials_without_a_stall() -> None:
-    history = {**AS_THE_CODE_SAYS, LOST: _but_one(0, 40)}
-    assert verdict(CLAIMS["BUSY-16"], history) == (UNDECIDED, Reason.TOO_FEW_TRIES)
-    assert verdict(CLAIMS["BUSY-16"], {**history, LOST_CALM: _all(0)}) == (CONFIRMED, "")
+def test_a_release_that_stores_what_it_rejects_refutes_that_its_senders_are_told_right() -> None:
+    assert verdict(CLAIMS["BUSY-16"], {**AS_THE_CODE_SAYS, YET_STORED: _but_one(0, 3)})[0] is REFUTED
 
 
 def test_nothing_lost_says_nothing_where_nothing_was_rejected() -> None:

@@ -15,27 +15,37 @@ from tests.lib.tries import rows_of
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
 CLAIMS = {claim.id: claim for claim in SCENARIO.claims}
 PARTS = [(name, part) for name, claim in CLAIMS.items() for part in claim.parts]
-FALSE_OF = {"retry_late_s": 20.0, "consumption_count": 16.0, "other_delay_s": 2.0}
-"""What a try shows when the claim is false, where that is not the rule's own number."""
+SHOWN = {"retry_late_s": (0.0, 20.0), "consumption_count": (17.0, 16.0), "other_delay_s": (0.02, 2.0)}
+"""What a try of a law or a comparison shows when the claim is true and when it is false; else it is the rule's own number."""
 
 
 def _rows(part: Part, value: float) -> list[Tries]:
     return rows_of(part, value, against=2.0, deployments=2 if part.kind is Kind.FACT else 7)
 
 
-def _true(part: Part) -> float:
-    return {"other_delay_s": 0.02, "consumption_count": 17.0}.get(part.of.measure, part.if_true)
+def _shown(part: Part, *, holds: bool) -> float:
+    own = part.if_true if holds else part.if_false
+    return own if part.kind is Kind.FACT else SHOWN[part.of.measure][0 if holds else 1]
 
 
 @pytest.mark.parametrize(("claim", "part"), PARTS, ids=[f"{name}-{part.name}" for name, part in PARTS])
 def test_tries_of_its_own_numbers_confirm_and_refute_a_part(claim: str, part: Part) -> None:
-    assert judge_part(part, _rows(part, _true(part))).verdict is CONFIRMED
-    assert judge_part(part, _rows(part, FALSE_OF.get(part.of.measure, part.if_false))).verdict is REFUTED
+    assert judge_part(part, _rows(part, _shown(part, holds=True))).verdict is CONFIRMED
+    assert judge_part(part, _rows(part, _shown(part, holds=False))).verdict is REFUTED
 
 
 def test_a_retry_that_is_early_is_as_wrong_as_a_late_one() -> None:
     (part,) = [part for part in CLAIMS["TOPICS-08"].parts if part.name == "late"]
     assert judge_part(part, _rows(part, -4.0)).verdict is REFUTED
+
+
+def test_what_times_out_is_judged_by_itself() -> None:
+    claim = CLAIMS["TOPICS-08"]
+    rows = [row for part in claim.parts for row in _rows(part, _shown(part, holds=part.name != "timed out"))]
+    _, verdict, _, decisive, summary = judge(claim, rows)
+    assert (verdict, decisive) == (REFUTED, "timed out")
+    assert "its level's delay in none of 2 deployments, and became a dead letter in 2 of 2 deployments" in summary
+    assert summary.endswith("It holds in this scope: what fails.")
 
 
 def test_a_topic_that_was_there_before_proves_nothing() -> None:
