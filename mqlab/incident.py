@@ -1,5 +1,6 @@
 """The nouns of an incident, for a file of one's own: ``from mqlab.incident import Arm, AppendStall, Scenario, claim, ...``."""
 
+from harness.model.avoiders import AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import (
     AppendStall,
@@ -60,7 +61,6 @@ from harness.model.faults import (
 )
 from harness.model.group_members import IN_A_CONTAINER, GroupMembers, Member
 from harness.model.loads import (
-    AvoidingProducers,
     DelayedMessages,
     FailingMessages,
     KeyedSends,

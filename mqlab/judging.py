@@ -63,8 +63,10 @@ def add_run_commands(add: Adder) -> None:
 
 
 def add_record_commands(add: Adder) -> None:
-    """``law`` and ``changes``."""
-    command = add("law", show_law, "refused requests of a run of append-stall, predicted and measured, cell by cell")
+    """``model`` and ``changes``."""
+    command = add(
+        "model", show_model, "refused requests of a run of append-stall, predicted and measured, cell by cell"
+    )
     command.add_argument("run", type=FOLDER, metavar="RUN_DIR")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -274,7 +276,7 @@ def pack(options: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def show_law(options: argparse.Namespace, console: Console) -> int:
+def show_model(options: argparse.Namespace, console: Console) -> int:
     """Predicted and measured refusals of a run, cell by cell."""
     from analysis.stall_model.document import load_score, score_document
 

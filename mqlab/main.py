@@ -156,7 +156,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("analyze", "report", "spark-packages"), _of("judging", "add_run_commands")),
     (("patrol",), _of("patrol")),
     (("diagnose",), _of("diagnose")),
-    (("law", "changes"), _of("judging", "add_record_commands")),
+    (("model", "changes"), _of("judging", "add_record_commands")),
     (("tune",), _of("tune")),
     (("serve",), _of("serve")),
     (("upgrade",), _of("upgrade")),

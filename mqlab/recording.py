@@ -34,8 +34,8 @@ def add_commands(adder: Adder) -> None:
     todo.add_argument(
         "--recompute",
         action="store_true",
-        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md and the tables of "
-        "docs/sends.md from record and rules",
+        help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md, docs/yardstick.md "
+        "and the tables of docs/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -76,7 +76,15 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.recompute import changes_of
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
-    from mqlab import cure_table, defect_figures, incident_table, python_send_table, send_table, undecided_table
+    from mqlab import (
+        cure_table,
+        defect_figures,
+        incident_table,
+        python_send_table,
+        send_table,
+        undecided_table,
+        yardstick_table,
+    )
 
     record = read_record(FOLDER_OF_RECORD)
     if options.rules:
@@ -102,6 +110,7 @@ def _write(options: argparse.Namespace) -> int:
     cure_table.write()
     send_table.write(record)
     python_send_table.write(record)
+    yardstick_table.write(record)
     defect_figures.write()
     return EXIT_OK
 

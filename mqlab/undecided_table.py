@@ -47,7 +47,8 @@ MEASURED = """
 ## Measured, and undecided
 
 A part lacks what stands beside it, if what comes agrees with what most of it has shown so far. Where a fault can be made in several
-ways, the way is named: what is open of one may be decided of another.
+ways, the way is named: what is open of one may be decided of another. Where no trial is recorded, its cells are younger than the
+runs, or the fault was not made in any: a full `mqlab verify INCIDENT` has them, with `--injection` where a way is named.
 
 | claim | releases | part | what it lacks |
 |---|---|---|---|

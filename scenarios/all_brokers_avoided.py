@@ -6,9 +6,9 @@ are set to the durations of 5.x by their own setter, on every release, so that b
 
 from __future__ import annotations
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, SlowSends
-from harness.model.loads import Avoider, AvoidingProducers
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, code, confirmed, control, fact, of, refuted, side

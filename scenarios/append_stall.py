@@ -222,7 +222,7 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="incident-busy-timeout-500",
-            what="osPageCacheBusyTimeOutMills=500: the page cache counts as busy sooner. For the law.",
+            what="osPageCacheBusyTimeOutMills=500: the page cache counts as busy sooner. For the model.",
             fault=AppendStall(),
             load=LOAD,
             live_conf={**DEFAULTS, PAGE_CACHE_BUSY: "500"},
@@ -230,7 +230,7 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="incident-wait-100",
-            what="waitTimeMillsInSendQueue=100: requests are refused sooner. For the law.",
+            what="waitTimeMillsInSendQueue=100: requests are refused sooner. For the model.",
             fault=AppendStall(),
             load=LOAD,
             live_conf={**DEFAULTS, SEND_WAIT: "100"},

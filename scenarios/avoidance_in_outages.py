@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerAway, Fault, FlappingNode, NoFault, PauseNode, SlowBroker
-from harness.model.loads import Avoider, AvoidingProducers, LocustUsers
+from harness.model.loads import LocustUsers
 from harness.model.rules import Claim, Expectation, Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X

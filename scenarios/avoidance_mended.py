@@ -8,9 +8,10 @@ answer. All producers of a trial share the outage.
 
 from __future__ import annotations
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, PauseNode
-from harness.model.loads import Avoider, AvoidingProducers, LocustUsers
+from harness.model.loads import LocustUsers
 from harness.model.rules import Claim, Expectation, Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X

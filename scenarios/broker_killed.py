@@ -6,9 +6,9 @@ Each has a client, a topic and a table of its own and sends four messages a seco
 
 from __future__ import annotations
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault, RestartBroker
-from harness.model.loads import Avoider, AvoidingProducers
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, control, fact, of, refuted, side

@@ -7,9 +7,9 @@ those is held up inside the broker, before the store; nothing else there is. The
 
 from __future__ import annotations
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, SlowSends
-from harness.model.loads import Avoider, AvoidingProducers
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X

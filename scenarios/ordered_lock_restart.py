@@ -3,8 +3,8 @@
 Locks are in the broker's memory. No article says what a restart does to them; what its code leads one to expect is that
 the table is empty afterwards, so that whoever asks first is granted a lock for its whole life, whether or not a member
 consumes by it (``mqLockTable`` of org.apache.rocketmq.broker.client.rebalance.RebalanceLockManager). An owner asks again
-when its timer says so, within 20 s. Read here, for the restarted broker and for the one that stays: which locks a
-stranger is granted as soon as the broker listens (expected: those that their owners have not renewed by then), for how
+when its timer says so, within 20 s. Read here, for the restarted broker and for the one that stays: which locks
+another client is granted as soon as the broker listens (expected: those that their owners have not renewed by then), for how
 long the queues that it was granted stand still (the life of a lock and up to a renewal: 60 to 80 s), and how soon the
 successors of killed owners have the queues (the restarted broker's at their next request, the others' after 60 s).
 """
@@ -37,14 +37,14 @@ SCENARIO = Scenario(
     name="ordered-lock-restart",
     title="A broker restarts, and its locks of ordered queues are gone",
     article="A3",
-    summary="One of two brokers is killed and started again at once, with owners that live on and a stranger that asks "
-    "first, and with owners that are killed at the same moment.",
+    summary="One of two brokers is killed and started again at once, with owners that live on and another client that "
+    "asks first, and with owners that are killed at the same moment.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(name="baseline", what="Nothing is restarted.", fault=NoFault(), load=_load()),
         Arm(
             name="incident",
-            what="The broker restarts, and a stranger is the first to ask for a lock of each owner.",
+            what="The broker restarts, and another client is the first to ask for a lock of each owner.",
             fault=RestartBroker(),
             load=_load(),
         ),
@@ -57,8 +57,8 @@ SCENARIO = Scenario(
         ),
         Arm(
             name="fix-short-lock",
-            what="The article's second fix: owners that renew every 5 s leave a stranger less time, and what it is granted "
-            "lives 15 s.",
+            what="The article's second fix: owners that renew every 5 s leave another client less time, and what it is "
+            "granted lives 15 s.",
             fault=RestartBroker(),
             load=_load(SHORT),
             broker=BrokerSettings(properties={LOCK_LIFE: "15000"}),

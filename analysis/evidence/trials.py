@@ -73,7 +73,7 @@ class TrialFacts:
     exercised: bool | None = None
     """Whether the fault itself says that it took effect; False when any of its records denies it."""
     no_effect: str | None = None
-    """Why the fault itself says that it did not bite."""
+    """Why the fault itself says that it took no effect."""
     watched_appends: int | None = None
     """How many appends the broker's rule saw, where it only watched."""
     fault_target: str | None = None

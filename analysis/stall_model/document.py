@@ -10,14 +10,14 @@ from analysis.stall_model.model import Score
 from harness.errors import RunDirectoryError
 from harness.rundir.files import replace_file
 
-FILE = "law.json"
+FILE = "model.json"
 
 
 def write_score(run_dir: Path, score: Score) -> None:
-    """Write ``law.json`` and ``law.md`` into the run directory; nothing where the run had no stalled append."""
+    """Write ``model.json`` and ``model.md`` into the run directory; nothing where the run had no stalled append."""
     if score.rows:
         replace_file(run_dir / FILE, json.dumps(score.to_json(), indent=1) + "\n")
-        replace_file(run_dir / "law.md", score_document(score.to_json()))
+        replace_file(run_dir / "model.md", score_document(score.to_json()))
 
 
 def load_score(run_dir: Path) -> dict[str, object]:

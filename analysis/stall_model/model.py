@@ -96,7 +96,7 @@ class Score:
         return len(found), sum(found.values())
 
     def to_json(self) -> dict[str, object]:
-        """For ``law.json``."""
+        """For ``model.json``."""
         cells, within = self.cells()
         rows = [asdict(row) for row in self.rows]
         return {"schema": 1, "cells": cells, "within": within, "rows": rows, "left_out": list(self.left_out)}

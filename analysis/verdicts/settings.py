@@ -6,9 +6,10 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cells import ParameterValue
 from harness.model.cluster import UserSettings
-from harness.model.loads import Avoider, AvoidingProducers, LoadValue
+from harness.model.loads import LoadValue
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.rules import Claim, Kind
 from harness.model.scenario import Arm, Scenario

@@ -133,7 +133,7 @@ def _was_probed(facts: TrialFacts, scenario: Scenario) -> _Remarks:
 def _fault_took_effect(facts: TrialFacts, scenario: Scenario) -> _Remarks:
     fault = next((arm.fault for arm in scenario.arms if arm.name == facts.trial.arm), None)
     if facts.no_effect is not None:
-        yield _not_injected(f"the fault did not bite: {facts.no_effect}")
+        yield _not_injected(f"the fault took no effect: {facts.no_effect}")
     if fault is None:
         yield _not_made(f"the scenario has no arm {facts.trial.arm}")
         return

@@ -61,7 +61,7 @@ class DriverSpec:
     java_release: str = ""
     """The release of a Java client, for the settings of its log; empty for other clients."""
     socket: str = ""
-    """The abstract Unix socket at which a trial's own client takes commands (``harness.load.wheel``); empty starts one."""
+    """The abstract Unix socket at which a trial's own client takes commands (``harness.load.locust_rate``); empty starts one."""
 
 
 @dataclass(frozen=True, kw_only=True)

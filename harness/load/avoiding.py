@@ -10,8 +10,8 @@ from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.load.base import OneProcessSession
 from harness.load.readings import take
+from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.faults import NoFault
-from harness.model.loads import Avoider, AvoidingProducers
 from harness.trial import TrialContext
 
 MILLION = 1_000_000

@@ -11,7 +11,7 @@ from harness.clients.java import ConsumerSpec, JavaClient, Setting
 from harness.clients.leased import LeasedClient, ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import ClientError
-from harness.load.wheel import Wheel
+from harness.load.locust_rate import LocustRate
 from harness.model.loads import LocustUsers
 from harness.trial import TrialContext
 from harness.wait import NotYet, wait_until
@@ -43,7 +43,7 @@ class Schedules(Protocol):
 class Session:
     """Base of a load's session: a phase that a load does not define lasts as long as the scenario says."""
 
-    _wheel: Wheel | None = None
+    _locust: LocustRate | None = None
 
     def __init__(self, trial: TrialContext) -> None:
         self._trial = trial
@@ -117,14 +117,14 @@ class Session:
             for spec in specs:
                 client.start_schedule(spec)
         else:
-            self._wheel = Wheel(self._trial, users, client, specs)
-            self._wheel.begin()
+            self._locust = LocustRate(self._trial, users, client, specs)
+            self._locust.begin()
 
     def _end_locust(self) -> None:
         """If Locust made the rate: end its test, once all that was due has been sent and has ended."""
-        if self._wheel is not None:
-            self._wheel.end()
-            self._wheel = None
+        if self._locust is not None:
+            self._locust.end()
+            self._locust = None
 
     def _stay_steady(self, client: Schedules, schedules: Sequence[str], rate_hz: float) -> None:
         """A window of plain load in which sends keep up with what is due; ``rate_hz`` is of all schedules together.

@@ -19,9 +19,9 @@ from harness.load.send_kinds import SendKindsSession
 from harness.load.steady import SteadySession
 from harness.load.transactions import TransactionsSession
 from harness.load.unflushed import UnflushedTailSession
+from harness.model.avoiders import AvoidingProducers
 from harness.model.group_members import GroupMembers
 from harness.model.loads import (
-    AvoidingProducers,
     DelayedMessages,
     FailingMessages,
     KeyedSends,

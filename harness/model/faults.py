@@ -213,7 +213,7 @@ class MasterAway(Fault):
 
 
 class RestartBroker(Fault):
-    """SIGKILL of the first broker, which is started again at once; as soon as it listens, a stranger asks it for the lock
+    """SIGKILL of the first broker, which is started again at once; as soon as it listens, another client asks it for the lock
     of one queue of each group's owner. The owners stay."""
 
     proofs = (Proof.BROKER_GONE,)

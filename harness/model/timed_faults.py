@@ -1,19 +1,19 @@
 """A fault at a time of a load: ``NAME[:VALUE[,KEY=VALUE...]]@TIME``, as ``mqlab load --fault`` takes it.
 
-Every fault of the library has its name and parameters here. A parameter is a field of the fault, or of what is a cell's
-parameter in an incident; its unit is the last word of its name.
+Every fault of the library has its name here, and its parameters, which ``fault_parameters`` reads.
 """
 
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from harness.errors import UsageError, shown
 from harness.model.cells import Parameters, ParameterValue
 from harness.model.cluster import Topology
+from harness.model.fault_parameters import Parameter, choice, parameter, quantity, read_quantity, whole
 from harness.model.faults import FAULTS, Fault, NoFault
 
 FOR, BY, CONSUMER = "for", "by", "consumer"
@@ -80,9 +80,6 @@ LEFT_OUT = ("watch_s", "after_lone", "after_roll", "spread_s", "every_master", "
 """Fields that only an incident has a use for: Locust sends no message alone, a time is given, a fault names its node, and who
 loads a broker sees what is left behind."""
 
-UNITS: Mapping[str, str] = {"ms": "ms", "s": "s", "max": "s", "mb": "MiB"}
-"""By the last word of a name."""
-
 OF_CLIENTS = tuple(
     f"{what}-owners" for what in ("kill", "kill-stopping", "shut-down", "silence", "pause", "collect", "lock")
 )
@@ -101,33 +98,7 @@ SLAVES = "slave"
 """The step of a fault that is done node by node."""
 
 ALIASES: Mapping[str, str] = {"page-cache-stall": "append-stall"}
-TIME_S_MAX = 86_400.0
-_SCALES: Mapping[str, Mapping[str, float]] = {
-    "ms": {"ms": 1, "s": 1000, "": 1},
-    "s": {"ms": 0.001, "s": 1, "min": 60, "": 1},
-    "MiB": {"mb": 1, "mib": 1, "gib": 1024, "": 1},
-    "": {"": 1},
-    "bytes": {"kib": 2**10, "mib": 2**20, "b": 1, "": 1},
-}
-WRITTEN: Mapping[str, str] = {"bytes": "B"}
-"""How a unit stands behind a number, where that is not its name."""
-
-_QUANTITY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([a-zA-Z]*)", re.ASCII)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,40}", re.ASCII)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parameter:
-    """One parameter of a fault of the library. ``unit`` is empty for what is no quantity."""
-
-    name: str
-    unit: str
-    default: object
-    read: Callable[[str], object]
-
-    def __str__(self) -> str:
-        unit = "" if self.default in (None, math.inf) else WRITTEN.get(self.unit, self.unit)
-        return f"{self.name}={_said(self.default)}{unit}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +150,7 @@ def parse_fault(text: str) -> TimedFault:
         text=text,
         fault=found.fault(**{key: value for key, value in values.items() if key in fields}),
         params={key: value for key, value in values.items() if key not in fields},
-        at_s=_quantity("s", when, f"--fault {shown(text)}"),
+        at_s=quantity("s", when, f"--fault {shown(text)}"),
         stays_s=stays_s,
         injection=injection,
         consumer=consumer,
@@ -188,7 +159,7 @@ def parse_fault(text: str) -> TimedFault:
 
 def parse_seconds(text: str) -> float:
     """``60s``, ``1.5min`` or ``60``. Raises UsageError."""
-    seconds = _quantity("s", text, shown(text))
+    seconds = quantity("s", text, shown(text))
     if seconds <= 0:
         raise UsageError(f"{shown(text)} is not above 0")
     return seconds
@@ -282,127 +253,25 @@ def _values(found: LibraryFault, given: str) -> dict[str, Any]:
     return {**{key: one.default for key, one in known.items() if one.default is not None}, **values}
 
 
-def _quantity(unit: str, text: str, what: str) -> float:
-    try:
-        value = _read_quantity(unit)(text)
-    except ValueError:
-        raise UsageError(f"{what}: {shown(text)} is no time", advice="For example 30s, 1.5min or 500ms.") from None
-    if value > TIME_S_MAX:
-        raise UsageError(f"{what}: {shown(text)} is more than a day")
-    return value
-
-
-def _read_quantity(unit: str) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        match = _QUANTITY.fullmatch(text)
-        if match is None or match[2].lower() not in _SCALES[unit]:
-            raise ValueError(text)
-        return float(match[1]) * _SCALES[unit][match[2].lower()]
-
-    return read
-
-
 # --- the library ------------------------------------------------------------------------------------------------------
 
 
 def _parameters(fault: type[Fault]) -> tuple[Parameter, ...]:
     """Those of the cell, then the fault's own; how long it stays, how it is made, and whom it is about."""
     kind = fault.kind
-    of_cell = [_parameter(name, type(value), value) for name, value in CELL.get(kind, {}).items()]
+    of_cell = [parameter(name, type(value), value) for name, value in CELL.get(kind, {}).items()]
     hints, defaults = get_type_hints(fault), DEFAULTS.get(kind, {})
     fields = {field.name: field for field in dataclasses.fields(fault)}
     order = [*defaults, *(name for name in fields if name not in defaults and name not in LEFT_OUT)]
-    own = [_parameter(name, hints[name], defaults.get(name, fields[name].default)) for name in order]
+    own = [parameter(name, hints[name], defaults.get(name, fields[name].default)) for name in order]
     more = []
     if kind in STAYS_S:
-        more.append(Parameter(name=FOR, unit="s", default=STAYS_S[kind], read=_read_quantity("s")))
+        more.append(Parameter(name=FOR, unit="s", default=STAYS_S[kind], read=read_quantity("s")))
     if kind == "append-stall":
-        more.append(Parameter(name=BY, unit="", default="byteman", read=_choice("byteman", "freeze")))
+        more.append(Parameter(name=BY, unit="", default="byteman", read=choice("byteman", "freeze")))
     if "owners" in kind:
-        more.append(Parameter(name=CONSUMER, unit="", default=None, read=_whole))
+        more.append(Parameter(name=CONSUMER, unit="", default=None, read=whole))
     return (*of_cell, *own, *more)
-
-
-def _parameter(name: str, hint: Any, default: object) -> Parameter:
-    unit = "bytes" if "bytes" in name else UNITS.get(name.rpartition("_")[2], "")
-    read: Callable[[str], object]
-    if get_origin(hint) is Literal:
-        read = _choice(*get_args(hint))
-    elif hint is bool:
-        read = lambda text: _choice("true", "false")(text) == "true"  # noqa: E731
-    elif name in ("steps", "mended"):
-        read = _steps if name == "steps" else lambda text: _numbers(text, 2)
-    elif get_origin(hint) is tuple:
-        item = get_args(hint)[0]
-        one = _choice(*get_args(item)) if get_origin(item) is Literal else _node
-        read = lambda text: tuple(map(one, text.split("+")))  # noqa: E731
-    elif name == "to":
-        read = _release
-    elif hint is str:
-        read = _node
-    elif unit:
-        quantity = _read_quantity(unit)
-        read = (lambda text: int(quantity(text))) if hint is int else quantity
-    else:
-        read = _whole if hint is int else _read_quantity("")
-    return Parameter(name=name, unit=unit, default=default, read=read)
-
-
-def _choice(*words: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in words:
-            raise ValueError(text)
-        return text
-
-    return read
-
-
-def _node(text: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", text, re.ASCII):
-        raise ValueError(text)
-    return text
-
-
-def _release(text: str) -> str:
-    if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){2}", text, re.ASCII):
-        raise ValueError(text)
-    return text
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
-        raise ValueError(text)
-    return int(text)
-
-
-def _numbers(text: str, count: int) -> tuple[int, ...]:
-    numbers = tuple(map(_whole, text.split("/")))
-    if len(numbers) != count or not all(numbers):
-        raise ValueError(text)
-    return numbers
-
-
-def _steps(text: str) -> tuple[tuple[int, int, float], ...]:
-    """``WRITE/READ/SECONDS``, joined by +."""
-    steps = []
-    for step in text.split("+"):
-        *numbers, stay = step.rpartition("/")
-        writes, reads = _numbers(numbers[0], 2)
-        steps.append((writes, reads, _read_quantity("s")(stay)))
-    return tuple(steps)
-
-
-def _said(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None or value == math.inf:
-        return "(any)" if value is None else "(the load's end)"
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, tuple):
-        inner = [("/".join(f"{one:g}" for one in item) if isinstance(item, tuple) else str(item)) for item in value]
-        return ("+" if value and not isinstance(value[0], int) else "/").join(inner)
-    return str(value)
 
 
 LIBRARY: Mapping[str, LibraryFault] = {

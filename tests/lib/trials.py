@@ -79,7 +79,7 @@ class Trial:
     asked_ms: float | None = None
     achieved_ms: float | None = None
     heals: bool = True
-    bites_after_ms: float | None = 5.0
+    injected_after_ms: float | None = 5.0
     """When the fault is done, after its beginning; None when it never is."""
     hold_ms: float = 60_000.0
     hiccup_ms: float = 1.5
@@ -392,8 +392,8 @@ class Trial:
         fault("asked", -0.5)
         if self.fault != "none":
             fault("injecting", 0)
-            if self.bites_after_ms is not None:
-                fault("injected", self.bites_after_ms)
+            if self.injected_after_ms is not None:
+                fault("injected", self.injected_after_ms)
         else:
             # A trial without a fault has its moment where the fault would have begun.
             records[-2]["at_ns"] = at(0)

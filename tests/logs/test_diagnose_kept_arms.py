@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from analysis.diagnosis.found import Found
+from harness.model.rocketmq import BUSY_KEYWORDS
+from harness.paths import PACKAGES
 from mqlab.kept_logs import KEPT, arm_folders
 from scenarios.signs import SIGNS, SILENT
 from tests.lib.operators_logs import SURENESS, changed, found_in, found_in_kept, later
@@ -58,7 +61,8 @@ WITHOUT_A_LINE: Mapping[str, str] = {
 }
 """Where the incident does not come about, and so leaves nothing."""
 OF_THE_HOST = {"append-stall", "append-lock-over-1s"}
-"""The runs were made on a busy host, whose stalls brokers and clients log."""
+"""The runs were made on a busy host, whose stalls brokers and clients log: appends stood still, and sends were refused."""
+APPEND = re.compile(r"\[NOTIFYME\]putMessage in lock cost time\(ms\)=(\d+),")
 LEFT = {"broker-leaves-keys-move"}
 BESIDES: Mapping[str, set[str]] = {
     "broker-leaves-keys-move-4.6.0": {"orderly-start-waits"},
@@ -113,10 +117,25 @@ def _of_it(folder: str, found: Sequence[Found]) -> list[Found]:
     return [one for one in found if one.incident == _incident(folder)]
 
 
+def _of_the_host(folder: str) -> list[Found]:
+    """Stalls that nobody made."""
+    return [one for one in found_in_kept(folder) if one.incident in OF_THE_HOST - {_incident(folder)}]
+
+
+def _has_its_line(found: Found) -> bool:
+    """Whether it shows an append as slow as it says, or at least a refused send, by which alone it is not sure."""
+    held_ms = [int(append[1]) for line in found.lines if (append := APPEND.search(line.text))]
+    if max(held_ms, default=0) > (1000 if found.incident == "append-lock-over-1s" else 500):
+        return True
+    refused = any(f"[{keyword}]" in line.text for line in found.lines for keyword in BUSY_KEYWORDS)
+    return refused and found.sure != "sure"
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) -> None:
     found = found_in_kept(folder)
     assert {one.incident for one in found} <= _allowed(folder)
+    assert [one for one in _of_the_host(folder) if not _has_its_line(one)] == []
     named = _of_it(folder, found)
     assert bool(named) == _is_shown(folder)
     incident = _incident(folder)
@@ -128,6 +147,14 @@ def test_the_incident_is_named_where_it_leaves_a_line_and_no_other(folder: str) 
         assert all(name.startswith(OURS) for name in one.topics)
     if named and incident in WITH_TOPICS:
         assert any(one.topics for one in named)
+
+
+def test_the_document_says_how_many_runs_without_a_fault_had_a_stall_of_the_host() -> None:
+    baselines = [folder for folder in FOLDERS if "-baseline-" in folder]
+    found = {folder: len(_of_the_host(folder)) for folder in baselines}
+    text = " ".join((PACKAGES / "docs" / "diagnose.md").read_text("utf-8").split())
+    assert f"{len(baselines)} of them of runs in which nothing was done" in text
+    assert f"{sum(found.values())} findings in {sum(map(bool, found.values()))} of the {len(baselines)}" in text
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,4 +1,4 @@
-"""Cut, delay, full disk, throttled writes, dirty pages: each bites, says what it achieved, and leaves nothing."""
+"""Cut, delay, full disk, throttled writes, dirty pages: each takes effect, says what it achieved, and leaves nothing."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def test_throttled_flushes_reach_the_disk_at_the_rate_that_was_asked(
 
 
 @pytest.mark.parametrize("broker", ["buffered"], indirect=True)
-def test_a_limit_that_nothing_came_up_to_says_that_it_did_not_bite(
+def test_a_limit_that_nothing_came_up_to_says_that_it_took_no_effect(
     broker: int, host: Abilities, leases: Leases, store: LeasedStore
 ) -> None:
     if (reason := why_no_throttle(host)) is not None:
@@ -303,7 +303,7 @@ def test_a_neighbour_dirties_pages_within_its_bounds_and_leaves_no_file(leases: 
     assert not [record for record in leases_in(leases.state_dir) if "neighbour" in str(record.data.get("name"))]
 
 
-def test_a_neighbour_that_wrote_too_little_says_that_it_did_not_bite(leases: Leases, store: LeasedStore) -> None:
+def test_a_neighbour_that_wrote_too_little_says_that_it_took_no_effect(leases: Leases, store: LeasedStore) -> None:
     neighbour = start_neighbour(leases, store.mount.mountpoint, file_mb=32, seconds=30, rate_bps=2**20)
     time.sleep(0.5)
     assert not neighbour.end().exercised

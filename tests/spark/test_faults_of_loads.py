@@ -116,8 +116,8 @@ def test_refusals_of_a_stall_stand_beside_what_the_model_predicts(spark: SparkSe
     assert {row.within for row in fault.refused} == {True}
     told = {item.name: item for item in found.properties}
     assert told["refusals as predicted"].verdict == "confirmed"
-    law = json.loads((tmp_path / "run" / "law.json").read_text())
-    assert (law["cells"], law["within"]) == (1, 1)
+    score = json.loads((tmp_path / "run" / "model.json").read_text())
+    assert (score["cells"], score["within"]) == (1, 1)
 
     trial = stall("load", refused=44)
     trial.params = {"rate_hz": 100.0}

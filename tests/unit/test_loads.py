@@ -9,7 +9,8 @@ import scenarios
 from harness.clients.java import JavaClient
 from harness.errors import ClientError
 from harness.load.sessions import SESSIONS
-from harness.model.loads import AvoidingProducers, OpenLoopSends
+from harness.model.avoiders import AvoidingProducers
+from harness.model.loads import OpenLoopSends
 from harness.trial import (
     CanStopSending,
     CanWaitUntilRead,

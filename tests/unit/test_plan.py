@@ -1,18 +1,21 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 
 import pytest
 
 import scenarios
 from harness.backends.abilities import ABILITIES, Ability
+from harness.faults.injections import injections_of
 from harness.host.abilities import Abilities
 from harness.host.facts import Host
 from harness.model.cluster import UserSettings
 from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, Schedule, make_plan
+from harness.releases.jars import known_releases
 from scenarios.releases import RELEASES
 
 TWO_CORES = Host(cores=2, memory_mb=20_000)
@@ -173,6 +176,24 @@ def test_trial_names_are_unique_and_can_be_folders(scenario: Scenario) -> None:
     names = [t.id for _, t in make_plan(Request(scenarios=[scenario], releases=["4.6.0"]), TWO_CORES).trials()]
     assert len(set(names)) == len(names)
     assert not any("/" in name or len(name) > 200 for name in names)
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+def test_a_full_run_has_the_cells_of_every_part_by_each_way_of_injection(scenario: Scenario) -> None:
+    """Else no number of runs decides a claim by that way, which was so of BUSY-12 by a freeze."""
+    for release, injection in itertools.product(known_releases(), ("", *list(injections_of(scenario))[1:])):
+        arms = Request(scenarios=[scenario], releases=[release]).arms_of(scenario, release, injection)
+        cells = [(arm.name, cell) for arm in arms for cell in arm.cells]
+        missing = [
+            (claim.id, part.name, quantity.arm)
+            for claim in scenario.claims
+            if scenario.asks(claim, release)
+            for part in claim.parts
+            for quantity in part.quantities()
+            # An arm that nothing makes yet leaves its part open, and says so.
+            if quantity.arm in {arm.name for arm in scenario.arms} and not any(quantity.is_of(*one) for one in cells)
+        ]
+        assert missing == [], (release, injection)
 
 
 def test_each_way_of_injection_has_deployments_of_its_own_with_the_cells_that_it_keeps() -> None:

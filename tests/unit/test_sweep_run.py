@@ -97,7 +97,7 @@ def _analysis(**_: object) -> Callable[[Path], None]:
             {"release": "5.5.0", "arm": f"incident-{wait}", "keyword": "TIMEOUT_CLEAN_QUEUE", "predicted": predicted}
             for wait, predicted in (("100", 97.5), ("200", 47.5), ("400", 0.0))
         ]
-        (run / "law.json").write_text(json.dumps({"rows": rows}))
+        (run / "model.json").write_text(json.dumps({"rows": rows}))
 
     return analyse
 

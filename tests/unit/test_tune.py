@@ -1,4 +1,4 @@
-"""The law of a stall, asked about a user's own load."""
+"""The model of a stall, asked about a user's own load."""
 
 from __future__ import annotations
 

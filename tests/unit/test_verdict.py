@@ -235,7 +235,7 @@ def test_trials_that_noise_made_not_count_are_too_noisy() -> None:
     assert found.evidence == ()
 
 
-def test_a_fault_that_did_not_bite_is_not_exercised_rather_than_noisy() -> None:
+def test_a_fault_that_took_no_effect_is_not_exercised_rather_than_noisy() -> None:
     trial = _trial("t1")
     found = _judge(_claim(_part()), _values(trial, [50] * 6), [trial], discarded={"t1": Discard.INJECTOR})
     assert (found.verdict, found.reason) == (UNDECIDED, Reason.NOT_EXERCISED)

@@ -28,7 +28,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .persist()
     )
     granted = F.col("granted").cast("int")
-    probed = Value("granted_after_restart", granted, "lock of {lock_queue} asked for by a stranger", at=in_events())
+    probed = Value("granted_after_restart", granted, "lock of {lock_queue} asked for by another client", at=in_events())
     return together(observations(asked, probed), _of_queues(inputs, trials, asked))
 
 

@@ -16,7 +16,7 @@ HOLD_MS = 2_000.0
 def _trial(run: Run, name: str, *, flushes: int | None = 4, held_ms: float = 5.0) -> Trial:
     """A send that ended before the fault and one that ended after the hold are not counted."""
     fault = "slow-flush" if flushes is not None else "none"
-    trial = run.trial(name, "sync-flush-one-thread", "incident", fault=fault, hold_ms=HOLD_MS, bites_after_ms=0.0)
+    trial = run.trial(name, "sync-flush-one-thread", "incident", fault=fault, hold_ms=HOLD_MS, injected_after_ms=0.0)
     for reading, value in {"flush_count": flushes, "flush_held_ms": held_ms}.items():
         if flushes is not None:
             trial.event(

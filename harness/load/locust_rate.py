@@ -1,4 +1,4 @@
-"""Locust at the wheel of a trial: its users make the rate of schedules that the trial's own client sends.
+"""Locust's users make the rate of schedules that a trial's own client sends.
 
 The client stays the trial's, with its producers, its history and whatever a fault does to it. What a Locust process says
 to the client of a load goes through a socket here: the rate of its users is shared among the schedules, and what has ended
@@ -31,8 +31,8 @@ from harness.wait import wait_until
 POLL_S = 0.02
 
 
-class Wheel:
-    """Locust's processes for some schedules of one client. It is at the wheel from ``begin`` to ``end``."""
+class LocustRate:
+    """Locust's processes for some schedules of one client, whose rate they make from ``begin`` to ``end``."""
 
     def __init__(
         self, trial: TrialContext, users: LocustUsers, client: JavaClient, specs: Sequence[ScheduleSpec]

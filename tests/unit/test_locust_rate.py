@@ -1,4 +1,4 @@
-"""Locust at the wheel of a trial's schedules: real Locust processes, and a client that keeps a schedule's books by the clock."""
+"""Locust makes the rate of a trial's schedules: real Locust processes, and a client that keeps a schedule's books by the clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.clients.commands import SendSettings
 from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.leases.leases import Leases
-from harness.load.wheel import Wheel, merged
+from harness.load.locust_rate import LocustRate, merged
 from harness.model.loads import LocustUsers
 from harness.wait import wait_until
 
@@ -89,43 +89,43 @@ def trial(tmp_path: Path) -> Iterator[Any]:
         )
 
 
-def _wheel(trial: Any, client: Client, users: LocustUsers) -> Wheel:
+def _rate(trial: Any, client: Client, users: LocustUsers) -> LocustRate:
     specs = [
         ScheduleSpec(
             name=name, instance=name, rate_hz=rate_hz, start_ns=0, operations=10_000, sends=SendSettings(topic="orders")
         )
         for name, rate_hz in RATES.items()
     ]
-    return Wheel(trial, users, client, specs)  # type: ignore[arg-type]
+    return LocustRate(trial, users, client, specs)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("workers", [1, 2], ids=["one process", "a master and two workers"])
 def test_the_users_make_the_rate_and_everything_sent_is_counted(trial: Any, workers: int) -> None:
     client = Client()
-    wheel = _wheel(trial, client, LocustUsers(users=12, workers=workers))
+    locust = _rate(trial, client, LocustUsers(users=12, workers=workers))
     try:
         assert {spec.rate_hz for spec in client.started} == {0.0}
-        wheel.begin()
+        locust.begin()
         wait_until("all users", lambda: client.rates == pytest.approx(RATES), timeout_s=60)
         assert max(client.seen) == pytest.approx(sum(RATES.values()))
         wait_until("some sends", lambda: client.sent() > 100, timeout_s=60)
     finally:
-        wheel.end()
+        locust.end()
     assert client.rates == pytest.approx(dict.fromkeys(RATES, 0.0), abs=1e-9)
     (test,) = json.loads((trial.directory.path / "locust.json").read_text())["tests"]
     assert test["requests"] == client.sent()
     assert test["not_sent_or_not_ended"] == 0
-    wheel.end()  # a second time does nothing
+    locust.end()  # a second time does nothing
 
 
 def test_a_shape_brings_users_later(trial: Any) -> None:
     client = Client()
-    wheel = _wheel(trial, client, LocustUsers(users=4, shape=((0.0, 0.25), (2.0, 1.0))))
+    locust = _rate(trial, client, LocustUsers(users=4, shape=((0.0, 0.25), (2.0, 1.0))))
     try:
-        wheel.begin()
+        locust.begin()
         wait_until("all users", lambda: client.rates == pytest.approx(RATES), timeout_s=60)
     finally:
-        wheel.end()
+        locust.end()
     assert client.seen[0] == pytest.approx(sum(RATES.values()) / 4)
 
 

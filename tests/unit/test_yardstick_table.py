@@ -1,0 +1,55 @@
+"""docs/yardstick.md says of each kept verdict whether the ledger has the same, and why where it has not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+from mqlab.recorded import committed_ledger
+from mqlab.yardstick_table import BECAUSE, DOCUMENT, NO_TRIAL, RUN, document
+from tests.lib.ledger import committed
+
+KEPT = json.loads((PACKAGES / "tests" / "data" / "yardstick" / "full_runs.json").read_text("utf-8"))
+THEN = [one for one in committed().summaries if one.run == RUN]
+
+
+def _rows(text: str) -> list[list[str]]:
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:2] == "| "]
+    return rows[1:]
+
+
+def test_the_document_is_what_the_record_and_the_ledger_make() -> None:
+    assert DOCUMENT.read_text("utf-8") == document(THEN, committed_ledger()), "mqlab ledger --recompute"
+
+
+def test_it_counts_every_finding_that_is_kept_and_shows_those_whose_verdict_is_another_one() -> None:
+    text = DOCUMENT.read_text("utf-8")
+    rows = _rows(text)
+    assert f"{len(KEPT) - len(rows)} of the {len(KEPT)} verdicts are the same, {len(rows)} differ." in text
+    kept = {(one["claim"], one["release"], one["injection"] == "freeze"): one["verdict"] for one in KEPT}
+    for name, release, then, now, why in rows:
+        verdict = kept[name.removesuffix(" (freeze)"), release, name.endswith(" (freeze)")]
+        assert then.partition(":")[0].partition(" (")[0] == verdict
+        assert now.partition(":")[0].partition(" (")[0] != verdict
+        assert why.startswith((NO_TRIAL, BECAUSE.get(name, NO_TRIAL)))
+
+
+def test_the_record_s_estimates_are_those_of_the_kept_file() -> None:
+    kept = {(one["claim"], one["release"], one["injection"]): one["parts"] for one in KEPT}
+    assert len(THEN) == len(kept)
+    for one in THEN:
+        parts = kept[one.claim, one.release, one.injection]
+        assert [part.name for part in one.parts] == [part["name"] for part in parts]
+        for part, of_file in zip(one.parts, parts, strict=True):
+            assert part.estimate == pytest.approx(of_file["estimate"], rel=1e-5)
+
+
+def test_a_verdict_that_differs_without_a_reason_is_none() -> None:
+    (first,) = (one for one in THEN if (one.claim, one.release, one.injection) == ("BUSY-07", "4.6.0", "byteman"))
+    other = dataclasses.replace(first, verdict=VerdictKind.REFUTED)
+    with pytest.raises(KeyError, match="BUSY-07"):
+        document([other], committed_ledger())
