@@ -80,7 +80,6 @@ def _write(options: argparse.Namespace) -> int:
         cure_table,
         defect_figures,
         incident_table,
-        python_send_table,
         send_table,
         undecided_table,
         yardstick_table,
@@ -109,7 +108,6 @@ def _write(options: argparse.Namespace) -> int:
     undecided_table.write()
     cure_table.write()
     send_table.write(record)
-    python_send_table.write(record)
     yardstick_table.write(record)
     defect_figures.write()
     return EXIT_OK

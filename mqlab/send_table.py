@@ -1,4 +1,4 @@
-"""The measured matrix of docs/sends.md: what each kind of send did when a broker failed, from the record.
+"""The measured matrices of docs/sends.md: what each kind of send did when a broker failed, from the record.
 
 ``python -m mqlab.send_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
 """
@@ -19,26 +19,28 @@ from harness.rundir.files import replace_file
 from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
 
 DOCUMENT = PACKAGES / "docs" / "sends.md"
-MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
 WIDTH = 132
-INCIDENTS = ("send-retries",)
-"""Those whose loads are kinds of send, of one client each."""
+PLACES = {"send-retries": "measured", "send-retries-python": "python-sends"}
+"""Where the tables of those incidents stand whose loads are kinds of send, of one client each."""
 
 
 def document(text: str, runs: Sequence[RecordedRun]) -> str:
     """The page with its tables as the record has them. Raises LedgerError where it has no place for them."""
-    return between_markers(text, "\n\n".join(_sections(runs)), DOCUMENT.name, MARKERS)
+    for incident, place in PLACES.items():
+        markers = (f"<!-- {place}:begin -->", f"<!-- {place}:end -->")
+        text = between_markers(text, "\n\n".join(_sections(runs, incident)), DOCUMENT.name, markers)
+    return text
 
 
-def _sections(runs: Sequence[RecordedRun]) -> Iterator[str]:
-    for incident in INCIDENTS:
-        shown = [one for run in runs for one in distributions(run, incident)]
-        names = ", ".join(dict.fromkeys(run.run for run in runs if any(one.incident == incident for one in run.trials)))
-        tables = tables_in_brief(shown, incident)
-        if tables:
-            notes = dict.fromkeys(one.note for one in tables)
-            yield textwrap.fill(f"`{incident}`, run {names}. {' '.join(notes)}", WIDTH)
-        yield from map(_section, tables)
+def _sections(runs: Sequence[RecordedRun], incident: str) -> Iterator[str]:
+    tables = tables_in_brief([one for run in runs for one in distributions(run, incident)], incident)
+    if not tables:
+        yield f"No run of `mqlab verify {incident}` is recorded yet."
+        return
+    names = ", ".join(dict.fromkeys(run.run for run in runs if any(one.incident == incident for one in run.trials)))
+    notes = dict.fromkeys(one.note for one in tables)
+    yield textwrap.fill(f"`{incident}`, run {names}. {' '.join(notes)}", WIDTH)
+    yield from map(_section, tables)
 
 
 def _section(table: Table) -> str:

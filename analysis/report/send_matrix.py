@@ -22,7 +22,8 @@ MATRIX_NOTE = (
 )
 BRIEF_NOTE = (
     "Of sends whose first attempt was for the broker at fault: attempts, and on how many brokers, at most; the median time until "
-    "the sender knew, from a second on; how they ended for it; whether those that failed are stored all the same, and others twice."
+    "the sender knew, from a second on; how they ended for it; whether those that failed are stored all the same, others twice, and "
+    "some not at all though nobody was told."
 )
 FEW, NEARLY_ALL = 0.05, 0.95
 """Shares of sends that are not worth a word, and that need no number."""
@@ -156,6 +157,8 @@ def _brief(values: Values, arm: str, kind: str) -> Iterator[str]:
         yield "stored all the same"
     if max(shown("copies_count"), default=0) > 0:
         yield "stored twice"
+    if max(shown("untold_loss_count"), default=0) > 0:
+        yield "lost, nobody told"
 
 
 def _ended(values: Values, arm: str, kind: str) -> list[tuple[str, float]]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from analysis.report.send_matrix import send_tables, tables_in_brief
 from analysis.verdicts.document import Distribution
-from mqlab.send_table import DOCUMENT, document
+from harness.errors import LedgerError
+from mqlab.send_table import DOCUMENT, PLACES, distributions, document
 from tests.lib.ledger import committed
 
 STOPPED, KILLED = "incident-stopped", "incident-killed"
@@ -70,6 +73,29 @@ def test_releases_of_which_the_same_is_said_have_one_row() -> None:
         ("selector, async", "5.5.0", "", "1 on 1; 9 s"),
     )
     assert by_retries.title == "Failed for good by retries and avoidance, 4.6.0"
+
+
+def test_in_brief_what_is_lost_with_nobody_told_is_said() -> None:
+    rows = [_of("attempts_most", KILLED, "normal-oneway", 1), _of("brokers_tried_most", KILLED, "normal-oneway", 1)]
+    lost = [*rows, _of("untold_loss_count", KILLED, "normal-oneway", 0, 17)]
+    for given, said in ((rows, "1 on 1"), (lost, "1 on 1; lost, nobody told")):
+        (brief,) = tables_in_brief(given, "send-retries")
+        assert brief.rows == (("normal, oneway", "4.6.0", said),)
+
+
+def test_a_trial_that_does_not_count_is_in_no_table() -> None:
+    run = next(run for run in committed().runs if any(one.incident == "send-retries-python" for one in run.trials))
+    kept = list(distributions(run, "send-retries-python"))
+    discarded = [dataclasses.replace(one, superseded=True) for one in run.trials]
+    assert kept
+    assert not list(distributions(dataclasses.replace(run, trials=tuple(discarded)), "send-retries-python"))
+
+
+def test_a_place_without_a_recorded_run_says_so_and_a_page_without_a_place_is_refused() -> None:
+    text = "".join(f"<!-- {place}:begin -->\n<!-- {place}:end -->\n" for place in PLACES.values())
+    assert all(f"No run of `mqlab verify {incident}` is recorded yet." in document(text, []) for incident in PLACES)
+    with pytest.raises(LedgerError, match=r"sends\.md must have the line <!-- measured:begin -->"):
+        document("# Sends\n", [])
 
 
 def test_the_document_has_the_tables_that_the_record_makes() -> None:
