@@ -38,6 +38,11 @@ def location(path: Path) -> str:
     return f"file://{path}" if root is None else f"{_url_of(root)}/{path.relative_to(root)}"
 
 
+def is_elsewhere(path: Path) -> bool:
+    """Whether what lies there stands for what lies in a Hadoop file system."""
+    return _root_of(path) is not None
+
+
 @functools.cache
 def _root_of(folder: Path) -> Path | None:
     """The folder that stands for a run elsewhere, of one in it."""

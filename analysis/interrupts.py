@@ -6,6 +6,7 @@ import contextlib
 import logging
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -18,10 +19,13 @@ Java = subprocess.Popen[bytes]
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 END_S_MAX = 10.0
 
+_interrupted = threading.Event()
+
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
     """As ``killed_by_interrupts``, before there is a process. PySpark's own way with Ctrl-C is taken back at the end."""
+    _interrupted.clear()
     with handling(_interrupt, *INTERRUPTS):
         yield
 
@@ -31,6 +35,12 @@ def killed_by_interrupts(java: Java) -> Iterator[None]:
     """Kill it at an interrupt, before anything is unwound: each thread that waits for its answer would go on waiting."""
     with handling(lambda: _interrupt(java), *INTERRUPTS):
         yield
+
+
+def stop_if_interrupted() -> None:
+    """What threads of this process ask between steps of their own: no Java's end reaches them."""
+    if _interrupted.is_set():
+        raise KeyboardInterrupt
 
 
 def end(java: Java) -> None:
@@ -45,6 +55,7 @@ def end(java: Java) -> None:
 def _interrupt(java: Java | None = None) -> NoReturn:
     # Py4J logs each call that Java does not answer any more with its traceback, some of them as the root.
     logging.disable()
+    _interrupted.set()
     if java is not None:
         java.kill()
     raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from analysis.checkers.base import Inputs
 from analysis.checkers.delivery import steps
 from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, Records, keep, load_records
+from analysis.evidence.records import ANALYSIS_FOLDER, Reading, Records, keep, load_records, reading_ahead
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
 from analysis.hadoop import bring, clear, give, location
@@ -67,8 +67,8 @@ def analyze(
     run = read_run_directory(run_dir)
     say = progress or _silent
     say("starting Spark")
-    with closing_session(place.for_evidence(run.path)) as spark:
-        return analyze_in(spark, run, scenarios, say, commit)
+    with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
+        return analyze_in(spark, run, scenarios, say, commit, reading)
 
 
 def analyze_in(
@@ -77,26 +77,28 @@ def analyze_in(
     scenarios: Sequence[Scenario],
     progress: Progress | None = None,
     commit: str = "",
+    reading: Reading | None = None,
 ) -> list[Finding]:
-    """As :func:`analyze`, in a session that the caller has and keeps."""
+    """As :func:`analyze`, in a session that the caller has and keeps; ``reading`` is under way in a folder of its own making."""
     say = progress or _silent
     folder = run.path / ANALYSIS_FOLDER
-    # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
-    clear(spark, folder)
-    folder.mkdir()
+    if reading is None:
+        # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
+        clear(spark, folder)
+        folder.mkdir()
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     # Side by side: each alone leaves a core idle while it lists files and plans.
     with ThreadPoolExecutor(max_workers=2) as pool:
-        reading = pool.submit(load_records, spark, run)
+        loading = pool.submit(load_records, spark, run, reading)
         logs = load_logs(spark, run)
-        records = reading.result()
+        records = loading.result()
     facts = trial_facts(records, run, gc.parse(logs.kept))
     judged = validity.judge(facts, known)
     trials = trials_frame(spark, run, facts)
     say("ordering consumptions")
-    consumption = fold_consumption(spark, records.consumptions, trials, run)
+    consumption = fold_consumption(spark, records, trials, run)
     say("checking")
     compile_from(spark, COMPILED_BYTES_MIN, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)

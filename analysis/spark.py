@@ -30,13 +30,13 @@ from analysis.packages import pack_packages
 from analysis.scratch import scratch_folder
 from analysis.spark_settings import (
     HEAP_MB,
-    LARGE_BYTES_MIN,
     PARTITIONS,
     PARTITIONS_MIN,
     QUICK_START,
     RAW_FILES,
     SCAN_PARTITIONS,
     SMALL_HERE_OPTIONS,
+    is_large_there,
     is_local,
     partitions,
     settings_of,
@@ -137,7 +137,7 @@ class SparkPlace:
     @property
     def archive(self) -> Path | None:
         """The archive for this Java and these jars, whether it is there or not; none where starting sooner is not all."""
-        is_small = is_local(self.where) and self.history_bytes < LARGE_BYTES_MIN
+        is_small = is_local(self.where) and not is_large_there(self.where, self.history_bytes)
         if self.class_archives is None or self.java_home is None or not is_small:
             return None
         release = self.java_home / "release"

@@ -22,6 +22,10 @@ COMPILED_BYTES_MIN = 100 * 2**20
 LARGE_BYTES_MIN = 400 * 2**20
 """Of histories. For fewer, Java's full compiler, plans that are made again between stages and more tasks are left out."""
 
+LARGE_HERE_BYTES_MIN = 4000 * 2**20
+"""The same on this machine, where nothing is left for Spark to parse or sort (``evidence/columns.py``, ``strides.py``): of 473 MB
+the four checks of ``benchmarks/analysis.py`` took 18 and 19 s of CPU time instead of 53 and 61 s, at equal load."""
+
 PARTITION_BYTES = 64 * 2**20
 """Of a large run's histories, so many for each partition of a shuffle: sorted in memory, its columns are less than half."""
 
@@ -59,6 +63,8 @@ _ALWAYS = {
     # A table split by record type is written without a sort when all writers may be open at once.
     "spark.sql.maxConcurrentOutputFileWriters": "16",
     "spark.sql.files.maxPartitionBytes": "64m",
+    # A run has hundreds of logs, and by default a task each lists them.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     "spark.sql.parquet.compression.codec": "snappy",
     "spark.sql.codegen.cache.maxEntries": "200",
     "spark.sql.ansi.enabled": "false",
@@ -131,6 +137,11 @@ def _cores_of(local: str) -> int:
     return (os.cpu_count() or 1) if count and count[1] == "*" else int(count[1]) if count else 1
 
 
+def is_large_there(master: str, history_bytes: int) -> bool:
+    """Whether so much is large where it is judged."""
+    return history_bytes >= (LARGE_HERE_BYTES_MIN if is_local(master) else LARGE_BYTES_MIN)
+
+
 def partitions(history_bytes: int, cores: int) -> int:
     """Of a shuffle: by the data, and as many as there are cores where each then has enough to do."""
     return max(PARTITIONS_MIN, -(-history_bytes // PARTITION_BYTES), min(cores, -(-history_bytes // TASK_BYTES_MIN)))
@@ -144,7 +155,7 @@ def settings_of(
     How many cores another master than this machine has is not known before the session is up, and what is not told here (memory,
     addresses, file systems) is that master's. ``java_options`` are more of the driver's.
     """
-    is_large = history_bytes >= LARGE_BYTES_MIN
+    is_large = is_large_there(master, history_bytes)
     told = {**_ALWAYS, **(_LARGE if is_large else _SMALL), "spark.sql.warehouse.dir": f"{scratch}/warehouse"}
     java = _THROUGHPUT if is_large else QUICK_START
     driver: tuple[str, ...] = (*java, *_DRIVER)

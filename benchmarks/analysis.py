@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 # A script's own folder is searched first, where this file would be taken for the package of its name.
-sys.path = [one for one in sys.path if Path(one).resolve() != Path(__file__).resolve().parent]
+sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from harness.model.log_events import WORDINGS  # noqa: E402
 from harness.paths import cache_home  # noqa: E402
@@ -185,11 +185,11 @@ def duck_logs(folder: Path) -> int:
     import duckdb
 
     pattern = "|".join(f"\\Q{one.words}\\E" for one in WORDINGS)
-    found = duckdb.sql(
+    found = duckdb.execute(
         "SELECT count(*), max(try_strptime(line[:19], '%Y-%m-%d %H:%M:%S')) FROM read_csv($files, columns={'line': 'VARCHAR'}, "
         "header=false, auto_detect=false, delim='\x01', quote='', escape='', strict_mode=false, max_line_size=8000000) "
         "WHERE regexp_matches(line, $pattern)",
-        params={"files": sorted(map(str, folder.rglob("*.log"))), "pattern": pattern},
+        {"files": sorted(map(str, folder.rglob("*.log"))), "pattern": pattern},
     ).fetchall()
     return int(found[0][0])
 
@@ -328,21 +328,18 @@ def spark_of_command() -> SparkPlace:
 
 def store(folder: Path) -> None:
     """The first step of an analysis: records into Parquet."""
-    from analysis.evidence.records import ANALYSIS_FOLDER, load_records
-    from analysis.spark import closing_session
+    from analysis.evidence.records import write_tables
     from harness.rundir.reading import read_run_directory
 
-    run = read_run_directory(folder)
-    (run.path / ANALYSIS_FOLDER).mkdir()
-    with closing_session(spark_of_command().for_evidence(run.path)) as spark:
-        load_records(spark, run)
+    write_tables(read_run_directory(folder))
 
 
 def judge(folder: Path) -> tuple[str, Answer]:
-    """How long each step took, and what our checkers say of the tables that are there."""
+    """How long each step took, and what our checkers say of the tables of records that are there."""
     from analysis.checkers.base import Inputs
     from analysis.evidence.consumption import fold_consumption
-    from analysis.evidence.records import stored_records
+    from analysis.evidence.events import read_events
+    from analysis.evidence.records import stored_records, write_folded
     from analysis.evidence.trials import trial_facts, trials_frame
     from analysis.logs.tables import load_logs
     from analysis.observe import CHECKERS
@@ -352,21 +349,23 @@ def judge(folder: Path) -> tuple[str, Answer]:
 
     run = read_run_directory(folder)
     steps = [("start", time.monotonic())]
-    with closing_session(spark_of_command().for_evidence(run.path)) as spark:
-        steps.append(("windows of the trial", time.monotonic()))
-        compile_from(spark, READING_COMPILED_BYTES_MIN, run)
-        records = stored_records(spark, run)
-        trials = trials_frame(spark, run, trial_facts(records, run))
-        logs = load_logs(spark, run)
-        steps.append(("ordering consumptions", time.monotonic()))
-        consumption = fold_consumption(spark, records.consumptions, trials, run)
-        steps.append(("checking", time.monotonic()))
-        compile_from(spark, COMPILED_BYTES_MIN, run)
-        inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
-        # As many at once as in an analysis (analysis/observe.py).
-        with ThreadPoolExecutor(max_workers=2) as pool:
+    # As many at once as in an analysis (analysis/observe.py).
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        putting_in_order = pool.submit(write_folded, run, read_events(run))
+        with closing_session(spark_of_command().for_evidence(run.path)) as spark:
+            steps.append(("putting in order, still", time.monotonic()))
+            putting_in_order.result()
+            steps.append(("reading and folding", time.monotonic()))
+            compile_from(spark, READING_COMPILED_BYTES_MIN, run)
+            records = stored_records(spark, run)
+            trials = trials_frame(spark, run, trial_facts(records, run))
+            logs = load_logs(spark, run)
+            consumption = fold_consumption(spark, records, trials, run)
+            steps.append(("checking", time.monotonic()))
+            compile_from(spark, COMPILED_BYTES_MIN, run)
+            inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
             rows = list(pool.map(lambda name: CHECKERS[name].observe(inputs).collect(), CHECKERS_OF_QUERY))
-        steps.append(("", time.monotonic()))
+            steps.append(("", time.monotonic()))
     took = (f"{step} {after - before:.1f} s" for (step, before), (_, after) in itertools.pairwise(steps))
     return "; ".join(took), _answer([row for of_one in rows for row in of_one])
 
@@ -394,7 +393,8 @@ def duck_run(run: Path, source: str) -> duckdb.DuckDBPyConnection:
     lines = "read_json($files, format='newline_delimited', columns=$columns, filename=true)"
     trial = "split_part(filename, '/', -$part) AS trial"
     if source == "parquet":
-        history = f"SELECT * FROM read_parquet('{run}/analysis/history.parquet/*/*.parquet', hive_partitioning=true)"
+        files = f"'{run}/analysis/history.parquet/*/*.parquet'"
+        history = f"SELECT * FROM read_parquet({files}, hive_partitioning=true, union_by_name=true)"
     else:
         filled = lines.replace("$files", f"'{run}/trials/*/history/*.jsonl'").replace("$columns", str(COLUMNS))
         history = f"SELECT *, {trial.replace('$part', '3')} FROM {filled}"

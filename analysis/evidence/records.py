@@ -1,25 +1,43 @@
 """Histories and events as tables: read once with their schemas, kept as Parquet in ``RUN/analysis/``.
 
-Parsing two million lines of JSON costs less than writing them, and both together less than parsing twice; so each file
-is read once, split by record type, and everything later reads columns.
+Each file is read once, split by record type, and everything later reads columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType, StructField, StructType
 
+from analysis.evidence.columns import write_histories
+from analysis.evidence.events import TrialEvents, events_table, read_events
+from analysis.evidence.sent import sent_chunks
+from analysis.evidence.strides import Windows, strides_of
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
-from analysis.hadoop import clear, location
+from analysis.hadoop import clear, give, is_elsewhere, location
+from analysis.interrupts import own_interrupts
+from analysis.spark_settings import PARTITIONS, is_local
 from harness.rundir.reading import RunDirectory
 
 ANALYSIS_FOLDER = "analysis"
 HISTORY_TABLE, EVENTS_TABLE = f"{ANALYSIS_FOLDER}/history.parquet", f"{ANALYSIS_FOLDER}/events.parquet"
+STRIDES_TABLE, SENT_TABLE = f"{ANALYSIS_FOLDER}/strides.parquet", f"{ANALYSIS_FOLDER}/sent.parquet"
+
+READERS_MAX = 4
+"""As many as there are cores of ours for Spark."""
+
+Reading = Future[None]
+"""Of the tables that are being written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,25 +57,77 @@ class Records:
     calls: DataFrame
     checks: DataFrame
     """Questions of brokers about transactions."""
-    anchors: DataFrame
-    damaged: DataFrame
     events: DataFrame
+    whole: DataFrame
+    """The histories' records of all types, anchors and damaged lines as well."""
 
 
-def load_records(spark: SparkSession, run: RunDirectory) -> Records:
-    """Read every history and every trial's events, and write them to ``RUN/analysis/``, the history by type."""
-    history, events = run.path / HISTORY_TABLE, run.path / EVENTS_TABLE
-    clear(spark, history)
-    clear(spark, events)
-    _parsed(spark, run.history_files(), HISTORY, levels=4).write.partitionBy("type").parquet(location(history))
-    _parsed(spark, run.event_files(), EVENTS, levels=3).write.parquet(location(events))
+def is_read_here(run: RunDirectory, master: str) -> bool:
+    """Whether this process turns the run's histories into tables: where Spark would have no more cores, and need not be there."""
+    return is_local(master) and not is_elsewhere(run.path)
+
+
+def write_tables(run: RunDirectory) -> None:
+    """Write the records of every history and every trial's events, of a run on this machine, into ``RUN/analysis/``."""
+    histories = {str(path.relative_to(run.path)): path for path in run.history_files()}
+    shutil.rmtree(run.path / HISTORY_TABLE, ignore_errors=True)
+    write_histories(histories, run.path / HISTORY_TABLE, _threads())
+    events = read_events(run)
+    _write(run.path / EVENTS_TABLE, events_table(events))
+    write_folded(run, events)
+
+
+def write_folded(run: RunDirectory, events: Sequence[TrialEvents]) -> None:
+    """Write what the tables of the histories come to: consumptions as strides, unless they are too many, and chunks of sends."""
+    windows = {one.trial: Windows(fault_ns=one.fault_ns, hold_to_ns=one.hold_to_ns) for one in events}
+    _write(run.path / STRIDES_TABLE, strides_of(run.path / HISTORY_TABLE, windows, _threads()))
+    _write(run.path / SENT_TABLE, sent_chunks(run.path / HISTORY_TABLE, _threads()))
+
+
+def _threads() -> int:
+    return min(READERS_MAX, len(os.sched_getaffinity(0)))
+
+
+def _write(folder: Path, table: pa.Table | None) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    if table is not None:
+        folder.mkdir(parents=True)
+        pq.write_table(table, folder / "part-0.parquet")
+
+
+@contextmanager
+def reading_ahead(run: RunDirectory, master: str) -> Iterator[Reading | None]:
+    """Begin to write the tables before Spark is there, in a folder without an earlier analysis; None where Spark has to read."""
+    if not is_read_here(run, master):
+        yield None
+        return
+    folder = run.path / ANALYSIS_FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with own_interrupts(), ThreadPoolExecutor(max_workers=1) as pool:
+        yield pool.submit(write_tables, run)
+
+
+def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> Records:
+    """The records, once they are in ``RUN/analysis/``, the histories' by type; ``reading`` has begun to write them."""
+    if reading is not None:
+        reading.result()
+    elif is_read_here(run, str(spark.sparkContext.master)):
+        write_tables(run)
+    else:
+        for name in (HISTORY_TABLE, EVENTS_TABLE, STRIDES_TABLE, SENT_TABLE):
+            clear(spark, run.path / name)
+        _parsed(spark, run.history_files()).write.partitionBy("type").parquet(location(run.path / HISTORY_TABLE))
+        _write(run.path / EVENTS_TABLE, events_table(read_events(run)))
+        for file in (run.path / EVENTS_TABLE).iterdir():
+            give(spark, file)
     return stored_records(spark, run)
 
 
 def stored_records(spark: SparkSession, run: RunDirectory) -> Records:
     """The same, as an earlier reading of the run left them."""
-    whole = spark.read.schema(_stored(HISTORY)).parquet(location(run.path / HISTORY_TABLE))
-    events = spark.read.schema(_stored(EVENTS)).parquet(location(run.path / EVENTS_TABLE))
+    whole = stored(spark, run.path / HISTORY_TABLE, _with_place(HISTORY))
+    events = stored(spark, run.path / EVENTS_TABLE, _with_place(EVENTS))
     return Records(
         sends=_of_type(whole, "send"),
         consumptions=_of_type(whole, "consume"),
@@ -70,9 +140,8 @@ def stored_records(spark: SparkSession, run: RunDirectory) -> Records:
         answers=_of_type(whole, "answer"),
         calls=_of_type(whole, "call"),
         checks=_of_type(whole, "check"),
-        anchors=_anchors(whole).unionByName(_anchors(events)),
-        damaged=_damaged(whole).unionByName(_damaged(events)),
         events=events,
+        whole=whole,
     )
 
 
@@ -90,43 +159,41 @@ def keep(spark: SparkSession, table: DataFrame, path: Path) -> DataFrame:
     """Write the table as Parquet and go on from the file, so that nothing before it is computed again."""
     clear(spark, path)
     table.write.parquet(location(path))
-    return spark.read.schema(table.schema).parquet(location(path))
+    return stored(spark, path, table.schema)
 
 
-def _stored(schema: StructType) -> StructType:
+def stored(spark: SparkSession, path: Path, schema: StructType) -> DataFrame:
+    """A table that was written as Parquet. Where one task is to do all of a query it is in one part, and nothing is shuffled."""
+    table = spark.read.schema(schema).parquet(location(path))
+    return table.coalesce(1) if spark.conf.get(PARTITIONS) == "1" else table
+
+
+def _with_place(schema: StructType) -> StructType:
     """The columns of what is :func:`_parsed`. The one that a table is split by comes back last."""
     fields = [field for field in schema.fields if field.name != "type"]
     return StructType([*fields, *(StructField(name, StringType()) for name in ("file", "trial", "type"))])
 
 
-def _parsed(spark: SparkSession, files: Sequence[Path], schema: StructType, *, levels: int) -> DataFrame:
+def _parsed(spark: SparkSession, histories: Sequence[Path]) -> DataFrame:
     """The records with ``file`` and ``trial``; a line that is no whole record has type ``damaged``.
 
-    ``levels`` is how many parts of the path ``file`` has, counted from the end. Cutting at slashes costs a hundredth
-    of what a regular expression on each of two million lines does.
+    Cutting paths at slashes costs a hundredth of what a regular expression on each of two million lines does.
     """
-    if files:
-        read = spark.read.schema(schema).option("columnNameOfCorruptRecord", CORRUPT_COLUMN)
+    if histories:
+        read = spark.read.schema(HISTORY).option("columnNameOfCorruptRecord", CORRUPT_COLUMN)
         path: Column = F.col("_metadata.file_path")
-        table = read.json([location(file) for file in files]).select("*", path.alias("path"))
+        table = read.json([location(file) for file in histories]).select("*", path.alias("path"))
     else:
-        table = frame_of(spark, [], schema).withColumn("path", F.lit(""))
+        table = frame_of(spark, [], HISTORY).withColumn("path", F.lit(""))
     whole = F.col(CORRUPT_COLUMN).isNull() & F.col("type").isNotNull()
     return table.select(
         F.when(whole, F.col("type")).otherwise(F.lit(DAMAGED)).alias("type"),
-        *[F.col(name) for name in schema.names if name not in {"type"}],
-        F.substring_index("path", "/", -levels).alias("file"),
-        F.substring_index(F.substring_index("path", "/", 1 - levels), "/", 1).alias("trial"),
+        *[F.col(name) for name in HISTORY.names if name not in {"type"}],
+        # trials/TRIAL/history/PROCESS.jsonl
+        F.substring_index("path", "/", -4).alias("file"),
+        F.substring_index(F.substring_index("path", "/", -3), "/", 1).alias("trial"),
     )
 
 
 def _of_type(table: DataFrame, kind: str) -> DataFrame:
     return table.where(F.col("type") == kind).drop("type", CORRUPT_COLUMN)
-
-
-def _anchors(table: DataFrame) -> DataFrame:
-    return table.where(F.col("type") == "anchor").select("trial", "file", "n", "process", "mono_ns", "wall_us")
-
-
-def _damaged(table: DataFrame) -> DataFrame:
-    return table.where(F.col("type") == DAMAGED).select("trial", "file", CORRUPT_COLUMN)

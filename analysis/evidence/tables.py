@@ -31,6 +31,9 @@ DAMAGED = "damaged"
 
 CORRUPT_COLUMN = "damaged_text"
 
+BITS = 64
+"""Offsets of a chunk, kept as the bits of a number."""
+
 SAFEPOINT = "safepoint"
 """What stopped a JVM, where it was no collection."""
 
@@ -65,6 +68,45 @@ def _union_of(records: Declared) -> StructType:
 HISTORY = _union_of(records.HISTORY)
 
 EVENTS = _union_of(events.EVENTS)
+
+STRIDES = table(
+    trial=_STRING,
+    group=_STRING,
+    broker=_STRING,
+    queue=_INT,
+    file=_STRING,
+    instance=_STRING,
+    run=_LONG,
+    chunk=_LONG,
+    offsets=_LONG,
+    consumptions=_LONG,
+    steps_ahead=_LONG,
+    offset_max=_LONG,
+    first_ns=_LONG,
+    first_line=_LONG,
+    last_ns=_LONG,
+    last_line=_LONG,
+    finished_ns=_LONG,
+    intended_ns=_LONG,
+    over_1s=_LONG,
+    delay_ns_max=_LONG,
+    delay_max_line=_LONG,
+)
+"""One row for each stride (``analysis/evidence/strides.py``). ``offsets`` has a bit for each offset of the ``chunk`` that the group
+consumed, in its first stride alone. ``steps_ahead`` are all of the ``consumptions`` or none. ``finished_ns`` is when the last of
+them ended, ``intended_ns`` when the first message was due; ``over_1s`` counts delays above a second."""
+
+SENT = table(
+    trial=_STRING,
+    topic=_STRING,
+    broker=_STRING,
+    queue=_INT,
+    chunk=_LONG,
+    sends=_LONG,
+    offsets=_LONG,
+    offset_max=_LONG,
+)
+"""Acknowledged sends whose place is known, by chunk; ``offsets`` has a bit for each of its offsets."""
 
 TRIALS = table(
     trial=_STRING,

@@ -1,19 +1,21 @@
 """Each trial's windows and stamps, from its events: when the fault began, how long it was held, when it all ended.
 
-One small job gives all trials; the result goes back into Spark as a constant that every checker joins.
+The result goes into Spark as a constant that every checker joins.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.evidence.counts import HistoryCounts, history_counts
+from analysis.evidence.events import TrialEvents, first_known, read_events
 from analysis.evidence.records import Records
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
 from harness.model.faults import FAULTS
@@ -66,6 +68,9 @@ class TrialFacts:
     sends: int = 0
     sent_to_ns: int | None = None
     """When the last of them began."""
+    due_from_ns: int | None = None
+    due_to_ns: int | None = None
+    """When the first and the last of them were due."""
     records: int = 0
     damaged_lines: int = 0
     healed_ns: int | None = None
@@ -85,10 +90,8 @@ def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = N
 
     ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need.
     """
-    tables = (_from_events(records.events), _clocks(records.anchors), _history_counts(records))
-    joined = functools.reduce(lambda one, other: one.join(other, "trial", "full"), tables)
-    rows = {row["trial"]: row.asDict() for row in joined.collect()}
-    facts = [_facts(trial, rows.get(trial.trial, {})) for trial in run.trials]
+    counts, events = history_counts(records, run), {one.trial: one for one in read_events(run)}
+    facts = [_facts(trial, events.get(trial.trial), counts[trial.trial]) for trial in run.trials]
     return facts if stops is None else _with_stops(facts, stops)
 
 
@@ -150,104 +153,83 @@ def lock_life_ms(trial: TrialRecord, run: RunDirectory) -> float:
     return float(told) if told else LOCK_LIFE_MS
 
 
-def _from_events(events: DataFrame) -> DataFrame:
-    kind = F.col("type")
+def _facts(trial: TrialRecord, events: TrialEvents | None, counts: HistoryCounts) -> TrialFacts:
+    clocks = list(counts.anchors.values())
+    if events is not None:
+        clocks.append([(one["mono_ns"], one["wall_us"]) for one in events.of_type("anchor")])
+    return TrialFacts(
+        trial=trial,
+        **({} if events is None else _of_events(events)),
+        **_of_clocks(clocks),
+        sends=counts.sends,
+        sent_to_ns=counts.sent_to_ns,
+        due_from_ns=counts.due_from_ns,
+        due_to_ns=counts.due_to_ns,
+        records=counts.sends + counts.consumptions,
+        damaged_lines=counts.damaged_lines + (0 if events is None else len(events.damaged)),
+    )
 
-    def stamp(column: str, condition: Column, *, first: bool = True) -> Column:
-        picked = F.when(condition, F.col(column))
-        return F.min(picked) if first else F.max(picked)
 
-    def phase(name: str, event: str) -> Column:
-        return (kind == "phase") & (F.col("phase") == name) & (F.col("event") == event)
-
-    def fault(state: str) -> Column:
-        return (kind == "fault") & (F.col("state") == state)
-
-    hiccup = F.struct("from_ns", "at_ns", "late_ms_max")
-    grouped = events.groupBy("trial").agg(
-        F.max(F.when(kind == "fault", F.col("fault"))).alias("fault"),
-        F.max(F.when((kind == "fault") & (F.col("target") != ""), F.col("target"))).alias("fault_target"),
-        F.collect_set(F.when(kind == "fault", F.col("state"))).alias("states"),
-        stamp("at_ns", fault("injecting")).alias("injecting_ns"),
-        stamp("n", fault("injecting")).alias("fault_line"),
-        stamp("at_ns", fault("injected")).alias("injected_ns"),
-        stamp("at_ns", fault("healed")).alias("healed_ns"),
-        F.max("asked_ms").alias("asked_ms"),
-        F.max("achieved_ms").alias("achieved_ms"),
-        F.min("exercised").alias("exercised"),
-        F.max(F.when((kind == "reading") & (F.col("name") == WATCHED), F.col("value").cast("long"))).alias(
-            "watched_appends"
+def _of_events(events: TrialEvents) -> dict[str, Any]:
+    """What the events of a trial say, by the names of :class:`TrialFacts`."""
+    append = min(events.of_type("append"), key=lambda one: int(one["entry_ns"]), default={})
+    drain = max(events.of_type("drain"), key=lambda one: int(one["n"]), default={})
+    denied = [one for one in events.of_type("fault") if one.get("exercised") is False]
+    watched = [int(value) for value in events.values("value", "reading", name=WATCHED)]
+    last_ns = max((one["at_ns"] for one in events.events if one.get("at_ns") is not None), default=None)
+    return {
+        "fault": max(events.values("fault", "fault"), default=None),
+        "fault_target": max(filter(None, events.values("target", "fault")), default=None),
+        "states": frozenset(events.values("state", "fault")),
+        "injecting_ns": events.first_state("injecting"),
+        "injected_ns": events.first_state("injected"),
+        "healed_ns": events.first_state("healed"),
+        "asked_ms": max(map(float, events.values("asked_ms", "fault")), default=None),
+        "achieved_ms": max(map(float, events.values("achieved_ms", "fault")), default=None),
+        "exercised": min(events.values("exercised", "fault"), default=None),
+        "no_effect": max((one.get("detail") or "" for one in denied), default=None),
+        "watched_appends": max(watched, default=None),
+        "fault_ns": events.fault_ns,
+        "fault_line": first_known(
+            events.first_state("injecting", "n"), min(events.phase("inject", "begin", "n"), default=None)
         ),
-        F.max(F.when(~F.col("exercised"), F.col("detail"))).alias("no_effect"),
-        stamp("at_ns", phase("inject", "begin")).alias("inject_ns"),
-        stamp("n", phase("inject", "begin")).alias("inject_line"),
-        stamp("at_ns", phase("hold", "begin")).alias("hold_from_ns"),
-        stamp("at_ns", phase("hold", "end"), first=False).alias("hold_to_ns"),
-        stamp("at_ns", phase("drain", "end"), first=False).alias("drain_to_ns"),
-        stamp("at_ns", phase("collect", "begin")).alias("collect_ns"),
-        stamp("at_ns", phase("down", "begin")).alias("down_ns"),
-        F.max("at_ns").alias("last_ns"),
-        F.count(F.when(kind == "append", 1)).alias("appends"),
-        F.min_by("node", F.when(kind == "append", F.col("entry_ns"))).alias("append_node"),
-        stamp("entry_ns", kind == "append").alias("append_entry_ns"),
-        F.min_by("exit_ns", F.when(kind == "append", F.col("entry_ns"))).alias("append_exit_ns"),
-        F.min_by("n", F.when(kind == "append", F.col("entry_ns"))).alias("append_line"),
-        F.max_by("complete", F.when(kind == "drain", F.col("n"))).alias("drained"),
-        F.max_by("remaining", F.when(kind == "drain", F.col("n"))).alias("remaining"),
-        stamp("n", kind == "drain", first=False).alias("drain_line"),
-        F.collect_list(F.when(kind == "hiccup", hiccup)).alias("hiccups"),
-        F.count("*").alias("events"),
-    )
-    fault_ns = F.coalesce("injecting_ns", "inject_ns", "hold_from_ns")
-    probed = F.filter(
-        "hiccups",
-        lambda item: (
-            (item["at_ns"] >= F.col("fault_ns") - _HICCUP_LEAD_NS)
-            & (item["from_ns"] <= F.coalesce("hold_to_ns", "last_ns"))
+        "hold_from_ns": min(events.phase("hold", "begin"), default=None),
+        "hold_to_ns": events.hold_to_ns,
+        "end_ns": first_known(
+            max(events.phase("drain", "end"), default=None),
+            min(events.phase("collect", "begin"), default=None),
+            min(events.phase("down", "begin"), default=None),
+            last_ns,
         ),
-    )
-    return (
-        grouped.withColumn("fault_ns", fault_ns)
-        .withColumn("fault_line", F.coalesce("fault_line", "inject_line"))
-        .withColumn("end_ns", F.coalesce("drain_to_ns", "collect_ns", "down_ns", "last_ns"))
-        .withColumn("hiccup_ms_max", F.array_max(F.transform(probed, lambda item: item["late_ms_max"])))
-        .drop("hiccups")
-    )
+        "appends": len(events.of_type("append")),
+        "append_node": append.get("node"),
+        "append_entry_ns": append.get("entry_ns"),
+        "append_exit_ns": append.get("exit_ns"),
+        "append_line": append.get("n"),
+        "drained": drain.get("complete"),
+        "remaining": drain.get("remaining"),
+        "drain_line": drain.get("n"),
+        "hiccup_ms_max": _worst_hiccup_ms(events, first_known(events.hold_to_ns, last_ns)),
+    }
 
 
-def _clocks(anchors: DataFrame) -> DataFrame:
-    """Wall minus monotonic by trial, and the largest step of it between neighbouring anchors of one file."""
-    by_file = Window.partitionBy("trial", "file").orderBy("mono_ns")
-    offset = F.col("wall_us") - F.expr("mono_ns div 1000")
-    return (
-        anchors.select("trial", offset.alias("offset_us"), (offset - F.lag(offset).over(by_file)).alias("moved_us"))
-        .groupBy("trial")
-        .agg(
-            F.percentile_approx("offset_us", 0.5).alias("wall_minus_mono_us"),
-            (F.max(F.abs("moved_us")) / 1000).alias("wall_step_ms"),
-        )
-    )
+def _worst_hiccup_ms(events: TrialEvents, to_ns: int | None) -> float | None:
+    if events.fault_ns is None or to_ns is None:
+        return None
+    from_ns = events.fault_ns - _HICCUP_LEAD_NS
+    within = (one for one in events.of_type("hiccup") if one["at_ns"] >= from_ns and one["from_ns"] <= to_ns)
+    return max((float(one["late_ms_max"]) for one in within), default=None)
 
 
-def _history_counts(records: Records) -> DataFrame:
-    kinds = {"sends": records.sends, "consumptions": records.consumptions, "damaged_lines": records.damaged}
-    sent_ns = {name: F.col("started_ns") if name == "sends" else F.lit(None) for name in kinds}
-    each = [
-        table.select("trial", F.lit(name).alias("kind"), sent_ns[name].cast("long").alias("sent_ns"))
-        for name, table in kinds.items()
-    ]
-    return (
-        functools.reduce(DataFrame.unionByName, each)
-        .groupBy("trial")
-        .agg(*[F.count_if(F.col("kind") == name).alias(name) for name in kinds], F.max("sent_ns").alias("sent_to_ns"))
-        .withColumn("records", F.col("sends") + F.col("consumptions"))
-    )
-
-
-def _facts(trial: TrialRecord, row: Mapping[str, Any]) -> TrialFacts:
-    names = {field.name for field in dataclasses.fields(TrialFacts)} - {"trial"}
-    known = {name: value for name, value in row.items() if name in names and value is not None}
-    return TrialFacts(trial=trial, **{**known, "states": frozenset(known.get("states", ()))})
+def _of_clocks(files: Iterable[Sequence[tuple[int, int]]]) -> dict[str, Any]:
+    """Wall minus monotonic, in the middle, and the largest step of it between neighbouring anchors of one file."""
+    by_file = [[wall_us - mono_ns // 1000 for mono_ns, wall_us in sorted(stamps)] for stamps in files]
+    steps = [abs(after - before) for offsets in by_file for before, after in itertools.pairwise(offsets)]
+    every = sorted(itertools.chain.from_iterable(by_file))
+    return {
+        "wall_minus_mono_us": every[(len(every) - 1) // 2] if every else None,
+        "wall_step_ms": max(steps, default=0) / 1000,
+    }
 
 
 def _row(facts: TrialFacts, run: RunDirectory) -> dict[str, object]:

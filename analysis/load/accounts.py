@@ -5,10 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.delivery.keys import queues_of_keys
+from analysis.checkers.base import Inputs
+from analysis.checkers.delivery.keys import keys_in_queues, queues_of_key
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
-from analysis.load.figures import Figures, unplaced
+from analysis.load.figures import Figures
 from analysis.load.properties import Property, decided, undecided
 from harness.model.verdicts import VerdictKind
 from harness.rundir.joined import WORKERS
@@ -45,19 +46,15 @@ def bodies(records: Records, trial: TrialRecord) -> Property:
     )
 
 
-def stores_agree(records: Records, facts: TrialFacts, figures: Figures) -> Property:
+def stores_agree(inputs: Inputs, figures: Figures) -> Property:
     """The brokers hold what they acknowledged, and at most what else may have reached them."""
     name = "store agrees"
     queue = ("topic", "broker", "queue")
-    store = stored_meanwhile(records)
-    sends = (
-        records.sends.where((F.col("outcome") == "ok") & ~unplaced())
-        .groupBy(*queue)
-        .agg(
-            F.count("*").alias("ok"),
-            F.countDistinct("offset").alias("different"),
-            F.max("offset").alias("offset_max"),
-        )
+    store = stored_meanwhile(inputs.records)
+    sends = inputs.consumption.sent.groupBy(*queue).agg(
+        F.sum("sends").alias("ok"),
+        F.sum(F.bit_count("offsets")).alias("different"),
+        F.max("offset_max").alias("offset_max"),
     )
     row = (
         store.join(sends, list(queue), "left")
@@ -109,13 +106,13 @@ def keys(records: Records, trial: TrialRecord) -> Property:
         return Property(
             name=name, verdict=VerdictKind.CONFIRMED, words="not promised: sends went where the client chose", count=0
         )
-    moved = F.size("queues") > 1
+    moved = F.col("queues") > 1
     row = (
-        queues_of_keys(records, trial.topic)
+        keys_in_queues(records, trial.topic)
         .agg(
             F.count("*").alias("keys"),
-            F.count(F.when(moved, 1)).alias("moved"),
-            F.min_by(F.struct("key", "queues", "file", "line"), F.when(moved, F.col("key"))).alias("first"),
+            F.count_if(moved).alias("moved"),
+            F.min(F.when(moved, F.col("key"))).alias("first"),
         )
         .collect()[0]
     )
@@ -125,20 +122,11 @@ def keys(records: Records, trial: TrialRecord) -> Property:
         return Property(
             name=name, verdict=VerdictKind.CONFIRMED, words=f"each of {row['keys']} keys stayed in one queue", count=0
         )
-    first = row["first"]
-    words = f"{row['moved']} of {row['keys']} keys moved; {first['key']} was in {', '.join(first['queues'])}"
+    first = queues_of_key(records, trial.topic, row["first"]).collect()[0]
+    words = f"{row['moved']} of {row['keys']} keys moved; {row['first']} was in {', '.join(first['queues'])}"
     return Property(
         name=name, verdict=VerdictKind.REFUTED, words=words, count=row["moved"], file=first["file"], line=first["line"]
     )
-
-
-def locust_failures(records: Records) -> int:
-    """Sends that Locust counts as failures: those not accepted, except one-way sends, which have no answer."""
-    return int(_not_accepted(records.sends).count())
-
-
-def _not_accepted(sends: DataFrame) -> DataFrame:
-    return sends.where("outcome = 'failed' OR (outcome = 'unknown' AND (remark IS NOT NULL OR broker IS NOT NULL))")
 
 
 def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
@@ -147,7 +135,7 @@ def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
     return max(0, int(trial.params.get(WORKERS, 0)) - len(producers))
 
 
-def locust_agrees(requests: int | None, failures: int | None, figures: Figures, failed: int, missing: int) -> Property:
+def locust_agrees(requests: int | None, failures: int | None, figures: Figures, missing: int) -> Property:
     """Locust's account and the history have the same numbers."""
     name = "Locust agrees"
     if missing:
@@ -155,10 +143,10 @@ def locust_agrees(requests: int | None, failures: int | None, figures: Figures, 
     if requests is None or failures is None:
         return undecided(name, "Locust wrote no counts")
     absent = figures.sends - requests
-    words = f"Locust counted {requests:,} and {failures:,} failures, the history has {figures.sends:,} and {failed:,}"
+    words = f"Locust counted {requests:,} and {failures:,} failures, the history has {figures.sends:,} and {figures.not_accepted:,}"
     if absent > 0:
         words += "; a worker that is killed has up to 3 s that it did not report"
-    bad = abs(absent) + abs(failed - failures)
+    bad = abs(absent) + abs(figures.not_accepted - failures)
     return Property(name=name, verdict=decided(bad), words=words, count=bad)
 
 

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from functools import partial
 
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Checker, Inputs
 from analysis.checkers.delivery import duplicates, exclusivity, loss, order
 from analysis.evidence.records import Records
+from analysis.evidence.tables import BITS
 from analysis.evidence.trials import TrialFacts
 from analysis.load.accounts import stored_meanwhile
 from analysis.load.figures import Figures
@@ -54,9 +56,29 @@ def _arrived_and_lost(inputs: Inputs, trial: TrialRecord, figures: Figures) -> l
 def _arrived(records: Records) -> Property:
     """Judged by the sequence numbers in bodies, whatever the client told of queues and offsets."""
     accepted = records.sends.where("outcome = 'ok'").select("seq", "file", "n")
-    missing = accepted.join(records.consumptions.where("outcome = 'ok'").select("seq"), "seq", "left_anti")
-    row = counted_rows(missing)
+    consumed = _numbers(records.consumptions.where("outcome = 'ok'")).withColumnRenamed("numbers", "consumed")
+    position = F.explode(F.sequence(F.lit(0), F.lit(BITS - 1))).alias("at")
+    missing = (
+        _numbers(accepted)
+        .join(consumed.select("chunk", "consumed"), "chunk", "left")
+        .withColumn("not_consumed", F.expr("numbers & ~coalesce(consumed, 0L)"))
+        .where("not_consumed != 0")
+        .select("chunk", "not_consumed", position)
+        .where(F.expr("shiftright(not_consumed, at) & 1L") == 1)
+        .select((F.col("chunk") * BITS + F.col("at")).alias("seq"))
+    )
+    row = counted_rows(accepted.join(F.broadcast(missing), "seq"))
     return none_of("all arrived", row, f"{row['count']} of the accepted messages' sequence numbers were never consumed")
+
+
+def _numbers(table: DataFrame) -> DataFrame:
+    """The sequence numbers of a table as sets of bits: ``chunk``, how many rows it has, and which ``numbers`` of it."""
+    bit = F.expr(f"shiftleft(1L, cast(pmod(seq, {BITS}) as int))")
+    return table.groupBy(_chunk().alias("chunk")).agg(F.count("*").alias("rows"), F.bit_or(bit).alias("numbers"))
+
+
+def _chunk() -> Column:
+    return F.expr(f"(seq - pmod(seq, {BITS})) div {BITS}")
 
 
 def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Property:
@@ -75,8 +97,12 @@ def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Pr
 def _stored_once(records: Records, trial: TrialRecord) -> list[Property]:
     """A message that lies in two places was sent again, by its client or its caller."""
     place = F.struct("broker", "queue", "offset")
+    consumed = records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
+    # Only numbers that come more than once can lie in two places.
+    repeated = _numbers(consumed).where(F.col("rows") > F.bit_count("numbers")).select("chunk")
     again = (
-        records.consumptions.where((F.col("outcome") == "ok") & (F.col("topic") == trial.topic))
+        consumed.withColumn("chunk", _chunk())
+        .join(F.broadcast(repeated), "chunk")
         .groupBy("seq")
         .agg(F.min(place).alias("least"), F.max(place).alias("most"), F.max_by("file", place).alias("file"),
              F.max_by("n", place).alias("n"))

@@ -26,7 +26,8 @@ class Figures:
 
     Latencies are of accepted sends, lateness is of every start; both count from the intended time. A closed loop has no intended
     times and no lateness. ``asked_per_s`` is None where the rate was to change. ``unknown_arrived`` counts unknown sends that
-    were consumed all the same, ``unplaced`` accepted ones whose queue and offset the client did not tell.
+    were consumed all the same, ``unplaced`` accepted ones whose queue and offset the client did not tell. ``not_accepted`` are
+    those that Locust counts as failures, too: one-way sends, which have no answer, are none.
     """
 
     sends: int
@@ -35,6 +36,7 @@ class Figures:
     unknown: int
     unknown_arrived: int
     unplaced: int
+    not_accepted: int
     consumptions: int
     seconds: float
     asked_per_s: float | None
@@ -50,8 +52,7 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
     """From the history of sends and consumptions."""
     sends = records.sends
     outcome = F.col("outcome")
-    ends = sends.agg(F.min("intended_ns").alias("first"), F.max("intended_ns").alias("last")).collect()[0]
-    first, last = ends["first"] or 0, ends["last"] or 0
+    first, last = facts.due_from_ns or 0, facts.due_to_ns or 0
     from_ns = min(first + int(WARM_UP_S * 1e9), last)
     late, latency = F.col("started_ns") - F.col("intended_ns"), F.col("finished_ns") - F.col("intended_ns")
     within = F.col("started_ns").between(from_ns, last)
@@ -59,7 +60,8 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
     row = sends.agg(
         F.count("*").alias("sends"),
         *[F.count(F.when(outcome == name, 1)).alias(name) for name in ("ok", "failed", "unknown")],
-        F.count(F.when((outcome == "ok") & unplaced(), 1)).alias("unplaced"),
+        F.count(F.when((outcome == "ok") & _unplaced(), 1)).alias("unplaced"),
+        F.count_if((outcome == "failed") | ((outcome == "unknown") & _was_answered())).alias("not_accepted"),
         F.count(F.when(within, 1)).alias("started"),
         F.count(F.when((outcome == "ok") & F.col("finished_ns").between(from_ns, last), 1)).alias("accepted"),
         quantiles(late).alias("late"),
@@ -76,6 +78,7 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
         unknown=row["unknown"],
         unknown_arrived=_unknown_arrived(records) if row["unknown"] else 0,
         unplaced=row["unplaced"],
+        not_accepted=row["not_accepted"],
         consumptions=facts.records - facts.sends,
         seconds=seconds,
         asked_per_s=float(asked) if asked is not None and params.get("shape") == "constant" else None,
@@ -88,7 +91,11 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
     )
 
 
-def unplaced() -> Column:
+def _was_answered() -> Column:
+    return F.col("remark").isNotNull() | F.col("broker").isNotNull()
+
+
+def _unplaced() -> Column:
     """Whether the client did not tell where an accepted message lies."""
     return F.col("broker").isNull() | F.col("queue").isNull() | F.col("offset").isNull()
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
-from analysis.evidence.records import ANALYSIS_FOLDER, load_records
+from analysis.evidence.records import ANALYSIS_FOLDER, Reading, load_records, reading_ahead
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.hadoop import bring
 from analysis.load import accounts
@@ -44,34 +44,33 @@ def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory.
     """
     run = read_run_directory(run_dir)
-    with closing_session(place.for_evidence(run.path)) as spark:
-        return judge_load_in(spark, run)
+    with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
+        return judge_load_in(spark, run, reading)
 
 
-def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
-    """As :func:`judge_load`, in a session that the caller has and keeps."""
+def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> JudgedLoad:
+    """As :func:`judge_load`, in a session that the caller has and keeps; ``reading`` of the histories is under way."""
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
     requests, failures = locust_counts(run.path / "trials" / run.trials[0].trial)
     # Each job alone leaves a core idle while it is planned, and at its end.
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
-        reading = pool.submit(load_records, spark, run)
+        loading = pool.submit(load_records, spark, run, reading)
         logs = load_logs(spark, run)
-        records = reading.result()
+        records = loading.result()
         (facts,) = trial_facts(records, run, gc.parse(logs.kept))
         trial = facts.trial
         missing = accounts.workers_missing(run, trial)
         trials = trials_frame(spark, run, [facts])
-        folding = pool.submit(fold_consumption, spark, records.consumptions, trials, run)
+        folding = pool.submit(fold_consumption, spark, records, trials, run)
         figured = pool.submit(figures_of, records, facts)
         faulted = pool.submit(faults_of_load, spark, run, records, facts)
         lacking = pool.submit(never_made, records, trial)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
-        not_accepted = pool.submit(accounts.locust_failures, records)
         figures = figured.result()
-        agreeing = pool.submit(accounts.stores_agree, records, facts, figures)
         inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
+        agreeing = pool.submit(accounts.stores_agree, inputs, figures)
         arriving = [pool.submit(one) for one in consumed(inputs, facts, figures)]
         faults = tuple(faulted.result())
         drawing = pool.submit(series_of, records, facts, faults)
@@ -85,7 +84,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory) -> JudgedLoad:
                 own[0].result(),
                 agreeing.result(),
                 own[1].result(),
-                accounts.locust_agrees(requests, failures, figures, not_accepted.result(), missing),
+                accounts.locust_agrees(requests, failures, figures, missing),
                 accounts.whole(facts, missing),
                 *properties_of(faults, lacking.result(), trial.trial),
             ),

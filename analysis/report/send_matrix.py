@@ -22,8 +22,8 @@ MATRIX_NOTE = (
 )
 BRIEF_NOTE = (
     "Of sends whose first attempt was for the broker at fault: attempts, and on how many brokers, at most; the median time until "
-    "the sender knew, from a second on; how they ended for it; whether those that failed are stored all the same, others twice, and "
-    "some not at all though nobody was told."
+    "the sender knew, from a second on; how they ended for it; whether those that failed are stored all the same, others twice, "
+    "and some not at all though nobody was told."
 )
 FEW, NEARLY_ALL = 0.05, 0.95
 """Shares of sends that are not worth a word, and that need no number."""

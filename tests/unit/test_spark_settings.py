@@ -10,7 +10,7 @@ import pytest
 
 import analysis.spark
 from analysis.spark import SparkPlace, closing_session
-from analysis.spark_settings import LARGE_BYTES_MIN, partitions
+from analysis.spark_settings import LARGE_BYTES_MIN, LARGE_HERE_BYTES_MIN, partitions
 from harness.errors import EXIT_USAGE, ConfigurationError
 from harness.host.ports import free_port
 from mqlab.judging import spark_place
@@ -26,7 +26,7 @@ def _told(*, java: str = "", **about: Any) -> dict[str, str]:
 
 
 def test_a_small_run_on_this_machine_has_two_partitions_and_stays_on_loopback() -> None:
-    told = _told(history_bytes=LARGE_BYTES_MIN - 1, heap_mb=1200)
+    told = _told(history_bytes=LARGE_HERE_BYTES_MIN - 1, heap_mb=1200)
     assert [told[key] for key in PARALLEL] == ["2", "2"]
     assert told["spark.sql.adaptive.enabled"] == "false"
     assert told["spark.driver.host"] == told["spark.driver.bindAddress"] == "127.0.0.1"
@@ -36,18 +36,18 @@ def test_a_small_run_on_this_machine_has_two_partitions_and_stays_on_loopback() 
 
 
 def test_a_large_run_has_partitions_by_its_bytes_and_is_compiled_in_full() -> None:
-    told = _told(master="local[2]", history_bytes=GB)
-    assert [told[key] for key in PARALLEL] == ["16", "16"]
+    told = _told(master="local[2]", history_bytes=4 * GB)
+    assert [told[key] for key in PARALLEL] == ["64", "64"]
     assert told["spark.sql.adaptive.enabled"] == "true"
     assert "TieredStopAtLevel" not in told["spark.driver.extraJavaOptions"]
     assert told["spark.driver.host"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
-    ("master", "count"), [("local", 7), ("local[8]", 8), ("local[20,4]", 20)], ids=["one", "some", "with retries"]
+    ("master", "count"), [("local", 63), ("local[80]", 80), ("local[90,4]", 90)], ids=["one", "some", "with retries"]
 )
 def test_a_large_run_uses_all_cores_of_its_local_master(master: str, count: int) -> None:
-    told = _told(master=master, history_bytes=400 * 2**20)
+    told = _told(master=master, history_bytes=LARGE_HERE_BYTES_MIN)
     assert told[PARALLEL[0]] == str(count)
 
 
@@ -68,6 +68,12 @@ def test_addresses_memory_partitions_and_file_systems_are_another_masters_own(ma
     assert not {*ours, "spark.hadoop.fs.file.impl"} & told.keys()
     assert "-Xmn" not in told["spark.driver.extraJavaOptions"]
     assert "-Xss4m" in told["spark.executor.extraJavaOptions"]
+
+
+def test_where_spark_reads_the_histories_itself_less_is_large() -> None:
+    told = _told(master=URL, history_bytes=LARGE_BYTES_MIN)
+    assert told["spark.sql.adaptive.enabled"] == "true"
+    assert LARGE_BYTES_MIN < LARGE_HERE_BYTES_MIN
 
 
 def test_the_users_word_comes_last_and_java_options_are_joined() -> None:

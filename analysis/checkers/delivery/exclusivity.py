@@ -24,7 +24,7 @@ ALTERNATION_NS = 1_000_000_000
 def observe(inputs: Inputs) -> DataFrame:
     """``overlap_ms`` for each group and queue that was consumed from, zero included."""
     queues = (
-        _shared_ns(runs_of(inputs.consumption.pieces))
+        _shared_ns(runs_of(inputs.consumption.strides))
         .groupBy(*QUEUE_KEY)
         .agg(
             F.sum("shared_ns").alias("shared_ns"),

@@ -13,21 +13,33 @@ from pyspark.sql import functions as F  # noqa: N812
 from analysis.evidence.records import Records
 
 
-def queues_of_keys(records: Records, topic: str) -> DataFrame:
-    """One row for each key of which a queue is known: ``key``, ``queues`` in the order in which they came, and where the
-    first record is that left the key's first queue (``file`` relative to the run directory, ``line``), null for a key
-    that stayed in one.
+def keys_in_queues(records: Records, topic: str) -> DataFrame:
+    """One row for each key of which a queue is known: ``key``, and how many ``queues`` it was in."""
+    return (
+        _placed(records, topic)
+        .select("key", "broker", "queue")
+        .distinct()
+        .groupBy("key")
+        .agg(F.count("*").alias("queues"))
+    )
+
+
+def queues_of_key(records: Records, topic: str, key: str) -> DataFrame:
+    """One row: the ``queues`` of a key in the order in which they came, and where the first record is that left its first queue
+    (``file`` relative to the run directory, ``line``), null where none did.
     """
+    of_key = _placed(records, topic).where(F.col("key") == key).withColumn("queue", F.concat_ws(":", "broker", "queue"))
+    first = of_key.groupBy("queue").agg(F.min(F.struct("started_ns", "n", "file")).alias("at"))
+    listed = F.array_sort(F.collect_list(F.struct("at.started_ns", "queue", "at.file", "at.n"))).alias("queues")
+    return first.agg(listed).selectExpr(
+        "queues.queue AS queues", "get(queues, 1).file AS file", "get(queues, 1).n AS line"
+    )
+
+
+def _placed(records: Records, topic: str) -> DataFrame:
     # What consumers met of another run has failed, and may have the same keys.
     told = (records.sends, records.consumptions.where("outcome = 'ok'"))
     columns = ("topic", "key", "broker", "queue", "started_ns", "n", "file")
     known = F.col("key").isNotNull() & F.col("queue").isNotNull() & (F.col("topic") == topic)
     sent, consumed = (table.select(*columns).where(known) for table in told)
-    placed = sent.unionByName(consumed).withColumn("queue", F.concat_ws(":", "broker", "queue"))
-    first = placed.groupBy("key", "queue").agg(F.min(F.struct("started_ns", "n", "file")).alias("at"))
-    listed = F.array_sort(F.collect_list(F.struct("at.started_ns", "queue", "at.file", "at.n"))).alias("queues")
-    return (
-        first.groupBy("key")
-        .agg(listed)
-        .selectExpr("key", "queues.queue AS queues", "get(queues, 1).file AS file", "get(queues, 1).n AS line")
-    )
+    return sent.unionByName(consumed)

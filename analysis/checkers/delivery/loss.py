@@ -19,18 +19,20 @@ from pyspark.sql.types import StringType
 from analysis.checkers.base import Inputs, Value, in_events, observations
 from analysis.evidence.consumption import QUEUE_KEY
 from analysis.evidence.records import place
-from analysis.evidence.tables import frame_of, table
+from analysis.evidence.tables import BITS, frame_of, table
 
 _QUEUE = ("trial", "topic", "broker", "queue")
-_BITS = 64
 _GROUPS = table(trial=StringType(), group=StringType())
+_NAMED_MAX = 1000
+"""More offsets than these are not written into a query."""
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """``lost_count`` for each group and queue of the trials that were drained and whose store was read."""
     expected = _expected(inputs)
+    missing = _missing(inputs, expected)
     # There are few or none, so the sends are not sorted to be joined with them.
-    lines = _acknowledged(inputs).join(F.broadcast(_missing(inputs, expected)), [*_QUEUE, "offset"])
+    lines = _acknowledged(inputs, missing).join(F.broadcast(missing), [*_QUEUE, "offset"])
     lost = lines.groupBy(*QUEUE_KEY).agg(
         F.count("*").alias("lost"),
         F.count_if("absent").alias("absent"),
@@ -83,27 +85,42 @@ def _expected(inputs: Inputs) -> DataFrame:
     )
 
 
-def _acknowledged(inputs: Inputs) -> DataFrame:
+def _acknowledged(inputs: Inputs, missing: DataFrame) -> DataFrame:
+    """The acknowledged sends; where few offsets are missing, only sends that were given one of these in any queue.
+
+    One number of each send is compared sooner than the names of its queue.
+    """
+    offsets = [row["offset"] for row in missing.select("offset").distinct().limit(_NAMED_MAX + 1).collect()]
     sends = inputs.records.sends.where("outcome = 'ok' AND offset IS NOT NULL")
+    if len(offsets) <= _NAMED_MAX:
+        sends = sends.where(F.expr(f"offset IN ({', '.join(map(str, offsets))})") if offsets else F.lit(False))
     return sends.select(*_QUEUE, "offset", "file", "n")
 
 
 def _missing(inputs: Inputs, expected: DataFrame) -> DataFrame:
     """The offsets that were acknowledged, that the group should have consumed, and did not; one row each."""
-    chunk, bit = F.expr(f"offset div {_BITS}"), F.expr(f"shiftleft(1L, cast(pmod(offset, {_BITS}) as int))")
-    sent = _acknowledged(inputs).groupBy(*_QUEUE, chunk.alias("chunk")).agg(F.bit_or(bit).alias("sent"))
-    consumed = inputs.consumption.pieces.groupBy(*QUEUE_KEY, "chunk").agg(F.bit_or("offsets").alias("consumed"))
+    key, limits, none = (*QUEUE_KEY, "chunk"), ("min_offset", "max_offset", "seen_below"), F.lit(None).cast("long")
+    sent = inputs.consumption.sent.withColumnRenamed("offsets", "sent").join(F.broadcast(expected), list(_QUEUE))
+    consumed = inputs.consumption.strides.where("offsets IS NOT NULL").withColumnRenamed("offsets", "consumed")
+    # Side by side, since two large tables are sooner added up than sorted for a join.
+    both = sent.select(*key, "sent", none.alias("consumed"), *limits).unionByName(
+        consumed.select(*key, none.alias("sent"), "consumed", *[none.alias(name) for name in limits])
+    )
     chunks = (
-        sent.join(expected.select(*QUEUE_KEY, "min_offset", "max_offset", "seen_below"), list(_QUEUE))
-        .join(consumed, [*QUEUE_KEY, "chunk"], "left")
+        both.groupBy(*key)
+        .agg(
+            F.max("sent").alias("sent"),
+            F.max("consumed").alias("consumed"),
+            *[F.max(name).alias(name) for name in limits],
+        )
         .withColumn("not_consumed", F.expr("sent & ~coalesce(consumed, 0L)"))
         .where("not_consumed != 0")
     )
-    positions = F.explode(F.sequence(F.lit(0), F.lit(_BITS - 1))).alias("at")
+    positions = F.explode(F.sequence(F.lit(0), F.lit(BITS - 1))).alias("at")
     return (
         chunks.select("*", positions)
         .where(F.expr("shiftright(not_consumed, at) & 1L") == 1)
-        .withColumn("offset", F.col("chunk") * _BITS + F.col("at"))
+        .withColumn("offset", F.col("chunk") * BITS + F.col("at"))
         .withColumn("absent", F.col("offset") >= F.col("max_offset"))
         .where(_is_lost())
         .select(*QUEUE_KEY, "offset", "absent")

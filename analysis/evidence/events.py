@@ -1,0 +1,108 @@
+"""Trials' events. There are few of them, so that this process reads them; checkers find them in a table, too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from analysis.evidence.arrow import arrow_columns
+from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS
+from harness.rundir import events
+from harness.rundir.reading import RunDirectory
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialEvents:
+    """A trial's, in their order, and the lines of its file that are none. ``file`` is relative to the run."""
+
+    trial: str
+    file: str
+    events: Sequence[Event]
+    damaged: Sequence[str]
+
+    def of_type(self, kind: str, **having: str) -> list[Event]:
+        """The events of a type that have those values."""
+        return [
+            one for one in self.events if one["type"] == kind and all(one.get(key) == having[key] for key in having)
+        ]
+
+    def values(self, name: str, kind: str, /, **having: str) -> list[Any]:
+        """A field of these, where they have it."""
+        return [one[name] for one in self.of_type(kind, **having) if one.get(name) is not None]
+
+    def phase(self, phase: str, event: str, name: str = "at_ns") -> list[int]:
+        """When a phase began or ended, or another field of it."""
+        return self.values(name, "phase", phase=phase, event=event)
+
+    def first_state(self, state: str, name: str = "at_ns") -> int | None:
+        """When the trial's fault came to a state, or another field of it."""
+        return min(self.values(name, "fault", state=state), default=None)
+
+    @property
+    def fault_ns(self) -> int | None:
+        """When the fault began, or would have begun."""
+        begun = (self.phase("inject", "begin"), self.phase("hold", "begin"))
+        return first_known(self.first_state("injecting"), *(min(stamps, default=None) for stamps in begun))
+
+    @property
+    def hold_to_ns(self) -> int | None:
+        """When the hold ended."""
+        return max(self.phase("hold", "end"), default=None)
+
+
+def first_known(*values: int | None) -> int | None:
+    """The first of them that is not None."""
+    return next((value for value in values if value is not None), None)
+
+
+def read_events(run: RunDirectory) -> list[TrialEvents]:
+    """Those of all trials that have any."""
+    found = []
+    for path in run.event_files():
+        whole: list[Event] = []
+        damaged: list[str] = []
+        for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
+            event = _event_of(line)
+            if event is None:
+                damaged.append(line.decode(errors="replace"))
+            else:
+                whole.append(event)
+        trial, file = path.parent.name, str(path.relative_to(run.path))
+        found.append(TrialEvents(trial=trial, file=file, events=whole, damaged=damaged))
+    return found
+
+
+def _event_of(line: bytes) -> Event | None:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return None
+    declared = events.EVENTS.get(found["type"])
+    fields = {} if declared is None else {field.name: field.kind for field in declared.fields}
+    is_whole = all(value is None or name not in fields or fields[name].has(value) for name, value in found.items())
+    return found if is_whole else None
+
+
+def events_table(trials: Iterable[TrialEvents]) -> pa.Table:
+    """All of them, with ``file`` and ``trial``; a line that is none has type ``damaged``."""
+    rows = [
+        {**row, "file": one.file, "trial": one.trial}
+        for one in trials
+        for row in (*one.events, *({"type": DAMAGED, CORRUPT_COLUMN: text} for text in one.damaged))
+    ]
+    columns = {**arrow_columns(EVENTS), "file": pa.string(), "trial": pa.string()}
+    return pa.table({name: pa.array(_values(rows, name, kind), kind) for name, kind in columns.items()})
+
+
+def _values(rows: Sequence[Event], name: str, kind: pa.DataType) -> list[Any]:
+    found = [row.get(name) for row in rows]
+    # A queue is a number in some records, and in others broker-a:3.
+    return [None if one is None else str(one) for one in found] if pa.types.is_string(kind) else found
