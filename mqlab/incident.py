@@ -1,7 +1,7 @@
 """The nouns of an incident, for a file of one's own: ``from mqlab.incident import Arm, AppendStall, Scenario, claim, ...``."""
 
-from harness.model.avoiders import AvoidingProducers
-from harness.model.cluster import BrokerSettings, Topology
+from harness.model.avoiders import Avoider, AvoidingProducers
+from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import (
     AppendStall,
     AppendThrows,
@@ -65,6 +65,7 @@ from harness.model.loads import (
     FailingMessages,
     KeyedSends,
     LateGroup,
+    LocustUsers,
     OpenLoopSends,
     OrderedGroups,
     QueueNumbers,
@@ -105,6 +106,7 @@ __all__ = [
     "AppendThrows",
     "AppendWatch",
     "Arm",
+    "Avoider",
     "AvoidingProducers",
     "BrokerAway",
     "BrokerCrash",
@@ -136,6 +138,7 @@ __all__ = [
     "LateGroup",
     "LimitedPageCache",
     "LockOwners",
+    "LocustUsers",
     "MasterAway",
     "Member",
     "MoreQueues",
@@ -175,6 +178,7 @@ __all__ = [
     "ThrottleOwners",
     "ThrottledWrites",
     "TopicMoments",
+    "TopicsAhead",
     "Topology",
     "Transactions",
     "TrialBudget",

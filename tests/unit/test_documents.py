@@ -48,7 +48,7 @@ def test_the_document_of_loads_names_the_incidents_whose_rate_locust_makes() -> 
 
 def test_the_document_of_own_incidents_names_every_load() -> None:
     text = (PACKAGES / "docs" / "own-incident.md").read_text(encoding="utf-8")
-    listed = text.partition("**The loads**")[2].partition("\n\n**")[0].partition("|---|---|")[2]
+    listed = text.partition("**The loads**")[2].partition("|---|---|")[2].partition("\n\n")[0]
     nouns = {name: getattr(mqlab.incident, name) for name in mqlab.incident.__all__}
     loads = [name for name, noun in nouns.items() if isinstance(noun, type) and issubclass(noun, LoadValue)]
     assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(loads)

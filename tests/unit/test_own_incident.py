@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -108,6 +110,26 @@ def test_the_nouns_have_every_fault_and_every_load() -> None:
     loads = (load for load in SESSIONS if load.__module__.startswith("harness.model."))
     assert {one.__name__ for one in (*FAULTS, *loads)} <= set(mqlab.incident.__all__)
     assert all(hasattr(mqlab.incident, name) for name in mqlab.incident.__all__)
+
+
+def test_what_a_noun_is_made_of_is_a_noun() -> None:
+    def within(hint: object) -> Iterator[object]:
+        yield hint
+        for part in get_args(hint):
+            yield from within(part)
+
+    nouns = {name: getattr(mqlab.incident, name) for name in mqlab.incident.__all__}
+    values = [noun for noun in nouns.values() if dataclasses.is_dataclass(noun)]
+    parts = {one for noun in values for hint in get_type_hints(noun).values() for one in within(hint)}
+    needed = {one.__name__ for one in parts if isinstance(one, type) and dataclasses.is_dataclass(one)}
+    made_otherwise = {
+        "Fault",
+        "LoadValue",
+        "Claim",
+        "TimedFault",
+    }  # bases, what claim() makes, and `mqlab load --fault`'s
+    assert needed - made_otherwise <= nouns.keys()
+    assert made_otherwise <= needed
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------------
