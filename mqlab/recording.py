@@ -15,11 +15,13 @@ from harness.rundir.manifest import Manifest
 from mqlab.kinds import FOLDER, NAME, SENTENCE
 from mqlab.options import Adder, print_json
 from mqlab.recorded import FOLDER_OF_RECORD, experiment_now
+from mqlab.rules_at import rule_at
 
 if TYPE_CHECKING:
     from analysis.ledger.journal import Entry
     from analysis.ledger.recompute import Change
     from analysis.ledger.record import Record
+    from harness.model.rules import Claim
 
 
 def add_commands(adder: Adder) -> None:
@@ -117,20 +119,39 @@ def _explain(record: Record, name: str, because: str) -> None:
     from analysis.ledger.journal import append
     from analysis.ledger.recompute import changes_of
 
-    found = [one for one in changes_of(record, scenarios.ALL, experiment_now) if _is_of(one, name) and not one.because]
+    claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
+    linked = {(entry.about, entry.was, entry.hash) for entry in record.journal.of("rule")}
+    found = [
+        one
+        for one in changes_of(record, scenarios.ALL, experiment_now)
+        if _is_of(one, name)
+        and (not one.because or (one.about in claims and (one.about, one.was, one.now) not in linked))
+    ]
     if not found:
         raise UsageError(f"nothing of {name} changed without a reason", advice="mqlab ledger --rules lists what did.")
-    claims = {claim.id for scenario in scenarios.ALL for claim in scenario.claims}
     for one in found:
-        kind = "rule" if one.about in claims else "experiment"
-        append(FOLDER_OF_RECORD, _entry(kind, one.about, hash=one.now, because=because))
+        if one.about in claims:
+            kept = _kept(record, claims[one.about], one.was)
+            append(FOLDER_OF_RECORD, _entry("rule", one.about, hash=one.now, because=because, was=one.was, kept=kept))
+            print(f"{one.about}: {len(kept)} of {len(claims[one.about].parts)} parts ask for what they asked for")
+        else:
+            append(FOLDER_OF_RECORD, _entry("experiment", one.about, hash=one.now, because=because))
+
+
+def _kept(record: Record, claim: Claim, rule: str) -> tuple[str, ...]:
+    """The hashes of those parts of a claim that its rule with that hash had, by the code of the last run of that rule."""
+    commit = next(run.commit for run in reversed(record.runs) if run.rules.get(claim.id) == rule)
+    then = rule_at(commit, claim.id)
+    if then is None or then.rule != rule:
+        return ()
+    return tuple(hashed for hashed in dict.fromkeys(part.hash() for part in claim.parts) if hashed in then.parts)
 
 
 def _is_of(change: Change, name: str) -> bool:
     return change.about == name or change.about.startswith(f"{name} ")
 
 
-def _entry(kind: str, about: str, **more: str) -> Entry:
+def _entry(kind: str, about: str, **more: str | tuple[str, ...]) -> Entry:
     from analysis.ledger.journal import Entry
 
     return Entry(kind=kind, about=about, at=_now(), commit=own_commit().id, **more)  # type: ignore[arg-type]

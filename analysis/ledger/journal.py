@@ -28,6 +28,7 @@ EntryKind = Literal["registered", "recorded", "summaries", "events", "rule", "ex
 class Entry:
     """``about`` is a run, a claim (rule), an incident (experiment) or an event (withdrawn); ``hash`` the new rule's.
 
+    ``was`` is the hash of the rule before, and ``kept`` those of its parts that the new one asks for, too.
     ``at`` is when, ISO 8601; ``because`` is the reason of a change; ``files`` are relative to the record's folder.
     """
 
@@ -37,6 +38,8 @@ class Entry:
     because: str = ""
     commit: str = ""
     hash: str = ""
+    was: str = ""
+    kept: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     previous: str = ""
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from analysis.ledger.kept_parts import asked_by
 from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, Figure, LedgerLine, ordered, parts_of
 from analysis.ledger.record import Record, RecordedEvent, Summary
 from analysis.ledger.runs import RecordedRun, RecordedTrial
@@ -148,22 +149,29 @@ def _judged(
     record: Record,
     made: Mapping[tuple[str, str, str], Sequence[_Made]],
 ) -> LedgerLine:
-    """By the rule of today, from all recorded trials of the line's cell."""
-    rule = claim.rule_hash()
+    """By the rule of today, from all recorded trials of the line's cell; each part from those that it was fixed before."""
     arms = {quantity.arm for quantity in claim.quantities()}
-    now: list[Tries] = []
-    before: list[Tries] = []
-    runs: dict[str, RecordedRun] = {}
-    for one in made.get((scenario.name, line.release, line.backend), ()):
-        injected = one.trial.chosen_injection or line.injection
-        if injected != line.injection or one.trial.arm not in arms:
-            continue
-        is_now = one.is_of_today and one.run.rules.get(claim.id) == rule
-        (now if is_now else before).extend(one.rows)
-        if is_now:
-            runs[one.run.run] = one.run
+    of_cell = [
+        one
+        for one in made.get((scenario.name, line.release, line.backend), ())
+        if (one.trial.chosen_injection or line.injection) == line.injection and one.trial.arm in arms
+    ]
+    rules = {one.run.rules.get(claim.id, "") for one in of_cell}
+    asked = {rule: asked_by(rule, claim, record.journal) for rule in rules}
+    decide = [part.hash() for part in claim.parts]
+
+    def counts(one: _Made, *parts: str) -> bool:
+        return one.is_of_today and not asked[one.run.rules.get(claim.id, "")].isdisjoint(parts)
+
+    runs = {one.run.run: one.run for one in of_cell if counts(one, *decide)}
     failed = {name for run in runs.values() for name in run.failed}
-    judged = tuple(judge_part(part, _with_pairs(part, now), claim.parts_by_sides, failed) for part in claim.parts)
+    asking = {hashed: [one for one in of_cell if counts(one, hashed)] for hashed in decide}
+    judged = tuple(
+        judge_part(part, _with_pairs(part, _rows(asking[part.hash()])), claim.parts_by_sides, failed)
+        for part in claim.parts
+    )
+    now = _rows(one for one in of_cell if counts(one, *decide))
+    before = _rows(one for one in of_cell if not counts(one, *decide))
     verdict, reason, decisive = verdict_of(judged)
     summary = summary_of(claim, judged, verdict, reason, decisive)
     if not now:
@@ -173,7 +181,8 @@ def _judged(
         notes.append(
             f"{len(seen)} deployments were seen before the rule, or in another experiment: they are not in the odds"
         )
-    if (against := _against(claim, line, before, record.events)) and verdict is not VerdictKind.REFUTED:
+    unasked = [(part, _rows(one for one in of_cell if not counts(one, part.hash()))) for part in claim.parts]
+    if (against := _against(line, unasked, record.events)) and verdict is not VerdictKind.REFUTED:
         present = f"By its present rule: {without_lack(summary)}" if now else NO_TRIAL
         verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {present}"
     expected = claim.expected.get(line.release)
@@ -186,7 +195,7 @@ def _judged(
         summary=summary,
         expected=expected.verdict if expected else None,
         expected_from_code=f"{expected.because} ({expected.source})" if expected else "",
-        rule_hash=rule,
+        rule_hash=claim.rule_hash(),
         settings=settings_of(claim, scenario),
         basis=FROM_RECORD,
         runs=tuple(runs),
@@ -200,13 +209,17 @@ def _judged(
     )
 
 
-def _against(claim: Claim, line: LedgerLine, before: Sequence[Tries], events: Sequence[RecordedEvent]) -> str:
-    """A verified counterexample of what was recorded before the rule was as it is, in words; empty where there is none."""
-    never = [part for part in claim.parts if part.kind is Kind.UNIVERSAL and part.role is Role.CLAIM]
+def _rows(of: Iterable[_Made]) -> list[Tries]:
+    return [row for one in of for row in one.rows]
+
+
+def _against(line: LedgerLine, unasked: Iterable[tuple[Part, list[Tries]]], events: Sequence[RecordedEvent]) -> str:
+    """A verified counterexample of what was recorded before a part was as it is, in words; empty where there is none."""
+    never = [(part, rows) for part, rows in unasked if part.kind is Kind.UNIVERSAL and part.role is Role.CLAIM]
     if not never:
         return ""
     kept = [one.says for one in events if one.verified and (one.claim, one.release) == (line.claim, line.release)]
-    found = [judge_part(part, before) for part in never]
+    found = [judge_part(part, rows) for part, rows in never]
     kept += [refuting(part) for part in found if part.verdict is VerdictKind.REFUTED]
     return "; ".join(kept)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from harness.model.cells import Parameters, ParameterValue, matches
 from harness.model.measures import MEASURES
@@ -148,6 +148,14 @@ class Part:
         distance = abs(self.if_true - self.bound) or abs(self.if_false - self.bound)
         return distance / 4 / a_ms if a_ms else float("inf")
 
+    def decides(self) -> dict[str, Any]:
+        """What of it decides, as JSON would have it: its name and its reasons in words are no part of that."""
+        return {**dataclasses.asdict(self), "name": "", "because": "", "noun": ""}
+
+    def hash(self) -> str:
+        """SHA-256 of what decides. Two parts of one claim may have the same, which then ask for the same."""
+        return hashlib.sha256(json.dumps(self.decides(), sort_keys=True).encode()).hexdigest()
+
     def is_too_noisy(self, hiccup_ms: float, params: Parameters) -> bool:
         """Whether a trial of that cell with that hiccup says nothing about the part, which leaves it out."""
         return hiccup_ms > self.hiccup_ms_max(params)
@@ -195,6 +203,5 @@ class Claim:
 
     def rule_hash(self) -> str:
         """SHA-256 of what decides: reading and parts. Expectations, names and reasons in words are no part of it."""
-        parts = [{**dataclasses.asdict(part), "name": "", "because": "", "noun": ""} for part in self.parts]
-        rule = {"id": self.id, "reading": self.reading, "parts": parts}
+        rule = {"id": self.id, "reading": self.reading, "parts": [part.decides() for part in self.parts]}
         return hashlib.sha256(json.dumps(rule, sort_keys=True).encode()).hexdigest()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
 from mqlab.recorded import experiment_now
+from mqlab.rules_at import RuleThen, rule_at
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
 
@@ -133,6 +136,85 @@ def test_a_counterexample_that_was_seen_before_the_rule_refutes_all_the_same(tmp
     line = judged(kept, new)
     assert line.verdict is REFUTED
     assert line.summary.startswith("Refuted by what was seen before:")
+
+
+def changed(folder: Path, old: Scenario, new: Scenario, *kept: Part) -> Record:
+    (was,), (now,) = old.claims, new.claims
+    hashes = tuple(part.hash() for part in kept)
+    append(folder, Entry(kind="rule", about=now.id, at="x", was=was.rule_hash(), hash=now.rule_hash(), kept=hashes))
+    return read_record(folder)
+
+
+def test_a_part_that_asks_for_the_same_goes_on_when_the_rule_becomes_another_one(tmp_path: Path) -> None:
+    one, two, three = with_claim(FAST), with_claim(FAST, NONE_LOST), with_claim(FAST, NONE_LOST, reading="new")
+    kept = record(tmp_path, run("one", one, *(trial(f"t{at}", f"d{at}", ("handover_s", 13.0)) for at in range(5))))
+    assert judged(kept, two).trials == 0, "nobody has said which parts go on"
+    kept = changed(tmp_path, one, two, FAST)
+    line = judged(kept, two)
+    assert (line.verdict, line.trials, line.notes) == (UNDECIDED, 5, ("1 run",))
+    assert [part.verdict for part in line.parts] == [CONFIRMED, UNDECIDED]
+    clean = [one for place in range(5) for one in deaths([0] * 8, f"e{place}")]
+    kept = record(tmp_path, run("two", two, *clean))
+    line = judged(kept, two)
+    assert (line.verdict, line.trials, line.runs) == (CONFIRMED, 45, ("one", "two"))
+    assert judged(changed(tmp_path, two, three, NONE_LOST), three).parts[0].verdict is UNDECIDED, "FAST did not go on"
+
+
+def test_a_counterexample_to_a_part_that_did_not_go_on_refutes_though_another_did(tmp_path: Path) -> None:
+    few = dataclasses.replace(NONE_LOST, scope="few")
+    old, new = with_claim(FAST, NONE_LOST), with_claim(FAST, few)
+    trials = [trial(f"t{at}", f"d{at}", ("handover_s", 13.0)) for at in range(5)]
+    record(tmp_path, run("one", old, *trials, *deaths([7], "d0", proof="history and store")))
+    line = judged(changed(tmp_path, old, new, FAST), new)
+    assert line.parts[0].verdict is CONFIRMED
+    assert line.verdict is REFUTED
+    assert line.summary.startswith("Refuted by what was seen before:")
+
+
+CODE_OF_THEN = """
+import dataclasses
+
+@dataclasses.dataclass
+class Part:
+    name: str
+    bound: float
+    because: str = "b"
+    noun: str = "n"
+
+@dataclasses.dataclass
+class Claim:
+    id: str
+    parts: tuple
+
+    def rule_hash(self):
+        return "then"
+
+@dataclasses.dataclass
+class Scenario:
+    claims: tuple
+
+ALL = [Scenario((Claim("ORDER-06", (Part("fast", 2.0), Part("named otherwise", 2.0))),))]
+"""
+
+
+def test_the_rule_of_an_earlier_commit_is_what_its_code_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True)
+
+    monkeypatch.setattr("mqlab.rules_at.PACKAGES", tmp_path)
+    for name, text in {"scenarios/__init__.py": CODE_OF_THEN, "harness/__init__.py": ""}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-q", "-m", "then")
+    (tmp_path / "scenarios" / "__init__.py").write_text("raise ValueError")
+    then = rule_at("HEAD", "ORDER-06")
+    decides = json.dumps({"name": "", "bound": 2.0, "because": "", "noun": ""}, sort_keys=True)
+    assert then == RuleThen(rule="then", parts=(hashlib.sha256(decides.encode()).hexdigest(),) * 2)
+    assert rule_at("HEAD", "ORDER-07") is None, "a claim that there was not"
+    assert rule_at("b" * 40, "ORDER-06") is None, "a commit that is not here"
 
 
 def test_a_verified_event_of_a_summary_refutes_a_never_and_no_other_claim(tmp_path: Path) -> None:
