@@ -104,8 +104,10 @@ TOPICS_08_PARTS = {
     "late": law(of("retry_late_s", "incident"), 0, 3, 9, LATE, scope=FAILS),
     "unscaled": fact(of("retry_late_s", "incident-unscaled"), side(0.35, 20, LATE, bound=3), scope=FAILS),
     "dead": fact(of("dead_letter_share", "incident"), side(1, 0, "the last refusal of a message makes one"), scope=FAILS),
-    "timed out": fact(of("timed_out_retry_off_s", TIMED_OUT), side(0.35, 20, "levels 3 and 4 have 10 and 30 s", bound=10),
-                      scope="what times out"),
+    "timed out once": fact(of("timed_out_retry_off_s", TIMED_OUT, retry="1"), side(0.35, 10, "level 3 has 10 s; or at once",
+                           bound=5), scope="a first time-out"),
+    "timed out twice": fact(of("timed_out_retry_off_s", TIMED_OUT, retry="2"), side(0.35, 20, "levels 3 and 4 have 10 and 30 s",
+                            bound=10), scope="a second time-out"),
     "dead in time": fact(of("dead_letter_share", TIMED_OUT), side(1, 0, "the third time makes one, or none does")),
     "again": control(fact(of("consumption_count", TIMED_OUT), side(3, 1, "two retries, or none"))),
 }  # fmt: skip
@@ -119,8 +121,8 @@ TOPICS_08 = claim(
         "which the broker takes 3 + reconsumeTimes", "org.apache.rocketmq.client.impl.consumer.ProcessQueue.cleanExpiredMsg"),
     parts=TOPICS_08_PARTS,
     summary="The number of consumptions differed from 17 by {count}; with a messageDelayLevel of 1 to 8 s retries were {late} "
-    "late; the default delays were kept {unscaled}; messages became dead letters {dead}. What timed out came again after its "
-    "level's delay {timed out}, and became a dead letter {dead in time}.",
+    "late; the default delays were kept {unscaled}; messages became dead letters {dead}. What timed out came again after the "
+    "first delay {timed out once}, the second time after the second {timed out twice}, and became a dead letter {dead in time}.",
 )  # fmt: skip
 
 TOPICS_09 = claim(

@@ -41,11 +41,14 @@ def test_a_retry_that_is_early_is_as_wrong_as_a_late_one() -> None:
 
 def test_what_times_out_is_judged_by_itself() -> None:
     claim = CLAIMS["TOPICS-08"]
-    rows = [row for part in claim.parts for row in _rows(part, _shown(part, holds=part.name != "timed out"))]
+    rows = [row for part in claim.parts for row in _rows(part, _shown(part, holds=part.name != "timed out twice"))]
     _, verdict, _, decisive, summary = judge(claim, rows)
-    assert (verdict, decisive) == (REFUTED, "timed out")
-    assert "its level's delay in none of 2 deployments, and became a dead letter in 2 of 2 deployments" in summary
-    assert summary.endswith("It holds in this scope: what fails.")
+    assert (verdict, decisive) == (REFUTED, "timed out twice")
+    assert (
+        "the second time after the second in none of 2 deployments, and became a dead letter in 2 of 2 deployments"
+        in summary
+    )
+    assert summary.endswith("It holds in these scopes: what fails; a first time-out.")
 
 
 def test_a_topic_that_was_there_before_proves_nothing() -> None:
