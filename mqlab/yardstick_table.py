@@ -33,7 +33,9 @@ of the parts that are not confirmed, or of all where all are.
 | claim | release | then | now | why |
 |---|---|---|---|---|
 """
+UNEXPLAINED = "nobody has said why yet"
 NO_TRIAL = "no trial of today's rule and experiment is recorded yet"
+A_PART = "of a part that is new or another one"
 EVERY_MASTER = (
     "each master stalls now, and refusals of all are counted; of one that stalls alone half of them is arithmetic"
 )
@@ -41,7 +43,6 @@ ONE_IS_ENOUGH = "one counterexample refutes it now; before, the share of those t
 BECAUSE: Mapping[str, str] = {
     "BUSY-06": EVERY_MASTER,
     "BUSY-12": "stalls of 250, 700 and 1200 ms are judged beside those of 450 ms; after a second all that wait are refused",
-    "BUSY-12 (freeze)": "of the lengths that are judged now those of 450 ms alone were tried by a freeze",
     "BUSY-14 (freeze)": "stalls in which the broker stopped by itself count now; in some, nothing was refused for the page cache",
     "BUSY-19": EVERY_MASTER,
     "BUSY-20 (freeze)": f"{ONE_IS_ENOUGH} ([what was seen](findings.md))",
@@ -55,7 +56,6 @@ BECAUSE: Mapping[str, str] = {
     "POOL-04": "what a death takes at the default intervals is a part now: some ten messages, not what comes in 200 ms",
     "POOL-07": "deaths with a loss are counted; before, the interval of the mean number of messages reached down to none",
     "QUEUES-03": "it is asked of three brokers, too, where the second member gets a third",
-    "TOPICS-09": "the trials that look for the topic are of an experiment that changed since",
 }
 """Why a verdict is another one where trials of today's rule are recorded, by what the rules ask; ``(freeze)`` is of that alone."""
 
@@ -83,7 +83,11 @@ def _now(one: Summary, lines: Iterable[LedgerLine]) -> LedgerLine:
 def _row(one: Summary, line: LedgerLine) -> str:
     name = f"{one.claim} (freeze)" if one.injection == FREEZE else one.claim
     before = ", and what was seen before refutes it" if line.verdict is VerdictKind.REFUTED else ""
-    why = BECAUSE[name] if line.trials else f"{NO_TRIAL}{before}"
+    untried = [part.name for part in line.parts if not part.tries]
+    if line.trials and untried and line.verdict is VerdictKind.UNDECIDED:
+        why = f"{A_PART}, {', '.join(untried)}, {NO_TRIAL}"
+    else:
+        why = BECAUSE.get(name, UNEXPLAINED) if line.trials else f"{NO_TRIAL}{before}"
     then = f"{_verdict(one.verdict, one.reason)}: {'; '.join(map(_estimate, one.parts))}"
     now = f"{_verdict(line.verdict, line.reason)}{''.join(_found(line.parts)) if line.trials else ''}"
     return f"| {name} | {one.release} | {then} | {now} | {why} |\n"
