@@ -125,7 +125,6 @@ SCENARIO = Scenario(
             what="The owners call shutdown(), which may wait for their listeners of 10 s a message, and are killed after 5 s.",
             fault=KillStoppingOwners(first_s=AT_ONCE_S),
             load=SLOW,
-            trials=3,
             # 4.6.0 knows no such setting, and takes no notice of it.
             client={"awaitTerminationMillisWhenShutdown": f"{AWAIT_MS}"},
         ),
