@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -120,18 +121,19 @@ def _explain(record: Record, name: str, because: str) -> None:
     from analysis.ledger.recompute import changes_of
 
     claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
-    linked = {(entry.about, entry.was, entry.hash) for entry in record.journal.of("rule")}
+    linked = {(entry.about, entry.was, entry.hash): entry.kept for entry in record.journal.of("rule")}
+    changed = [one for one in changes_of(record, scenarios.ALL, experiment_now) if _is_of(one, name)]
+    kept_of = {one.about: _kept(record, claims[one.about], one.was) for one in changed if one.about in claims}
     found = [
         one
-        for one in changes_of(record, scenarios.ALL, experiment_now)
-        if _is_of(one, name)
-        and (not one.because or (one.about in claims and (one.about, one.was, one.now) not in linked))
+        for one in changed
+        if not one.because or (one.about in kept_of and linked.get((one.about, one.was, one.now)) != kept_of[one.about])
     ]
     if not found:
         raise UsageError(f"nothing of {name} changed without a reason", advice="mqlab ledger --rules lists what did.")
     for one in found:
-        if one.about in claims:
-            kept = _kept(record, claims[one.about], one.was)
+        if one.about in kept_of:
+            kept = kept_of[one.about]
             append(FOLDER_OF_RECORD, _entry("rule", one.about, hash=one.now, because=because, was=one.was, kept=kept))
             print(f"{one.about}: {len(kept)} of {len(claims[one.about].parts)} parts ask for what they asked for")
         else:
@@ -139,12 +141,16 @@ def _explain(record: Record, name: str, because: str) -> None:
 
 
 def _kept(record: Record, claim: Claim, rule: str) -> tuple[str, ...]:
-    """The hashes of those parts of a claim that its rule with that hash had, by the code of the last run of that rule."""
+    """The hashes of those parts of a claim that its rule with that hash had, by the code of the last run of that rule.
+
+    A part that got a scope beside new neighbours asks for what it asked for.
+    """
     commit = next(run.commit for run in reversed(record.runs) if run.rules.get(claim.id) == rule)
     then = rule_at(commit, claim.id)
     if then is None or then.rule != rule:
         return ()
-    return tuple(hashed for hashed in dict.fromkeys(part.hash() for part in claim.parts) if hashed in then.parts)
+    had = [part for part in claim.parts if dataclasses.replace(part, scope="").hash() in then.parts]
+    return tuple(dict.fromkeys(part.hash() for part in had))
 
 
 def _is_of(change: Change, name: str) -> bool:

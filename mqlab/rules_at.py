@@ -17,7 +17,7 @@ import dataclasses, hashlib, json, sys
 import scenarios
 
 (claim,) = [claim for scenario in scenarios.ALL for claim in scenario.claims if claim.id == sys.argv[1]]
-parts = [{**dataclasses.asdict(part), "name": "", "because": "", "noun": ""} for part in claim.parts]
+parts = [{**dataclasses.asdict(part), "name": "", "because": "", "noun": "", "scope": ""} for part in claim.parts]
 hashes = [hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for part in parts]
 print(json.dumps({"rule": claim.rule_hash(), "parts": hashes}))
 """
@@ -26,7 +26,7 @@ print(json.dumps({"rule": claim.rule_hash(), "parts": hashes}))
 
 @dataclass(frozen=True, kw_only=True)
 class RuleThen:
-    """The hash of a rule and those of its parts."""
+    """The hash of a rule, and those of its parts without their scopes, which are words for what the arm is."""
 
     rule: str
     parts: tuple[str, ...]

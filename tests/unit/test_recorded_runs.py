@@ -180,6 +180,7 @@ class Part:
     bound: float
     because: str = "b"
     noun: str = "n"
+    scope: str = "s"
 
 @dataclasses.dataclass
 class Claim:
@@ -211,7 +212,7 @@ def test_the_rule_of_an_earlier_commit_is_what_its_code_says(tmp_path: Path, mon
     git("commit", "-q", "-m", "then")
     (tmp_path / "scenarios" / "__init__.py").write_text("raise ValueError")
     then = rule_at("HEAD", "ORDER-06")
-    decides = json.dumps({"name": "", "bound": 2.0, "because": "", "noun": ""}, sort_keys=True)
+    decides = json.dumps({"name": "", "bound": 2.0, "because": "", "noun": "", "scope": ""}, sort_keys=True)
     assert then == RuleThen(rule="then", parts=(hashlib.sha256(decides.encode()).hexdigest(),) * 2)
     assert rule_at("HEAD", "ORDER-07") is None, "a claim that there was not"
     assert rule_at("b" * 40, "ORDER-06") is None, "a commit that is not here"
