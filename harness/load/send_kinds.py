@@ -1,5 +1,6 @@
 """One producer for each kind of send, and readers of the stores at the end."""
 
+import abc
 import time
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -35,7 +36,7 @@ class Senders:
         self._client_of(name).stop_schedule(name)
 
 
-class KindsOfSendSession(OneProcessSession, Generic[Load]):
+class KindsOfSendSession(OneProcessSession, abc.ABC, Generic[Load]):
     """The part that is the same of all clients. The one process is Java's, which has the readers."""
 
     def __init__(self, trial: TrialContext, load: Load) -> None:
@@ -55,9 +56,9 @@ class KindsOfSendSession(OneProcessSession, Generic[Load]):
     def _topic_of(self, topic: str) -> str:
         return f"{self._topic}-{topic}"
 
+    @abc.abstractmethod
     def _start_producers(self) -> None:
-        """Start one for each kind, where they are not started with their sends."""
-        raise NotImplementedError
+        """Start one for each kind, or name it where its sends start it."""
 
     def up(self) -> None:
         """Create the topics and start the producers, then their sends."""
