@@ -52,7 +52,6 @@ BECAUSE: Mapping[str, str] = {
     "ORDER-06": ONE_IS_ENOUGH,
     "ORDER-15": "only a stop of seconds would explain the delay: the bound is 2.2 s now; half a second is within the host's noise",
     "ORDER-18": "that the timer sends the first request is no part of it any more: the article says when it comes",
-    "ORDER-19": "further causes have to be told apart, each in an arm of its own",
     "POOL-04": "what a death takes at the default intervals is a part now: some ten messages, not what comes in 200 ms",
     "TOPICS-08": "what times out is asked for, too: its second retry comes after ten seconds again",
     "POOL-07": "deaths with a loss are counted; before, the interval of the mean number of messages reached down to none",
