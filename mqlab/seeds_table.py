@@ -138,13 +138,11 @@ def document(
     record: Record, lines: Sequence[LedgerLine], of: Sequence[Scenario], found: tuple[int, Sequence[Compared]]
 ) -> str:
     """Its text; ``found`` is what was ``compared``."""
-    both, parts = (
-        found[0],
-        sorted(
-            found[1], key=lambda one: (natural_key(one.line.claim), natural_key(one.line.release), one.line.injection)
-        ),
+    both, parts = found
+    other = sorted(
+        (one for one in parts if one.differs),
+        key=lambda one: (natural_key(one.line.claim), natural_key(one.line.release), one.line.injection),
     )
-    other = [one for one in parts if one.differs]
     head = HEAD.format(
         both=both,
         lines=sum(line.backend == BACKEND and line.trials > 0 for line in lines),
