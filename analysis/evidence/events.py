@@ -55,6 +55,11 @@ class TrialEvents:
         """When the hold ended."""
         return max(self.phase("hold", "end"), default=None)
 
+    @property
+    def drain(self) -> Event:
+        """The last word of the drain; nothing where there was none."""
+        return max(self.of_type("drain"), key=lambda one: int(one["n"]), default={})
+
 
 def first_known(*values: int | None) -> int | None:
     """The first of them that is not None."""
