@@ -83,6 +83,12 @@ def read_events(run: RunDirectory) -> list[TrialEvents]:
     return found
 
 
+def events_of(run: RunDirectory, trial: str) -> TrialEvents:
+    """Those of one trial, which may have none."""
+    none = TrialEvents(trial=trial, file="", events=(), damaged=())
+    return next((one for one in read_events(run) if one.trial == trial), none)
+
+
 def _event_of(line: bytes) -> Event | None:
     try:
         found = json.loads(line)

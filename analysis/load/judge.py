@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
+from analysis.evidence.events import events_of
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, load_records, reading_ahead
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.hadoop import bring
@@ -65,8 +66,8 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         trials = trials_frame(spark, run, [facts])
         folding = pool.submit(fold_consumption, spark, records, trials, run)
         figured = pool.submit(figures_of, records, facts)
-        faulted = pool.submit(faults_of_load, spark, run, records, facts)
-        lacking = pool.submit(never_made, records, trial)
+        events = events_of(run, trial.trial)
+        faulted = pool.submit(faults_of_load, spark, run, records, facts, events)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         figures = figured.result()
         inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
@@ -86,7 +87,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
                 own[1].result(),
                 accounts.locust_agrees(requests, failures, figures, missing),
                 accounts.whole(facts, missing),
-                *properties_of(faults, lacking.result(), trial.trial),
+                *properties_of(faults, never_made(events, trial), trial.trial),
             ),
             faults=faults,
             notes=(*run.manifest.notes, *run.problems),
