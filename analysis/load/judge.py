@@ -26,8 +26,10 @@ from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
+from analysis.load.properties import in_their_order
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
+from analysis.report import html
 from analysis.report.locust import locust_counts
 from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import READING_COMPILED_BYTES_MIN
@@ -73,6 +75,8 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
         agreeing = pool.submit(accounts.stores_agree, inputs, figures)
         arriving = [pool.submit(one) for one in consumed(inputs, facts, figures)]
+        # Spark is at it.
+        html.prepare()
         faults = tuple(faulted.result())
         drawing = pool.submit(series_of, records, facts, faults)
         judged = JudgedLoad(
@@ -81,7 +85,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             params=trial.params,
             figures=figures,
             properties=(
-                *itertools.chain.from_iterable(one.result() for one in arriving),
+                *in_their_order(itertools.chain.from_iterable(one.result() for one in arriving)),
                 own[0].result(),
                 agreeing.result(),
                 own[1].result(),
