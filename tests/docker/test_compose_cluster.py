@@ -11,6 +11,8 @@ import pytest
 
 from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters, namesrv_addresses
 from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
+from harness.backends.docker.engine import Engine, find_compose
+from harness.backends.docker.image import ensure_image
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient
@@ -24,6 +26,7 @@ from harness.leases.leases import Leases
 from harness.leases.store import leases_in
 from harness.model.cluster import BrokerSettings
 from harness.protocol.connection import split_address
+from harness.releases.jars import known_releases
 from harness.releases.java import Java
 from harness.wait import wait_until
 
@@ -172,3 +175,16 @@ def test_a_broker_that_does_not_come_up_shows_its_last_lines_and_leaves_nothing(
         ["docker", "ps", "--all", "--format", "{{.Labels}}"], capture_output=True, text=True, check=True, timeout=30
     )
     assert str(tmp_path) not in labels.stdout
+
+
+def test_a_broker_of_the_newest_release_comes_up(engine: Engine, java: Java, leases: Leases, tmp_path: Path) -> None:
+    newest = known_releases()[-1]
+    docker = Docker(engine=engine, compose=find_compose(), images={newest: ensure_image(engine, newest, java)})
+    spec = ClusterSpec(name="newest", release=newest, topology=TOPOLOGIES["single"])
+    cluster = start_compose(spec, tmp_path / "deployment", leases, java, docker, until_s=120, run_folder=tmp_path)
+    try:
+        [master] = masters(cluster)
+        with ask(master) as connection:
+            assert connection.broker_config()["brokerName"] == "broker-a"
+    finally:
+        cluster.down()

@@ -1,0 +1,190 @@
+"""docs/seeds.md: whether the runs of the first seed and those of other seeds, each judged alone, say the same.
+
+``python -m mqlab.seeds_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import scenarios
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.ledger.recompute import ExperimentOf, recompute
+from analysis.ledger.record import Record, read_record
+from analysis.verdicts.order import natural_key
+from harness.model.rules import BY_SIDES
+from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+from harness.releases.jars import known_releases
+from harness.rundir.files import replace_file
+from mqlab.recorded import FOLDER_OF_RECORD, committed_ledger, experiment_now
+
+DOCUMENT = PACKAGES / "docs" / "seeds.md"
+FIRST_SEED = 1
+BACKEND = "local"
+HEAD = """# Two seeds
+
+The order of a run's trials, and the keys, groups and moments that are drawn for them, come from its seed. All runs of local
+processes are pooled in [the ledger](../scenarios/LEDGER.md); here those of seed 1 are judged alone, and those of other seeds alone.
+{both} of {lines} lines have trials of both. In {same} of their {parts} parts both lie on one side, or show the same of what may or
+may never happen; {other} differ. Written by `mqlab ledger`; do not edit it.
+"""
+DIFFER = """
+## Where they differ
+
+| claim | release | part | seed 1 | other seeds | why |
+|---|---|---|---|---|---|
+"""
+LACKING = """
+## Which have one seed
+
+A second seed is of what was undecided or new. These have one so far; `mqlab verify INCIDENT --release R,R --seed 2 --register`
+gives them another.
+
+| incident | releases |
+|---|---|
+"""
+UNEXPLAINED = "nobody has said why yet"
+BECAUSE: Mapping[tuple[str, str], str] = {
+    (
+        "BUSY-20",
+        "not left behind",
+    ): "one seen refutes it: a freeze holds up a safepoint now and then, which stops the cleaner, too "
+    "([what was seen](findings.md)); at 2 in 100 stalls, 24 show none in 6 of 10 runs",
+    ("NAMES-04", "dead"): "few deployments of seed 1: its two lie within the range of the others",
+    (
+        "POOL-11",
+        "random reads",
+    ): "messages in sequence took 0.5 to 5.7 ms in both, at random places 8.3 to 17: in some deployments "
+    "the disk is asked for a page at a time, in others far ahead. What decides it was not found",
+}
+"""Why the two differ, by claim and part."""
+
+Cell = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One part of a line, judged by the runs of seed 1 and by those of others."""
+
+    line: LedgerLine
+    first: LedgerPart
+    other: LedgerPart
+
+    @property
+    def differs(self) -> bool:
+        """They lie on different sides, or what may or may never happen was seen by one of them alone."""
+        verdicts = {self.first.verdict, self.other.verdict}
+        if verdicts >= {VerdictKind.CONFIRMED, VerdictKind.REFUTED}:
+            return True
+        if self.first.kind in BY_SIDES:
+            return _side(self.first) * _side(self.other) < 0
+        return bool(self.first.events) != bool(self.other.events)
+
+
+def _side(part: LedgerPart) -> int:
+    """Above 0 where most deployments are on the claim's side."""
+    return (part.right or 0) - (part.wrong or 0)
+
+
+def compared(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf) -> tuple[int, list[Compared]]:
+    """How many lines have trials of both, and their parts that both tried."""
+    first = _judged(record, of, experiment_of, is_first=True)
+    other = _judged(record, of, experiment_of, is_first=False)
+    both = [cell for cell, line in first.items() if line.trials and cell in other and other[cell].trials]
+    parts = [
+        Compared(line=first[cell], first=one, other=two)
+        for cell in both
+        for one, two in zip(first[cell].parts, other[cell].parts, strict=True)
+        if one.tries and two.tries
+    ]
+    return len(both), parts
+
+
+def _judged(
+    record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf, *, is_first: bool
+) -> dict[Cell, LedgerLine]:
+    """By the runs of some seeds alone, of incidents that have runs of both."""
+    several = {name for name, seeds in seeds_of(record).items() if _is_both(seeds)}
+    runs = tuple(
+        dataclasses.replace(run, trials=tuple(trial for trial in run.trials if trial.incident in several))
+        for run in record.runs
+        if (run.seed == FIRST_SEED) is is_first and run.backend == BACKEND
+    )
+    chosen = [scenario for scenario in of if scenario.name in several]
+    alone = dataclasses.replace(record, runs=runs, summaries=(), events=())
+    return {line.cell(): line for line in recompute(alone, chosen, experiment_of) if line.incident in several}
+
+
+def seeds_of(record: Record) -> dict[str, set[tuple[str, int]]]:
+    """By incident, each release with a seed that it was run with on this backend."""
+    found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for run in record.runs:
+        if run.backend == BACKEND:
+            for trial in run.trials:
+                found[trial.incident].add((trial.release, run.seed))
+    return found
+
+
+def _is_both(seeds: set[tuple[str, int]]) -> bool:
+    return len({seed == FIRST_SEED for _, seed in seeds}) > 1
+
+
+def document(
+    record: Record, lines: Sequence[LedgerLine], of: Sequence[Scenario], found: tuple[int, Sequence[Compared]]
+) -> str:
+    """Its text; ``found`` is what was ``compared``."""
+    both, parts = found
+    other = sorted(
+        (one for one in parts if one.differs),
+        key=lambda one: (natural_key(one.line.claim), natural_key(one.line.release), one.line.injection),
+    )
+    head = HEAD.format(
+        both=both,
+        lines=sum(line.backend == BACKEND and line.trials > 0 for line in lines),
+        parts=len(parts),
+        same=len(parts) - len(other),
+        other=len(other),
+    )
+    lacking = LACKING + "".join(_lacking(seeds_of(record), of))
+    return head + (DIFFER + "".join(map(_row, other)) if other else "") + lacking
+
+
+def _row(one: Compared) -> str:
+    injection = f" ({one.line.injection})" if one.line.injection else ""
+    why = BECAUSE.get((one.line.claim, one.first.name), UNEXPLAINED)
+    return (
+        f"| {one.line.claim}{injection} | {one.line.release} | {one.first.name} | {_words(one.first)} | {_words(one.other)} "
+        f"| {why} |\n"
+    )
+
+
+def _words(part: LedgerPart) -> str:
+    return f"{part.verdict}: {part.words}"
+
+
+def _lacking(seeds: Mapping[str, set[tuple[str, int]]], of: Sequence[Scenario]) -> Iterator[str]:
+    for scenario in of:
+        has = seeds.get(scenario.name, set())
+        lacks = [
+            release
+            for release in known_releases()
+            if (release, FIRST_SEED) in has and not any(one == release and seed != FIRST_SEED for one, seed in has)
+        ]
+        if lacks:
+            yield f"| {scenario.name} | {', '.join(lacks)} |\n"
+
+
+def write(record: Record | None = None) -> None:
+    """Write it from the committed record. Raises LedgerError."""
+    record = record or read_record(FOLDER_OF_RECORD)
+    found = compared(record, scenarios.ALL, experiment_now)
+    replace_file(DOCUMENT, document(record, committed_ledger(), scenarios.ALL, found))
+
+
+if __name__ == "__main__":
+    write()
