@@ -44,7 +44,9 @@ def test_a_large_run_has_partitions_by_its_bytes_and_is_compiled_in_full() -> No
 
 
 @pytest.mark.parametrize(
-    ("master", "count"), [("local", 313), ("local[400]", 400), ("local[500,4]", 500)], ids=["one", "some", "with retries"]
+    ("master", "count"),
+    [("local", 313), ("local[400]", 400), ("local[500,4]", 500)],
+    ids=["one", "some", "with retries"],
 )
 def test_a_large_run_uses_all_cores_of_its_local_master(master: str, count: int) -> None:
     told = _told(master=master, history_bytes=LARGE_HERE_BYTES_MIN)
