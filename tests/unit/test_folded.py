@@ -80,7 +80,8 @@ def _shown(found: Histories, row: Mapping[str, Any]) -> dict[str, int | None]:
 
 def _record(found: Histories, place: Mapping[str, Any]) -> Record:
     _, trial, _, file = place["file"].split("/")
-    return found[trial, file.removesuffix(".jsonl")][place["line"] - 1]
+    record: Record = found[trial, file.removesuffix(".jsonl")][place["line"] - 1]
+    return record
 
 
 @pytest.mark.parametrize("seed", range(12))
