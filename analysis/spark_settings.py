@@ -22,9 +22,10 @@ COMPILED_BYTES_MIN = 100 * 2**20
 LARGE_BYTES_MIN = 400 * 2**20
 """Of histories. For fewer, Java's full compiler, plans that are made again between stages and more tasks are left out."""
 
-LARGE_HERE_BYTES_MIN = 4000 * 2**20
-"""The same on this machine, where nothing is left for Spark to parse or sort (``evidence/columns.py``, ``strides.py``): of 473 MB
-the four checks of ``benchmarks/analysis.py`` took 18 and 19 s of CPU time instead of 53 and 61 s, at equal load."""
+LARGE_HERE_BYTES_MIN = 20_000 * 2**20
+"""The same on this machine, where nothing is left for Spark to parse or sort (``evidence/columns.py``, ``strides.py``): of 3.2 GB
+the four checks of ``benchmarks/analysis.py`` took 10 s of Java's CPU time instead of 27, and a whole analysis 70 s of all CPU time
+instead of 98, in one run each at about equal load."""
 
 PARTITION_BYTES = 64 * 2**20
 """Of a large run's histories, so many for each partition of a shuffle: sorted in memory, its columns are less than half."""

@@ -16,7 +16,7 @@ from harness.rundir.reading import read_run_directory
 
 DOCUMENT = PACKAGES / "docs" / "containers.md"
 RELEASE = "5.3.3"
-"""The one that its arms are run on."""
+"""The one that its arms are run on; what is of other releases alone, on one of these."""
 
 HEAD = ("| incident | arm | asks of the backend | in containers |", "|---|---|---|---|")
 ABLE = Abilities(
@@ -26,7 +26,7 @@ ABLE = Abilities(
 """A host that lacks nothing, so that only what the backend lacks is told."""
 
 Commits = Mapping[tuple[str, str], str]
-"""Of the runs that ended, by incident and arm."""
+"""Of the runs that ended, by incident and arm; with the release where it is another one."""
 
 
 def table(ran: Commits) -> list[str]:
@@ -69,7 +69,8 @@ def arms_that_ran(run: Path) -> Commits:
             name for name in found.manifest.trials if name.startswith(f"{one.incident}.{one.release}.{one.arm}.")
         }
         if planned <= ended:
-            ran[one.incident, one.arm] = found.manifest.commit[:7]
+            where = "" if one.release == RELEASE else f" on {one.release}"
+            ran[one.incident, one.arm] = f"{found.manifest.commit[:7]}{where}"
     return ran
 
 

@@ -16,6 +16,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from analysis.evidence.tables import PLACE
+
 _TYPES: Mapping[DataType, pa.DataType] = {
     StringType(): pa.string(),
     LongType(): pa.int64(),
@@ -23,6 +25,7 @@ _TYPES: Mapping[DataType, pa.DataType] = {
     DoubleType(): pa.float64(),
     BooleanType(): pa.bool_(),
     ArrayType(StringType()): pa.list_(pa.string()),
+    PLACE: pa.struct([("file", pa.string()), ("line", pa.int64())]),
 }
 
 

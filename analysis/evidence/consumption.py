@@ -12,53 +12,75 @@ kept as sets of bits, 64 to a number, so that "how many different ones" and "whi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StringType, StructType
 
-from analysis.evidence import strides
-from analysis.evidence.records import ANALYSIS_FOLDER, SENT_TABLE, STRIDES_TABLE, Records, keep, place, stored
-from analysis.evidence.tables import BITS, SENT, STRIDES
+from analysis.evidence import queues, strides
+from analysis.evidence.records import (
+    QUEUES_TABLE,
+    SENT_TABLE,
+    STRIDES_TABLE,
+    UNSEEN_TABLE,
+    Records,
+    keep,
+    place,
+    stored,
+)
+from analysis.evidence.tables import BITS, QUEUES, SENT, STRIDES, UNSEEN, frame_of, table
 from analysis.spark_settings import PARTITIONS
 from harness.rundir.reading import RunDirectory
 
 QUEUE_KEY = ("trial", "group", "topic", "broker", "queue")
 _SORT_KEY = ("trial", "group", "broker", "queue")
 _SENT_KEY = ("trial", "topic", "broker", "queue")
+_GROUPS = table(trial=StringType(), group=StringType())
 
-OWNER, SUCCESSOR = "owner", "successor"
-"""The client processes that hold every group's first and second member."""
-
-SECOND_NS = strides.SECOND_NS
+OWNER, SUCCESSOR, SECOND_NS = queues.OWNER, queues.SUCCESSOR, strides.SECOND_NS
 _PARTITIONS_MIN = 8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Consumption:
-    """``strides`` has a row for each stride, ``queues`` one for each group and queue, ``sent`` one for each chunk of a queue."""
+    """``strides`` has a row for each stride, ``queues`` one for each group and queue, ``sent`` one for each chunk of a queue, and
+    ``unseen`` one for each acknowledged send that a group of a drained trial did not consume."""
 
     strides: DataFrame
     queues: DataFrame
     sent: DataFrame
+    unseen: DataFrame
 
 
 def fold_consumption(spark: SparkSession, records: Records, trials: DataFrame, run: RunDirectory) -> Consumption:
     """Put the consumptions in order and fold them; all tables are kept in ``RUN/analysis/``."""
-    made, sent = run.path / STRIDES_TABLE, run.path / SENT_TABLE
-    ordered = (
-        stored(spark, made, STRIDES) if made.exists() else keep(spark, _sorted(records.consumptions, trials), made)
-    )
+
+    def there(name: str, schema: StructType, make: Callable[[], DataFrame]) -> DataFrame:
+        path = run.path / name
+        return stored(spark, path, schema) if path.exists() else keep(spark, make(), path)
+
+    ordered = there(STRIDES_TABLE, STRIDES, lambda: _sorted(records.consumptions, trials))
     # A trial has one topic, and a history is named for its process: both are known without carrying them along.
     process = F.substring_index(F.substring_index("file", "/", -1), ".", 1)
     named = ordered.join(trials.select("trial", "topic", "fault_ns", "hold_to_ns"), "trial").withColumn(
         "process", process
     )
+    sent = there(SENT_TABLE, SENT, lambda: _sent(records.sends))
+    audience = trials.where("drained").select("trial").join(groups_of(spark, run), "trial")
     return Consumption(
         strides=named,
-        queues=keep(spark, _queues(named), run.path / ANALYSIS_FOLDER / "queues.parquet"),
-        sent=stored(spark, sent, SENT) if sent.exists() else keep(spark, _sent(records.sends), sent),
+        queues=there(QUEUES_TABLE, QUEUES, lambda: _queues(named)),
+        sent=sent,
+        unseen=there(UNSEEN_TABLE, UNSEEN, lambda: _unseen(records.sends, sent, named, audience)),
     )
+
+
+def groups_of(spark: SparkSession, run: RunDirectory) -> DataFrame:
+    """The groups of each trial, small enough to be joined by broadcast."""
+    rows = [{"trial": trial.trial, "group": group} for trial in run.trials for group in trial.groups]
+    return F.broadcast(frame_of(spark, rows, _GROUPS))
 
 
 def _sorted(consumptions: DataFrame, trials: DataFrame) -> DataFrame:
@@ -122,6 +144,7 @@ def _together(consumptions: DataFrame) -> DataFrame:
 
 
 def _queues(named: DataFrame) -> DataFrame:
+    """As :func:`analysis.evidence.queues.queues_of` makes it where this process makes the strides."""
     is_ahead, fault = F.col("steps_ahead") > 0, F.col("fault_ns")
     not_ahead_ns = F.when(~is_ahead, F.col("first_ns"))
     is_after = F.col("first_ns") >= fault
@@ -152,13 +175,44 @@ def _queues(named: DataFrame) -> DataFrame:
     )
 
 
+def _acknowledged(sends: DataFrame) -> DataFrame:
+    """Those whose place is known."""
+    return sends.where("outcome = 'ok' AND broker IS NOT NULL AND queue IS NOT NULL AND offset IS NOT NULL")
+
+
 def _sent(sends: DataFrame) -> DataFrame:
-    acknowledged = sends.where("outcome = 'ok' AND broker IS NOT NULL AND queue IS NOT NULL AND offset IS NOT NULL")
-    return acknowledged.groupBy(*_SENT_KEY, F.expr(f"offset div {BITS}").alias("chunk")).agg(
-        F.count("*").alias("sends"),
-        F.bit_or(F.expr(f"shiftleft(1L, cast(pmod(offset, {BITS}) as int))")).alias("offsets"),
-        F.max("offset").alias("offset_max"),
+    return (
+        _acknowledged(sends)
+        .groupBy(*_SENT_KEY, F.expr(f"offset div {BITS}").alias("chunk"))
+        .agg(
+            F.count("*").alias("sends"),
+            F.bit_or(F.expr(f"shiftleft(1L, cast(pmod(offset, {BITS}) as int))")).alias("offsets"),
+            F.max("offset").alias("offset_max"),
+        )
     )
+
+
+def _unseen(sends: DataFrame, sent: DataFrame, named: DataFrame, audience: DataFrame) -> DataFrame:
+    """As :func:`analysis.evidence.unseen.unseen_sends` makes it where there are few."""
+    key, none = (*QUEUE_KEY, "chunk"), F.lit(None).cast("long")
+    asked = sent.join(F.broadcast(audience), "trial").select(
+        *key, F.col("offsets").alias("sent"), none.alias("consumed")
+    )
+    consumed = named.where("offsets IS NOT NULL").select(*key, none.alias("sent"), F.col("offsets").alias("consumed"))
+    # Side by side, since two large tables are sooner added up than sorted for a join.
+    both = (
+        asked.unionByName(consumed).groupBy(*key).agg(F.max("sent").alias("sent"), F.max("consumed").alias("consumed"))
+    )
+    bits, position = F.expr("sent & ~coalesce(consumed, 0L)"), F.explode(F.sequence(F.lit(0), F.lit(BITS - 1)))
+    offsets = (
+        both.select(*QUEUE_KEY, "chunk", bits.alias("bits"))
+        .where("bits != 0")
+        .select("*", position.alias("at"))
+        .where(F.expr("shiftright(bits, at) & 1L") == 1)
+        .select(*QUEUE_KEY, (F.col("chunk") * BITS + F.col("at")).alias("offset"))
+    )
+    # There are few or none, so the sends are not sorted to be joined with them.
+    return _acknowledged(sends).join(F.broadcast(offsets), [*_SENT_KEY, "offset"]).select(*UNSEEN.names)
 
 
 def runs_of(named: DataFrame) -> DataFrame:

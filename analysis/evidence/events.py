@@ -55,6 +55,11 @@ class TrialEvents:
         """When the hold ended."""
         return max(self.phase("hold", "end"), default=None)
 
+    @property
+    def drain(self) -> Event:
+        """The last word of the drain; nothing where there was none."""
+        return max(self.of_type("drain"), key=lambda one: int(one["n"]), default={})
+
 
 def first_known(*values: int | None) -> int | None:
     """The first of them that is not None."""
@@ -76,6 +81,12 @@ def read_events(run: RunDirectory) -> list[TrialEvents]:
         trial, file = path.parent.name, str(path.relative_to(run.path))
         found.append(TrialEvents(trial=trial, file=file, events=whole, damaged=damaged))
     return found
+
+
+def events_of(run: RunDirectory, trial: str) -> TrialEvents:
+    """Those of one trial, which may have none."""
+    none = TrialEvents(trial=trial, file="", events=(), damaged=())
+    return next((one for one in read_events(run) if one.trial == trial), none)
 
 
 def _event_of(line: bytes) -> Event | None:

@@ -21,17 +21,22 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from analysis.evidence.columns import write_histories
 from analysis.evidence.events import TrialEvents, events_table, read_events
+from analysis.evidence.queues import queues_of
 from analysis.evidence.sent import sent_chunks
 from analysis.evidence.strides import Windows, strides_of
 from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, HISTORY, frame_of
+from analysis.evidence.unseen import unseen_sends
 from analysis.hadoop import clear, give, is_elsewhere, location
 from analysis.interrupts import own_interrupts
 from analysis.spark_settings import PARTITIONS, is_local
+from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
 ANALYSIS_FOLDER = "analysis"
 HISTORY_TABLE, EVENTS_TABLE = f"{ANALYSIS_FOLDER}/history.parquet", f"{ANALYSIS_FOLDER}/events.parquet"
 STRIDES_TABLE, SENT_TABLE = f"{ANALYSIS_FOLDER}/strides.parquet", f"{ANALYSIS_FOLDER}/sent.parquet"
+QUEUES_TABLE, UNSEEN_TABLE = f"{ANALYSIS_FOLDER}/queues.parquet", f"{ANALYSIS_FOLDER}/unseen.parquet"
+FOLDED_TABLES = (STRIDES_TABLE, SENT_TABLE, QUEUES_TABLE, UNSEEN_TABLE)
 
 READERS_MAX = 4
 """As many as there are cores of ours for Spark."""
@@ -78,10 +83,24 @@ def write_tables(run: RunDirectory) -> None:
 
 
 def write_folded(run: RunDirectory, events: Sequence[TrialEvents]) -> None:
-    """Write what the tables of the histories come to: consumptions as strides, unless they are too many, and chunks of sends."""
-    windows = {one.trial: Windows(fault_ns=one.fault_ns, hold_to_ns=one.hold_to_ns) for one in events}
-    _write(run.path / STRIDES_TABLE, strides_of(run.path / HISTORY_TABLE, windows, _threads()))
-    _write(run.path / SENT_TABLE, sent_chunks(run.path / HISTORY_TABLE, _threads()))
+    """Write what the tables of the histories come to: strides, queues, chunks of sends, and sends that a group did not consume.
+
+    What would have too many rows is left to Spark.
+    """
+    history, threads = run.path / HISTORY_TABLE, _threads()
+    of_trial = {one.trial: one for one in events}
+    windows = {one.trial: _windows(one, of_trial.get(one.trial)) for one in run.trials}
+    drained = [one for one in run.trials if one.trial in of_trial and of_trial[one.trial].drain.get("complete")]
+    strides, sent = strides_of(history, windows, threads), sent_chunks(history, threads)
+    queues = None if strides is None else queues_of(strides, windows)
+    unseen = None if strides is None else unseen_sends(history, strides, sent, drained, threads)
+    for name, table in zip(FOLDED_TABLES, (strides, sent, queues, unseen), strict=True):
+        _write(run.path / name, table)
+
+
+def _windows(trial: TrialRecord, events: TrialEvents | None) -> Windows:
+    fault_ns, hold_to_ns = (None, None) if events is None else (events.fault_ns, events.hold_to_ns)
+    return Windows(fault_ns=fault_ns, hold_to_ns=hold_to_ns, topic=trial.topic)
 
 
 def _threads() -> int:
@@ -115,7 +134,7 @@ def load_records(spark: SparkSession, run: RunDirectory, reading: Reading | None
     elif is_read_here(run, str(spark.sparkContext.master)):
         write_tables(run)
     else:
-        for name in (HISTORY_TABLE, EVENTS_TABLE, STRIDES_TABLE, SENT_TABLE):
+        for name in (HISTORY_TABLE, EVENTS_TABLE, *FOLDED_TABLES):
             clear(spark, run.path / name)
         _parsed(spark, run.history_files()).write.partitionBy("type").parquet(location(run.path / HISTORY_TABLE))
         _write(run.path / EVENTS_TABLE, events_table(read_events(run)))

@@ -38,7 +38,7 @@ LATE_WITHIN_NS = 10 * SECOND_NS
 
 _NAMES = ("file", "instance", "group", "broker")
 _NUMBERS = ("queue", "offset", "n", "started_ns", "finished_ns", "intended_ns")
-_NEVER = 2**62
+NEVER = 2**62
 """Later than any time."""
 
 Flags = npt.NDArray[np.bool_]
@@ -46,8 +46,9 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """The moments of a trial that measures count from or to; None where there is none."""
+    """The moments of a trial that measures count from or to, None where there is none, and the topic of its messages."""
 
+    topic: str = ""
     fault_ns: int | None
     hold_to_ns: int | None
 
@@ -108,7 +109,7 @@ def _begins(places: Sequence[Place], rows: Columns, windows: Mapping[str, Window
     """Where a stride begins, as far as one group of rows can tell."""
     of_place = [windows.get(_trial_of(place), Windows(fault_ns=None, hold_to_ns=None)) for place in places]
     fault, hold = (
-        np.array([_NEVER if ns is None else ns for ns in moments])[rows["place"]]
+        np.array([NEVER if ns is None else ns for ns in moments])[rows["place"]]
         for moments in ([one.fault_ns for one in of_place], [one.hold_to_ns for one in of_place])
     )
     started, intended, offset = rows["started_ns"], rows["intended_ns"], rows["offset"]
@@ -184,8 +185,8 @@ class _InOrder:
         return found
 
     def follows(self, name: str) -> Numbers:
-        """The value of the next one in the queue; ``_NEVER`` of the last."""
-        return np.where(np.append(self.begins[1:], True), _NEVER, np.append(self.columns[name][1:], _NEVER))
+        """The value of the next one in the queue; ``NEVER`` of the last."""
+        return np.where(np.append(self.begins[1:], True), NEVER, np.append(self.columns[name][1:], NEVER))
 
 
 def _together(found: Sequence[_Strides]) -> _Strides:

@@ -96,6 +96,34 @@ STRIDES = table(
 consumed, in its first stride alone. ``steps_ahead`` are all of the ``consumptions`` or none. ``finished_ns`` is when the last of
 them ended, ``intended_ns`` when the first message was due; ``over_1s`` counts delays above a second."""
 
+PLACE = table(file=_STRING, line=_LONG)
+
+QUEUES = table(
+    trial=_STRING,
+    group=_STRING,
+    topic=_STRING,
+    broker=_STRING,
+    queue=_INT,
+    consumptions=_LONG,
+    steps_ahead=_LONG,
+    different_offsets=_LONG,
+    offset_max=_LONG,
+    last_at=PLACE,
+    not_ahead_at=PLACE,
+    taken_ns=_LONG,
+    taken_at=PLACE,
+    owned_ns=_LONG,
+    owned_at=PLACE,
+    timed=_LONG,
+    over_1s=_LONG,
+    late_in_10s=_LONG,
+    delay_ns_max=_LONG,
+    delay_max_at=PLACE,
+)
+"""One row for each group and queue. ``not_ahead_at`` is the earliest consumption that was no step ahead. The successor has
+``taken`` the queue with its first one after the fault, the owner ``owned`` it to its last one before. What follows, from ``timed``
+on, is of steps ahead whose messages were due from 5 s before the fault to the end of the hold."""
+
 SENT = table(
     trial=_STRING,
     topic=_STRING,
@@ -107,6 +135,18 @@ SENT = table(
     offset_max=_LONG,
 )
 """Acknowledged sends whose place is known, by chunk; ``offsets`` has a bit for each of its offsets."""
+
+UNSEEN = table(
+    trial=_STRING,
+    group=_STRING,
+    topic=_STRING,
+    broker=_STRING,
+    queue=_INT,
+    offset=_LONG,
+    file=_STRING,
+    n=_LONG,
+)
+"""Acknowledged sends of drained trials that a group of the trial did not consume, a row for each such group."""
 
 TRIALS = table(
     trial=_STRING,

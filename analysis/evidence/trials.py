@@ -173,7 +173,6 @@ def _facts(trial: TrialRecord, events: TrialEvents | None, counts: HistoryCounts
 def _of_events(events: TrialEvents) -> dict[str, Any]:
     """What the events of a trial say, by the names of :class:`TrialFacts`."""
     append = min(events.of_type("append"), key=lambda one: int(one["entry_ns"]), default={})
-    drain = max(events.of_type("drain"), key=lambda one: int(one["n"]), default={})
     denied = [one for one in events.of_type("fault") if one.get("exercised") is False]
     watched = [int(value) for value in events.values("value", "reading", name=WATCHED)]
     last_ns = max((one["at_ns"] for one in events.events if one.get("at_ns") is not None), default=None)
@@ -206,9 +205,9 @@ def _of_events(events: TrialEvents) -> dict[str, Any]:
         "append_entry_ns": append.get("entry_ns"),
         "append_exit_ns": append.get("exit_ns"),
         "append_line": append.get("n"),
-        "drained": drain.get("complete"),
-        "remaining": drain.get("remaining"),
-        "drain_line": drain.get("n"),
+        "drained": events.drain.get("complete"),
+        "remaining": events.drain.get("remaining"),
+        "drain_line": events.drain.get("n"),
         "hiccup_ms_max": _worst_hiccup_ms(events, first_known(events.hold_to_ns, last_ns)),
     }
 

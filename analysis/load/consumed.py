@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Checker, Inputs
+from analysis.checkers.base import Checker, Inputs, together
 from analysis.checkers.delivery import duplicates, exclusivity, loss, order
 from analysis.evidence.records import Records
 from analysis.evidence.tables import BITS
@@ -20,37 +22,60 @@ from analysis.load.properties import Property, counted_rows, none_of, undecided
 from harness.rundir.manifest import TrialRecord
 
 
+@dataclass(frozen=True, kw_only=True)
+class _OfQueues:
+    """A property that a checker counts violations of, by queue."""
+
+    name: str
+    checker: Checker
+    measure: str
+    what: str
+
+
+_LOST = _OfQueues(
+    name="nothing lost", checker=loss, measure="lost_count", what="acknowledged and never consumed, by queue and offset"
+)
+_TWICE = _OfQueues(
+    name="nothing twice", checker=duplicates, measure="duplicate_count", what="consumptions beyond the first"
+)
+_OUT_OF_ORDER = _OfQueues(
+    name="in order", checker=order, measure="out_of_order_count", what="first consumptions out of order"
+)
+_OVERLAPPING = _OfQueues(
+    name="one consumer a queue", checker=exclusivity, measure="overlap_ms", what="ms of two consumers at once"
+)
+
+
 def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Callable[[], list[Property]]]:
     """What the load promised of its consumers, by the checkers that judge incidents, too: a function for each job."""
     trial = facts.trial
     if not trial.groups:
         return [lambda: [undecided("nothing lost", "nobody consumed")]]
     found: list[Callable[[], list[Property]]] = []
+    counted: list[_OfQueues] = []
     if not facts.drained:
         why = f"the drain did not finish: {facts.remaining} messages were left"
         names = ("all arrived", "nothing lost", "nothing twice", "stored once")
         found.append(lambda: [undecided(name, why) for name in names])
     else:
-        found += [
-            partial(_arrived_and_lost, inputs, trial, figures),
-            partial(_counted, inputs, duplicates, "nothing twice", "consumptions beyond the first"),
-            partial(_stored_once, inputs.records, trial),
-        ]
+        found += [partial(_arrived_and_lost, inputs, trial, figures), partial(_stored_once, inputs.records, trial)]
+        counted += [_LOST, _TWICE] if _is_lost_by_queue(figures) else [_TWICE]
     if trial.params.get("ordered") == "yes":
-        found += [
-            partial(_counted, inputs, order, "in order", "first consumptions out of order"),
-            partial(_counted, inputs, exclusivity, "one consumer a queue", "ms of two consumers at once"),
-        ]
-    return found
+        counted.append(_OUT_OF_ORDER)
+        found.append(partial(_counted, inputs, [_OVERLAPPING]))
+    return [*found, partial(_counted, inputs, counted)] if counted else found
+
+
+def _is_lost_by_queue(figures: Figures) -> bool:
+    return figures.ok > 0 and not figures.unplaced
 
 
 def _arrived_and_lost(inputs: Inputs, trial: TrialRecord, figures: Figures) -> list[Property]:
+    """Loss only where queues do not tell it."""
     arrived = _arrived(inputs.records)
     if not figures.ok:
         return [arrived, undecided("nothing lost", "nothing was acknowledged")]
-    if figures.unplaced:
-        return [arrived, _lost_by_number(inputs, trial, arrived)]
-    return [arrived, *_counted(inputs, loss, "nothing lost", "acknowledged and never consumed, by queue and offset")]
+    return [arrived] if _is_lost_by_queue(figures) else [arrived, _lost_by_number(inputs, trial, arrived)]
 
 
 def _arrived(records: Records) -> Property:
@@ -113,18 +138,18 @@ def _stored_once(records: Records, trial: TrialRecord) -> list[Property]:
     return [none_of("stored once", row, words)]
 
 
-def _counted(inputs: Inputs, checker: Checker, name: str, what: str) -> list[Property]:
-    """A checker's values summed over all queues; undecided where it could judge none."""
-    row = (
-        checker.observe(inputs)
-        .agg(
-            F.count("*").alias("queues"),
-            F.sum("value").alias("count"),
-            F.max_by("file", "value").alias("file"),
-            F.max_by("line", "value").alias("line"),
-        )
-        .collect()[0]
-    )
-    if not row["queues"]:
-        return [undecided(name, "no queue was consumed from")]
-    return [none_of(name, row, f"{round(row['count'])} {what}, in {row['queues']} queues")]
+def _counted(inputs: Inputs, properties: Sequence[_OfQueues]) -> list[Property]:
+    """Values summed over all queues, in one job; undecided where none could be judged."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in together(*[one.checker.observe(inputs) for one in properties]).collect():
+        rows[row["measure"]].append(row)
+    return [_summed(one, rows[one.measure]) for one in properties]
+
+
+def _summed(of: _OfQueues, rows: Sequence[Row]) -> Property:
+    if not rows:
+        return undecided(of.name, "no queue was consumed from")
+    total = sum(row["value"] for row in rows)
+    most = min(rows, key=lambda row: (-row["value"], row["file"] or "", row["line"] or 0))
+    words = f"{round(total)} {of.what}, in {len(rows)} queues"
+    return none_of(of.name, Row(count=total, file=most["file"], line=most["line"]), words)

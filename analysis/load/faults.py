@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, GroupedData, Row, SparkSession
+from pyspark.sql import DataFrame, GroupedData, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType
 
 from analysis.checkers.sends.busy import keyword_of
+from analysis.evidence.events import Event, TrialEvents
 from analysis.evidence.records import Records
 from analysis.evidence.tables import frame_of, table
 from analysis.evidence.trials import OWNERS_END, TrialFacts
@@ -108,9 +109,11 @@ class _Stamped:
         return max(over_ns, self.from_ns + int(SHORTEST_S * 1e9))
 
 
-def faults_of_load(spark: SparkSession, run: RunDirectory, records: Records, facts: TrialFacts) -> list[FaultOnLoad]:
+def faults_of_load(
+    spark: SparkSession, run: RunDirectory, records: Records, facts: TrialFacts, events: TrialEvents
+) -> list[FaultOnLoad]:
     """All faults of the load's one trial that began, in their order."""
-    stamped = _stamped(records, facts)
+    stamped = _stamped(events, facts)
     if not stamped:
         return []
     start_ns = facts.hold_from_ns or 0
@@ -139,45 +142,35 @@ def faults_of_load(spark: SparkSession, run: RunDirectory, records: Records, fac
     ]
 
 
-def never_made(records: Records, trial: TrialRecord) -> list[str]:
+def never_made(events: TrialEvents, trial: TrialRecord) -> list[str]:
     """Those that were asked for and did not begin: the load had ended before, or they could not be made, as a note says then."""
-    of_faults = records.events.where("type = 'fault' AND number IS NOT NULL")
-    begun = F.bool_or(F.col("state") == "injecting")
-    rows = of_faults.groupBy("number").agg(F.any_value("fault").alias("fault"), begun.alias("begun")).collect()
+    numbered = _numbered(events)
     # Only a fault that comes again has a number beyond those of the record.
-    asked = {row["number"]: f"{row['fault']}, again" for row in rows} | dict(enumerate(trial.faults, 1))
-    begun_numbers = {row["number"] for row in rows if row["begun"]}
-    return [text for number, text in sorted(asked.items()) if number not in begun_numbers]
+    asked = {number: f"{states[0]['fault']}, again" for number, states in numbered.items()}
+    asked |= dict(enumerate(trial.faults, 1))
+    begun = {number for number, states in numbered.items() if any(one["state"] == "injecting" for one in states)}
+    return [text for number, text in sorted(asked.items()) if number not in begun]
 
 
-def _stamped(records: Records, facts: TrialFacts) -> list[_Stamped]:
-    columns = (
-        "n",
-        "type",
-        "fault",
-        "state",
-        "at_ns",
-        "target",
-        "asked_ms",
-        "achieved_ms",
-        "detail",
-        "exercised",
-        "number",
-    )
-    rows = records.events.where("type = 'fault' AND number IS NOT NULL").select(*columns).orderBy("n").collect()
-    appends = records.events.where("type = 'append'").select("entry_ns", "exit_ns", "node").collect()
-    watched = facts.watched_appends
-    by_number: dict[int, list[Row]] = {}
-    for row in rows:
-        by_number.setdefault(row["number"], []).append(row)
+def _numbered(events: TrialEvents) -> dict[int, list[Event]]:
+    """The records of each fault, in their order."""
+    found: dict[int, list[Event]] = {}
+    for one in events.of_type("fault"):
+        if one.get("number") is not None:
+            found.setdefault(one["number"], []).append(one)
+    return found
+
+
+def _stamped(events: TrialEvents, facts: TrialFacts) -> list[_Stamped]:
+    appends = events.of_type("append")
     found = []
-    for number, states in by_number.items():
-        at = {row["state"]: row["at_ns"] for row in states}
+    for number, states in _numbered(events).items():
+        at = {one["state"]: one["at_ns"] for one in states}
         if "injecting" not in at:
             continue
 
-        def last(name: str, states: Sequence[Row] = states) -> Any:
-            return next((row[name] for row in reversed(states) if row[name] not in (None, "")), None)
+        def last(name: str, states: Sequence[Event] = states) -> Any:
+            return next((one[name] for one in reversed(states) if one.get(name) not in (None, "")), None)
 
         within = [one for one in appends if at["injecting"] <= one["entry_ns"] <= at.get("healed", one["entry_ns"])]
         one = dataclasses.replace(
@@ -194,7 +187,6 @@ def _stamped(records: Records, facts: TrialFacts) -> list[_Stamped]:
             appends=len(within),
             append_entry_ns=within[0]["entry_ns"] if within else None,
             append_exit_ns=within[0]["exit_ns"] if within else None,
-            watched_appends=watched,
         )
         found.append(_Stamped(facts=one, number=number, detail=str(last("detail") or ""), line=states[0]["n"]))
     return found

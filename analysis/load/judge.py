@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from analysis.checkers.base import Inputs
 from analysis.evidence.consumption import fold_consumption
+from analysis.evidence.events import events_of
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, load_records, reading_ahead
 from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.hadoop import bring
@@ -25,8 +26,10 @@ from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
+from analysis.load.properties import in_their_order
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
+from analysis.report import html
 from analysis.report.locust import locust_counts
 from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import READING_COMPILED_BYTES_MIN
@@ -65,13 +68,15 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
         trials = trials_frame(spark, run, [facts])
         folding = pool.submit(fold_consumption, spark, records, trials, run)
         figured = pool.submit(figures_of, records, facts)
-        faulted = pool.submit(faults_of_load, spark, run, records, facts)
-        lacking = pool.submit(never_made, records, trial)
+        events = events_of(run, trial.trial)
+        faulted = pool.submit(faults_of_load, spark, run, records, facts, events)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         figures = figured.result()
         inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
         agreeing = pool.submit(accounts.stores_agree, inputs, figures)
         arriving = [pool.submit(one) for one in consumed(inputs, facts, figures)]
+        # Spark is at it.
+        html.prepare()
         faults = tuple(faulted.result())
         drawing = pool.submit(series_of, records, facts, faults)
         judged = JudgedLoad(
@@ -80,13 +85,13 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             params=trial.params,
             figures=figures,
             properties=(
-                *itertools.chain.from_iterable(one.result() for one in arriving),
+                *in_their_order(itertools.chain.from_iterable(one.result() for one in arriving)),
                 own[0].result(),
                 agreeing.result(),
                 own[1].result(),
                 accounts.locust_agrees(requests, failures, figures, missing),
                 accounts.whole(facts, missing),
-                *properties_of(faults, lacking.result(), trial.trial),
+                *properties_of(faults, never_made(events, trial), trial.trial),
             ),
             faults=faults,
             notes=(*run.manifest.notes, *run.problems),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Row
@@ -41,7 +41,7 @@ SAYS: Mapping[str, tuple[str, str]] = {
         "The next consumption of each queue by another.",
     ),
 }
-"""What each says, and how it is measured."""
+"""What each says, and how it is measured, in the order in which they are told."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,11 @@ class Property:
     def claim(self) -> str:
         """Its name as an id: ``a-key-a-queue``."""
         return "-".join(self.name.replace(",", "").split())
+
+
+def in_their_order(properties: Iterable[Property]) -> list[Property]:
+    """As ``SAYS`` has them, whichever was judged first."""
+    return sorted(properties, key=lambda one: list(SAYS).index(one.name))
 
 
 def decided(violations: object) -> VerdictKind:

@@ -82,8 +82,6 @@ class Lines:
 
 def read_lines(spark: SparkSession, files: Sequence[LogFile], wanted: Column) -> Lines:
     """Read the files; keep the lines where ``wanted``, of the columns of ``LOG_FILES`` and ``text``, is true."""
-    if not files:
-        return Lines(kept=frame_of(spark, [], LINES), counts=())
     raw = spark.read.text([location(item.path) for item in files]).select(
         F.col("value").alias("text"),
         F.col("_metadata.file_path").alias("path"),

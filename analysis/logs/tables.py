@@ -21,8 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis import logs
 from analysis.evidence.records import ANALYSIS_FOLDER, keep
+from analysis.evidence.tables import frame_of
 from analysis.logs.files import LogFile, log_files
-from analysis.logs.lines import SAMPLES_MAX, FileCount, read_lines
+from analysis.logs.lines import LINES, SAMPLES_MAX, FileCount, read_lines
 from harness.rundir.reading import RunDirectory
 
 
@@ -46,8 +47,10 @@ def parsers() -> tuple[ModuleType, ...]:
 
 
 def load_logs(spark: SparkSession, run: RunDirectory) -> Logs:
-    """Read all logs; the lines that a parser asked for are kept in ``RUN/analysis/log_lines.parquet``."""
+    """Read all logs; the lines that a parser asked for are kept in ``RUN/analysis/log_lines.parquet``, where there are logs."""
     files = log_files(run)
+    if not files:
+        return Logs(files=(), counts=(), kept=frame_of(spark, [], LINES))
     found = parsers()
     lines = read_lines(spark, files, _any_of(parser.wanted() for parser in found))
     kept = keep(spark, lines.kept, run.path / ANALYSIS_FOLDER / "log_lines.parquet")

@@ -49,6 +49,7 @@ from analysis.verdicts.words import (
 )
 from harness.model.findings import Finding
 
+TEMPLATE = "report.html.j2"
 EXCERPT_LENGTH_MAX = 1500
 """A page stays readable; the whole line is in the file that is named beside it."""
 
@@ -103,7 +104,7 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
     script = asset("plots.js")
     return (
         environment()
-        .get_template("report.html.j2")
+        .get_template(TEMPLATE)
         .render(
             manifest=manifest,
             tally=tally(data.findings),
@@ -128,6 +129,12 @@ def render(data: ReportData, record: Sequence[LedgerLine] = ()) -> str:
             policy=_policy(script, sha256),
         )
     )
+
+
+def prepare() -> None:
+    """What every page takes, half a second's work, made before there is anything to render."""
+    environment().get_template(TEMPLATE)
+    _plotly()
 
 
 # --- assets -----------------------------------------------------------------------------------------------------------

@@ -36,15 +36,17 @@ def test_a_small_run_on_this_machine_has_two_partitions_and_stays_on_loopback() 
 
 
 def test_a_large_run_has_partitions_by_its_bytes_and_is_compiled_in_full() -> None:
-    told = _told(master="local[2]", history_bytes=4 * GB)
-    assert [told[key] for key in PARALLEL] == ["64", "64"]
+    told = _told(master="local[2]", history_bytes=20 * GB)
+    assert [told[key] for key in PARALLEL] == ["320", "320"]
     assert told["spark.sql.adaptive.enabled"] == "true"
     assert "TieredStopAtLevel" not in told["spark.driver.extraJavaOptions"]
     assert told["spark.driver.host"] == "127.0.0.1"
 
 
 @pytest.mark.parametrize(
-    ("master", "count"), [("local", 63), ("local[80]", 80), ("local[90,4]", 90)], ids=["one", "some", "with retries"]
+    ("master", "count"),
+    [("local", 313), ("local[400]", 400), ("local[500,4]", 500)],
+    ids=["one", "some", "with retries"],
 )
 def test_a_large_run_uses_all_cores_of_its_local_master(master: str, count: int) -> None:
     told = _told(master=master, history_bytes=LARGE_HERE_BYTES_MIN)
