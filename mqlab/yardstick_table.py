@@ -55,6 +55,8 @@ BECAUSE: Mapping[str, str] = {
     "POOL-04": "what a death takes at the default intervals is a part now: some ten messages, not what comes in 200 ms",
     "TOPICS-08": "what times out is asked for, too: its second retry comes after ten seconds again",
     "POOL-07": "deaths with a loss are counted; before, the interval of the mean number of messages reached down to none",
+    "QUEUES-04": "groups that were behind on a busy host left messages when the read queues went a minute later "
+    "([how long to wait](findings.md))",
     "QUEUES-03": "it is asked of three brokers, too, where the second member gets a third",
 }
 """Why a verdict is another one where trials of today's rule are recorded, by what the rules ask; ``(freeze)`` is of that alone."""

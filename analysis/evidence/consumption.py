@@ -211,8 +211,9 @@ def _unseen(sends: DataFrame, sent: DataFrame, named: DataFrame, audience: DataF
         .where(F.expr("shiftright(bits, at) & 1L") == 1)
         .select(*QUEUE_KEY, (F.col("chunk") * BITS + F.col("at")).alias("offset"))
     )
+    of_no_group = _acknowledged(sends).drop("group")
     # There are few or none, so the sends are not sorted to be joined with them.
-    return _acknowledged(sends).join(F.broadcast(offsets), [*_SENT_KEY, "offset"]).select(*UNSEEN.names)
+    return of_no_group.join(F.broadcast(offsets), [*_SENT_KEY, "offset"]).select(*UNSEEN.names)
 
 
 def runs_of(named: DataFrame) -> DataFrame:
