@@ -42,7 +42,7 @@ DIFFER = """
 LACKING = """
 ## Which have one seed
 
-A second seed is of what was undecided or new. These have one so far; `mqlab verify INCIDENT --release R,R --seed 2 --register`
+A second seed is of what was undecided or new. These have one so far; a registered run with `--seed 2`
 gives them another.
 
 | incident | releases |
