@@ -158,7 +158,7 @@ def _write_layer(tar: tarfile.TarFile, release: str, java: Java, home: str) -> N
     programs = {Path("/bin") / name: _command(name) for name in ("bash", *_COMMANDS)}
     runtime = dict(_java_files(java))
     jars = ensure_jars(release)
-    linked = libraries([*programs.values(), *runtime.values()]) | libraries_of_jars(jars)
+    linked = _libraries([*programs.values(), *runtime.values()]) | _libraries_of_jars(jars)
     for target, source in {**programs, **runtime, **linked}.items():
         tar.add(source, arcname=str(target), filter=_owned_by_root)
     _add_link(tar, "/bin/sh", "bash")
@@ -197,17 +197,17 @@ def _java_files(java: Java) -> Iterator[tuple[Path, Path]]:
                 yield _JAVA / inner, path.resolve()
 
 
-def libraries_of_jars(jars: Iterable[Path]) -> dict[Path, Path]:
+def _libraries_of_jars(jars: Iterable[Path]) -> dict[Path, Path]:
     """The libraries that native code inside the jars is linked with: 5.5.0's RocksDB needs some that Java does not."""
     with tempfile.TemporaryDirectory() as folder:
         native = []
         for jar in jars:
             with zipfile.ZipFile(jar) as archive:
                 native += [Path(archive.extract(name, folder)) for name in archive.namelist() if name.endswith(".so")]
-        return libraries(native)
+        return _libraries(native)
 
 
-def libraries(programs: Iterable[Path]) -> dict[Path, Path]:
+def _libraries(programs: Iterable[Path]) -> dict[Path, Path]:
     """The libraries that the programs and libraries are linked with, as this host's loader finds them."""
     found: dict[Path, Path] = {}
     for program in programs:
