@@ -30,8 +30,9 @@ HEAD = """# Two seeds
 
 The order of a run's trials, and the keys, groups and moments that are drawn for them, come from its seed. All runs of local
 processes are pooled in [the ledger](../scenarios/LEDGER.md); here those of seed 1 are judged alone, and those of other seeds alone.
-{both} of {lines} lines have trials of both. In {same} of their {parts} parts both lie on one side, or show the same of what may or
-may never happen; {other} differ. Written by `mqlab ledger`; do not edit it.
+{both} of {lines} lines have trials of both. In {same} of their {parts} parts neither contradicts the other: most deployments of
+each do not lie on different sides, and what may or may never happen was seen by both or by none. {other} differ. Written by
+`mqlab ledger`; do not edit it.
 """
 DIFFER = """
 ## Where they differ
