@@ -38,7 +38,7 @@ def add_commands(adder: Adder) -> None:
         "--recompute",
         action="store_true",
         help="make ledger.jsonl, LEDGER.md, the README's table, docs/incidents.md, docs/undecided.md, docs/yardstick.md, "
-        "docs/seeds.md and the tables of docs/sends.md from record and rules",
+        "docs/seeds.md, docs/backends.md and the tables of docs/sends.md from record and rules",
     )
     todo.add_argument(
         "--rules", action="store_true", help="rules and experiments that changed since a recorded run, and why"
@@ -80,6 +80,7 @@ def _write(options: argparse.Namespace) -> int:
     from analysis.ledger.record import read_record
     from analysis.ledger.write import write_ledger
     from mqlab import (
+        backends_table,
         cure_table,
         defect_figures,
         incident_table,
@@ -113,6 +114,7 @@ def _write(options: argparse.Namespace) -> int:
     cure_table.write()
     send_table.write(record)
     seeds_table.write(record)
+    backends_table.write()
     yardstick_table.write(record)
     defect_figures.write()
     return EXIT_OK

@@ -8,19 +8,16 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import scenarios
-from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.ledger.lines import LedgerLine
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record, read_record
-from analysis.verdicts.order import natural_key
-from harness.model.rules import BY_SIDES
 from harness.model.scenario import Scenario
-from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
 from harness.rundir.files import replace_file
+from mqlab.compared import Compared, rows_of_differing, tried_by_both
 from mqlab.recorded import FOLDER_OF_RECORD, committed_ledger, experiment_now
 
 DOCUMENT = PACKAGES / "docs" / "seeds.md"
@@ -49,7 +46,6 @@ gives them another.
 | incident | releases |
 |---|---|
 """
-UNEXPLAINED = "nobody has said why yet"
 BECAUSE: Mapping[str, str] = {
     "BUSY-20 not left behind": "one seen refutes it: a freeze holds up a safepoint now and then, which stops the cleaner, too "
     "([what was seen](findings.md)); at 2 in 100 stalls, 24 show none in 6 of 10 runs",
@@ -64,42 +60,12 @@ BECAUSE: Mapping[str, str] = {
 Cell = tuple[str, str, str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """One part of a line, judged by the runs of seed 1 and by those of others."""
-
-    line: LedgerLine
-    first: LedgerPart
-    other: LedgerPart
-
-    @property
-    def differs(self) -> bool:
-        """They lie on different sides, or what may or may never happen was seen by one of them alone."""
-        verdicts = {self.first.verdict, self.other.verdict}
-        if verdicts >= {VerdictKind.CONFIRMED, VerdictKind.REFUTED}:
-            return True
-        if self.first.kind in BY_SIDES:
-            return _side(self.first) * _side(self.other) < 0
-        return bool(self.first.events) != bool(self.other.events)
-
-
-def _side(part: LedgerPart) -> int:
-    """Above 0 where most deployments are on the claim's side."""
-    return (part.right or 0) - (part.wrong or 0)
-
-
 def compared(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf) -> tuple[int, list[Compared]]:
     """How many lines have trials of both, and their parts that both tried."""
     first = _judged(record, of, experiment_of, is_first=True)
     other = _judged(record, of, experiment_of, is_first=False)
     both = [cell for cell, line in first.items() if line.trials and cell in other and other[cell].trials]
-    parts = [
-        Compared(line=first[cell], first=one, other=two)
-        for cell in both
-        for one, two in zip(first[cell].parts, other[cell].parts, strict=True)
-        if one.tries and two.tries
-    ]
-    return len(both), parts
+    return len(both), tried_by_both((first[cell], other[cell]) for cell in both)
 
 
 def _judged(
@@ -136,10 +102,7 @@ def document(
 ) -> str:
     """Its text; ``found`` is what was ``compared``."""
     both, parts = found
-    other = sorted(
-        (one for one in parts if one.differs),
-        key=lambda one: (natural_key(one.line.claim), natural_key(one.line.release), one.line.injection),
-    )
+    other = rows_of_differing(parts, BECAUSE)
     head = HEAD.format(
         both=both,
         lines=sum(line.backend == BACKEND and line.trials > 0 for line in lines),
@@ -148,20 +111,7 @@ def document(
         other=len(other),
     )
     lacking = LACKING + "".join(_lacking(seeds_of(record), of))
-    return head + (DIFFER + "".join(map(_row, other)) if other else "") + lacking
-
-
-def _row(one: Compared) -> str:
-    injection = f" ({one.line.injection})" if one.line.injection else ""
-    why = BECAUSE.get(f"{one.line.claim} {one.first.name}", UNEXPLAINED)
-    return (
-        f"| {one.line.claim}{injection} | {one.line.release} | {one.first.name} | {_words(one.first)} | {_words(one.other)} "
-        f"| {why} |\n"
-    )
-
-
-def _words(part: LedgerPart) -> str:
-    return f"{part.verdict}: {part.words}"
+    return head + (DIFFER + "".join(other) if other else "") + lacking
 
 
 def _lacking(seeds: Mapping[str, set[tuple[str, int]]], of: Sequence[Scenario]) -> Iterator[str]:

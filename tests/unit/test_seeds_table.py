@@ -8,8 +8,9 @@ from functools import cache
 import scenarios
 from analysis.ledger.lines import LedgerPart
 from harness.model.verdicts import VerdictKind
+from mqlab.compared import UNEXPLAINED, Compared
 from mqlab.recorded import committed_ledger, experiment_now
-from mqlab.seeds_table import DOCUMENT, FIRST_SEED, UNEXPLAINED, Compared, compared, document, seeds_of
+from mqlab.seeds_table import DOCUMENT, FIRST_SEED, compared, document, seeds_of
 from tests.lib.ledger import committed
 
 

@@ -1,0 +1,86 @@
+"""docs/backends.md: whether runs in containers say what those of local processes say, release by release.
+
+``python -m mqlab.backends_table`` writes it anew; so does ``mqlab ledger`` with the ledger.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from analysis.ledger.lines import LedgerLine
+from analysis.verdicts.order import natural_key
+from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+from harness.rundir.files import replace_file
+from mqlab.compared import Pair, rows_of_differing, tried_by_both
+from mqlab.recorded import committed_ledger
+
+DOCUMENT = PACKAGES / "docs" / "backends.md"
+LOCAL, COMPOSE = "local", "compose"
+HEAD = """# Processes and containers
+
+An incident can be run with local processes, which is the default, or with each node and client in [a container](containers.md).
+The two are judged apart, by the same rules. {cells} cells, each a claim on a release with its faults made one way, have trials of
+both. In {same} of their {parts} parts neither contradicts the other: most deployments of each do not lie on different sides, and
+what may or may never happen was seen by both or by none. {other} differ. Written by `mqlab ledger`; do not edit it.
+
+| incident | releases | cells | same verdict | undecided in containers alone | undecided locally alone | against each other |
+|---|---|---|---|---|---|---|
+"""
+DIFFER = """
+## Where they differ
+
+| claim | release | part | processes | containers | why |
+|---|---|---|---|---|---|
+"""
+BECAUSE: Mapping[str, str] = {
+    "BUSY-20 not left behind": "a freeze holds up a safepoint in about 2 of 100 stalls, with processes as well: too few stalls to see one",
+}
+"""Why the two differ, by claim and part."""
+
+
+def paired(lines: Iterable[LedgerLine]) -> list[Pair]:
+    """Lines of local processes and of containers that have trials, of one claim, release and injection."""
+    found: dict[tuple[str, str, str], dict[str, LedgerLine]] = defaultdict(dict)
+    for line in lines:
+        if line.trials:
+            found[line.claim, line.release, line.injection][line.backend] = line
+    return [(of[LOCAL], of[COMPOSE]) for of in found.values() if of.keys() >= {LOCAL, COMPOSE}]
+
+
+def document(lines: Iterable[LedgerLine]) -> str:
+    """Its text."""
+    pairs = paired(lines)
+    parts = tried_by_both(pairs)
+    differing = rows_of_differing(parts, BECAUSE)
+    head = HEAD.format(cells=len(pairs), parts=len(parts), same=len(parts) - len(differing), other=len(differing))
+    return head + "".join(_of_incidents(pairs)) + (DIFFER + "".join(differing) if differing else "")
+
+
+def _of_incidents(pairs: Iterable[Pair]) -> Iterator[str]:
+    by_incident: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_incident[pair[0].incident].append(pair)
+    for incident, of in sorted(by_incident.items()):
+        releases = sorted({local.release for local, _ in of}, key=natural_key)
+        counts = " | ".join(map(str, _counts(of)))
+        yield f"| {incident} | {', '.join(releases)} | {len(of)} | {counts} |\n"
+
+
+def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int, int]:
+    """How many have the same verdict, are undecided in containers alone, locally alone, and have opposite ones."""
+    verdicts = [(local.verdict, compose.verdict) for local, compose in pairs]
+    same = sum(local is compose for local, compose in verdicts)
+    in_containers = sum(local is not compose is VerdictKind.UNDECIDED for local, compose in verdicts)
+    locally = sum(compose is not local is VerdictKind.UNDECIDED for local, compose in verdicts)
+    return same, in_containers, locally, len(pairs) - same - in_containers - locally
+
+
+def write() -> None:
+    """Write it from the committed ledger. Raises LedgerError."""
+    replace_file(DOCUMENT, document(committed_ledger()))
+
+
+if __name__ == "__main__":
+    write()

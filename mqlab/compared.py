@@ -1,0 +1,71 @@
+"""Ledger lines of the same claims from two sets of runs, laid side by side part by part: do they say the same?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.verdicts.order import natural_key
+from harness.model.rules import BY_SIDES
+from harness.model.verdicts import VerdictKind
+
+UNEXPLAINED = "nobody has said why yet"
+
+Pair = tuple[LedgerLine, LedgerLine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """One part of a line, judged by one set of runs and by the other."""
+
+    line: LedgerLine
+    first: LedgerPart
+    other: LedgerPart
+
+    @property
+    def differs(self) -> bool:
+        """They lie on different sides, or what may or may never happen was seen by one of them alone."""
+        verdicts = {self.first.verdict, self.other.verdict}
+        if verdicts >= {VerdictKind.CONFIRMED, VerdictKind.REFUTED}:
+            return True
+        if self.first.kind in BY_SIDES:
+            return _side(self.first) * _side(self.other) < 0
+        return bool(self.first.events) != bool(self.other.events)
+
+
+def _side(part: LedgerPart) -> int:
+    """Above 0 where most deployments are on the claim's side."""
+    return (part.right or 0) - (part.wrong or 0)
+
+
+def tried_by_both(pairs: Iterable[Pair]) -> list[Compared]:
+    """The parts of these lines, of the same claim and release, that have tries of both."""
+    return [
+        Compared(line=first, first=one, other=two)
+        for first, other in pairs
+        for one, two in zip(first.parts, other.parts, strict=True)
+        if one.tries and two.tries
+    ]
+
+
+def rows_of_differing(parts: Sequence[Compared], because: Mapping[str, str]) -> list[str]:
+    """A row of a table for each part that differs; ``because`` says why, by claim and part."""
+    differing = sorted(
+        (one for one in parts if one.differs),
+        key=lambda one: (natural_key(one.line.claim), natural_key(one.line.release), one.line.injection),
+    )
+    return [_row(one, because) for one in differing]
+
+
+def _row(one: Compared, because: Mapping[str, str]) -> str:
+    injection = f" ({one.line.injection})" if one.line.injection else ""
+    why = because.get(f"{one.line.claim} {one.first.name}", UNEXPLAINED)
+    return (
+        f"| {one.line.claim}{injection} | {one.line.release} | {one.first.name} | {_words(one.first)} | {_words(one.other)} "
+        f"| {why} |\n"
+    )
+
+
+def _words(part: LedgerPart) -> str:
+    return f"{part.verdict}: {part.words}"
