@@ -9,7 +9,7 @@ from analysis.verdicts.numbers import RATIO, interval, number, quantity
 from harness.model.findings import PartResult
 from harness.model.measures import MEASURES
 from harness.model.rules import BY_SIDES, NOT_SO, SUBJECT, Fold, Kind, Part
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import Reason, VerdictKind
 
 NOT_MEASURED = "not measured"
 
@@ -116,6 +116,8 @@ def needs(found: PartResult) -> str:
     """What an undecided part by sides lacks; empty where another deployment would not help by itself."""
     if found.verdict is not VerdictKind.UNDECIDED or found.kind not in BY_SIDES or not found.deployments:
         return ""
+    if found.reason == Reason.TOO_MANY_DISCARDED:
+        return "more trials that count are needed"
     exceptions = min(found.deployments - found.right, found.deployments - found.wrong)
     return f"{sides.deployments_needed(exceptions)} deployments are needed" if exceptions == 0 else ""
 

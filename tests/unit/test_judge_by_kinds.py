@@ -10,6 +10,7 @@ import pytest
 
 from analysis.verdicts.claims import judge
 from analysis.verdicts.kinds import judge_part
+from analysis.verdicts.sentences import needs
 from analysis.verdicts.tries import Tries
 from harness.model.findings import PartResult
 from harness.model.rules import Claim, Part
@@ -148,7 +149,10 @@ def test_a_trial_whose_fault_was_not_made_has_no_value_but_too_many_of_them_do_h
     not_made = _hand_over(40, discarded=Discard.INJECTOR, mark="x")
     assert _seen(FAST, _hand_over(*[13] * 5) + not_made) == (CONFIRMED, "")
     two = tries_of("handover_s", "incident", [[40], [40]], discarded=Discard.INJECTOR, mark="x")
-    assert _seen(FAST, _hand_over(*[13] * 5) + two) == (UNDECIDED, Reason.TOO_MANY_DISCARDED)
+    found = judge_part(FAST, _hand_over(*[13] * 5) + two)
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.TOO_MANY_DISCARDED)
+    assert needs(found) == "more trials that count are needed"
+    assert needs(judge_part(FAST, _hand_over(13, 14))) == "5 deployments are needed"
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
