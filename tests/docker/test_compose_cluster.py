@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_t
 from harness.backends.docker.compose import ComposeCluster, Docker, start_compose
 from harness.backends.docker.engine import Engine, find_compose
 from harness.backends.docker.image import ensure_image
+from harness.backends.store_mount import mount_store
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
 from harness.clients.java import JavaClient
@@ -101,6 +103,31 @@ def test_an_append_stalls_and_a_killed_client_stops_at_the_stamp_of_its_kill(
     gone = [lease for lease in owned if not _containers(docker, lease)]
     assert len(gone) == 1
     client.stop()
+
+
+def test_a_client_writes_to_the_disk_that_is_mounted_in_its_folder(cluster: ComposeCluster, leases: Leases) -> None:
+    run = cluster.folder.parent
+    own, others = (run / "disks" / name for name in ("own", "others"))
+    disks = [
+        mount_store(leases, folder / "disk", BrokerSettings(store="loop-ext4"), until_s=120) for folder in (own, others)
+    ]
+    try:
+        with (own / "stderr.log").open("ab") as stderr:
+            devices = "import os, sys; print(*(os.stat(path).st_dev for path in sys.argv[1:]))"
+            command = [sys.executable, "-c", devices, str(own / "disk"), str(others / "disk"), str(run)]
+            client = cluster.client_host.spawn(
+                command, name="devices", until_s=120, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr
+            )
+            assert client.stdout is not None
+            said = client.stdout.read().split()
+        client.release()
+        assert [int(device) for device in said] == [
+            (own / "disk").stat().st_dev, run.stat().st_dev, run.stat().st_dev
+        ]  # fmt: skip
+    finally:
+        for disk in disks:
+            assert disk is not None
+            disk.unmount()
 
 
 def test_a_killed_broker_comes_back_with_its_store(cluster: ComposeCluster) -> None:

@@ -17,7 +17,7 @@ import docker
 from harness.backends.docker.engine import ENGINE_ERRORS, Engine, docker_command
 from harness.backends.docker.image import Image
 from harness.errors import LeaseError
-from harness.leases import proc
+from harness.leases import kernel, proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
@@ -174,7 +174,10 @@ class ClientContainers:
         stdout: int | IO[bytes] | None = None,
         stderr: int | IO[bytes] | None = None,
     ) -> ContainerProcess:
-        """Start a process of this host's programs in a container; as ``Leases.spawn``."""
+        """Start a process of this host's programs in a container; as ``Leases.spawn``.
+
+        It has the run directory without what is mounted there, but for what is mounted in the folder of ``stderr``.
+        """
         facts: dict[str, LeaseValue] = {"name": name, "socket": str(self._engine.socket), "settled": True}
         lease = self._leases.hold(CONTAINER, facts, until_s=until_s)
         container = f"mqlab-{lease.record.id[:12]}"
@@ -185,7 +188,7 @@ class ClientContainers:
             *("--name", container, "--label", f"{LEASE_LABEL}={lease.record.id}"),
             *("--user", f"{os.getuid()}:{os.getgid()}", *_HARDENED),
             *(word for path in self._readable for word in ("--mount", _mount(path, ",readonly"))),
-            *("--mount", _mount(self._writable)),
+            *(word for path in (self._writable, *_mounted_in(stderr)) for word in ("--mount", _mount(path))),
             # Without a value docker takes it from its own environment, where no list of processes shows it.
             *(word for key in environment for word in ("--env", key)),
             *("--entrypoint", argv[0], self._image.tag, *argv[1:]),
@@ -204,6 +207,13 @@ class ClientContainers:
             lease.release()
             raise
         return ContainerProcess(runner, lease, self._engine, container)
+
+
+def _mounted_in(stderr: int | IO[bytes] | None) -> Iterator[Path]:
+    """What is mounted in the client's own folder, where its standard error goes: the disk that its listeners write to."""
+    if stderr is not None and not isinstance(stderr, int):
+        own = Path(stderr.name).absolute().parent
+        yield from (path for one in kernel.mounts() if own in (path := Path(one.mountpoint)).parents)
 
 
 def _mount(path: Path, more: str = "") -> str:
