@@ -35,7 +35,8 @@ DIFFER = """
 |---|---|---|---|---|---|
 """
 BECAUSE: Mapping[str, str] = {
-    "BUSY-20 not left behind": "a freeze holds up a safepoint in about 2 of 100 stalls, with processes as well: too few stalls to see one",
+    "BUSY-20 not left behind": "a freeze holds up a safepoint in about 2 of 100 stalls, with processes as well: "
+    "too few stalls to see one",
 }
 """Why the two differ, by claim and part."""
 
