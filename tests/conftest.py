@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from harness.leases import proc
 from harness.leases.healing import clean
 from harness.leases.store import leases_in
+from tests.lib.garbage import nothing_becomes_garbage
 from tests.lib.groups import group_of
 
 
@@ -77,12 +77,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is collected stays to the end: looking through it for garbage took two fifths of the collection."""
-    gc.disable()
-    try:
+    with nothing_becomes_garbage():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
