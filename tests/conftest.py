@@ -84,15 +84,18 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 # --- side by side -----------------------------------------------------------------------------------------------------
 # With ``-n 3`` the tests of a group run one after the other in one worker, which holds what they share.
 
-_FIRST = ("root", "docker", "spark", "cluster", "browser", "logs")
-"""Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
+_FIRST = (
+    "tests/root/", "tests/docker/", "tests/spark/by_hand/", "tests/cluster/test_load.py", "tests/cluster/test_killed_harness.py",
+    "tests/spark/", "tests/cluster/", "tests/browser/", "tests/logs/",
+)  # fmt: skip
+"""Groups that take longest begin first, so that no worker is left with one of them at the end: loads wait while Spark computes."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> tuple[bool, int]:
-        folder = item.nodeid.split("/")[1]
-        return item.get_closest_marker("alone") is None, _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
+        place = next((number for number, start in enumerate(_FIRST) if item.nodeid.startswith(start)), len(_FIRST))
+        return item.get_closest_marker("alone") is None, place
 
     if hasattr(config, "workerinput"):
         items.sort(key=rank)
