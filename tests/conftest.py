@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import gc
 import os
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from harness.leases import proc
 from harness.leases.healing import clean
 from harness.leases.store import leases_in
+from tests.lib.garbage import nothing_becomes_garbage
 from tests.lib.groups import group_of
 
 
@@ -77,26 +77,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is collected stays to the end: looking through it for garbage took two fifths of the collection."""
-    gc.disable()
-    try:
+    with nothing_becomes_garbage():
         return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
 # With ``-n 3`` the tests of a group run one after the other in one worker, which holds what they share.
 
-_FIRST = ("root", "docker", "spark", "cluster", "browser", "logs")
-"""Folders whose tests take longest begin first, so that no worker is left with one of them at the end."""
+_FIRST = (
+    "tests/root/", "tests/docker/", "tests/spark/by_hand/", "tests/cluster/test_load.py", "tests/cluster/test_killed_harness.py",
+    "tests/spark/", "tests/cluster/", "tests/browser/", "tests/logs/",
+)  # fmt: skip
+"""Groups that take longest begin first, so that no worker is left with one of them at the end: loads wait while Spark computes."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     def rank(item: pytest.Item) -> tuple[bool, int]:
-        folder = item.nodeid.split("/")[1]
-        return item.get_closest_marker("alone") is None, _FIRST.index(folder) if folder in _FIRST else len(_FIRST)
+        place = next((number for number, start in enumerate(_FIRST) if item.nodeid.startswith(start)), len(_FIRST))
+        return item.get_closest_marker("alone") is None, place
 
     if hasattr(config, "workerinput"):
         items.sort(key=rank)

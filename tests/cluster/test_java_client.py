@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -26,15 +28,34 @@ PULL_MESSAGE, LOCK_BATCH_MQ = 11, 41
 """Codes of the requests that an ordered consumer's hook records: its first pulls of a queue, and its locks."""
 
 
+@contextmanager
+def _started(release: str, folder: Path, leases: Leases, java: Java) -> Iterator[JavaClient]:
+    client = JavaClient.start(leases, name="client", release=release, java=java, folder=folder, until_s=900)
+    client.wait_started()
+    yield client
+    client.stop()
+
+
 @pytest.fixture
 def client(cluster: LocalCluster, leases: Leases, java: Java, tmp_path: Path) -> Iterator[JavaClient]:
-    started = JavaClient.start(
-        leases, name="client", release=cluster.spec.release, java=java, folder=tmp_path / "logs", until_s=300
-    )
-    started.wait_started()
-    started.open_history(tmp_path / "history.jsonl")
-    yield started
-    started.stop()
+    with _started(cluster.spec.release, tmp_path / "logs", leases, java) as started:
+        started.open_history(tmp_path / "history.jsonl")
+        yield started
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[Callable[[str], JavaClient]]:
+    """A client of each release that is asked for: to start one takes seconds of a core."""
+    with ExitStack() as stack:
+        yield cache(lambda of: stack.enter_context(_started(of, tmp_path_factory.mktemp("logs"), leases, java)))
+
+
+@pytest.fixture
+def sender(cluster: LocalCluster, kept: Callable[[str], JavaClient], tmp_path: Path) -> JavaClient:
+    """A client that has nothing but producers, each of one test, and this test's history."""
+    client = kept(cluster.spec.release)
+    client.open_history(tmp_path / "history.jsonl")
+    return client
 
 
 def _records(path: Path, kind: str) -> list[dict[str, object]]:
@@ -65,11 +86,11 @@ def _send(
 @pytest.mark.parametrize("mode", ["sync", "async", "oneway"])
 @pytest.mark.parametrize("route", ["normal", "selector", "fixed"])
 def test_every_kind_of_send_is_recorded_once_with_its_outcome(
-    client: JavaClient, cluster: LocalCluster, tmp_path: Path, mode: str, route: str
+    sender: JavaClient, cluster: LocalCluster, tmp_path: Path, mode: str, route: str
 ) -> None:
     topic = f"kinds-{mode}-{route}"
     create_topic(cluster, topic, read_queues=4, write_queues=4)
-    _send(client, topic, mode, route, cluster)
+    _send(sender, topic, mode, route, cluster)
     sends = _records(tmp_path / "history.jsonl", "send")
     assert sorted(int(str(send["seq"])) for send in sends) == list(range(SENDS))
     # A one-way send has no answer, so that nobody can say whether it arrived.
@@ -164,12 +185,12 @@ def test_a_kill_damages_the_last_line_at_most(client: JavaClient, cluster: Local
     assert sum(record["type"] == "send" for record in left.records) > 500
 
 
-def test_the_clients_own_error_reaches_the_harness(client: JavaClient, cluster: LocalCluster) -> None:
+def test_the_clients_own_error_reaches_the_harness(sender: JavaClient, cluster: LocalCluster) -> None:
     with pytest.raises(ClientError, match="MQClientException"):
-        client.start_producer("p", "a group with spaces", namesrv_addresses(cluster))
+        sender.start_producer("p", "a group with spaces", namesrv_addresses(cluster))
     with pytest.raises(ClientError, match="setNoSuchSetting"):
-        client.start_producer("q", "group", namesrv_addresses(cluster), noSuchSetting=1)
-    assert client.is_running()
+        sender.start_producer("q", "group", namesrv_addresses(cluster), noSuchSetting=1)
+    assert sender.is_running()
 
 
 def test_a_history_may_be_closed_while_its_consumers_go_on(

@@ -59,7 +59,7 @@ def three_5x(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Jav
 def test_two_workers_send_in_order_and_locust_counts_what_the_history_has(three: LocalCluster, tmp_path: Path) -> None:
     command = Command(
         three, tmp_path / "run", "ordered", "--rate", "400", "--duration", "5", "--processes", "2", "--mode", "sync",
-        "--route", "fixed", "--threads", "8", "--consumers", "2", "--ordered", "--record-only",
+        "--route", "fixed", "--threads", "8", "--consumers", "2", "--ordered", "--record-only", "--keep-groups",
     )  # fmt: skip
     command.end()
     sends, consumed = command.records("producer", "send"), command.records("consumer", "consume")
@@ -94,7 +94,7 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, t
     command = Command(
         cluster, tmp_path / "run", f"killed-{client}", "--client", client, "--rate", "150", "--duration", "0",
         "--processes", "2", "--mode", "sync", "--route", "fixed" if is_java else "selector", "--threads", "8",
-        "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--record-only", *arguments,
+        "--timeout-ms", "1000", "--consumers", "2", "--ordered", "--record-only", "--keep-groups", *arguments,
     )  # fmt: skip
     worker, consumer = command.pid("locust-worker-1"), command.pid("consumer-1")
     (sender,) = psutil.Process(worker).children()
@@ -173,13 +173,20 @@ def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
         command = Command(
             found, tmp_path / "run", "users", "--rate", "100", "--duration", "0", "--consumers", "1", "--record-only"
         )
-        command.pid("consumer-0")
+        consumer = proc.identify(command.pid("consumer-0"))
+        assert consumer is not None
         command.wait_consumed(50)
         for number in range(16):
             connection.send("users", number % 8, b"another order, meanwhile")
         command.wait_consumed(50)
         command.process.send_signal(signal.SIGINT)
-        judged = command.judged(spark)
+    # What was sent and consumed is written down by then. Its group is removed 21 s later, which is time for another load.
+    wait_until("the consumer's end", lambda: not consumer.is_alive(), timeout_s=300)
+    kept = Command(
+        found, tmp_path / "kept", "users", "--rate", "100", "--duration", "2", "--consumers", "1", "--record-only",
+        "--keep-groups",
+    )  # fmt: skip
+    judged = command.judged(spark)
     told = {item["name"]: item for item in judged["properties"]}
     consumed = command.records("consumer", "consume")
     assert {record["outcome"] for record in consumed} == {"ok", "foreign"}
@@ -189,10 +196,6 @@ def test_a_users_topic_is_read_from_its_end_and_nothing_is_left_on_his_cluster(
     assert told["store agrees"]["words"].startswith(f"{len(consumed):,} messages in 24 queues")
     assert _groups_of(found, command) == set()
 
-    kept = Command(
-        found, tmp_path / "kept", "users", "--rate", "100", "--duration", "2", "--consumers", "1", "--record-only",
-        "--keep-groups",
-    )  # fmt: skip
     kept.end()
     assert _groups_of(found, kept) == {"group", "retry topic"}
 
@@ -277,7 +280,7 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     same = ("--run-name", "all-three", "--users", "30", "--mode", "sync", "--route", "fixed", "--threads", "4")
     master = Command(
         three, tmp_path / "master", "joined", *same, "--rate", "300", "--duration", "8", "--consumers", "1", "--ordered",
-        "--expect-workers", "3", "--bind", "127.0.0.2", "--master-port", str(port), "--record-only",
+        "--expect-workers", "3", "--bind", "127.0.0.2", "--master-port", str(port), "--record-only", "--keep-groups",
     )  # fmt: skip
     to = ("--join", f"127.0.0.2:{port}")
     other = Command(three, tmp_path / "other", "joined", *same, "--rate", "900", *to)

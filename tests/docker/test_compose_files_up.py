@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,8 @@ def _run(command: tuple[str, ...], environment: Mapping[str, str]) -> str:
     return run.stdout
 
 
-@pytest.fixture
-def environment(docker: Docker) -> Mapping[str, str]:
+def _environment(docker: Docker) -> Mapping[str, str]:
+    """Of a cluster whose ports nobody has."""
     [image] = docker.images.values()
     repository, _, release = image.tag.rpartition(":")
     return {
@@ -73,6 +74,11 @@ def environment(docker: Docker) -> Mapping[str, str]:
         "NAMESRV_1_PORT": str(free_port()),
         "BROKER_A_PORT": str(free_port(BROKER_PORTS)),
     }
+
+
+@pytest.fixture
+def environment(docker: Docker) -> Mapping[str, str]:
+    return _environment(docker)
 
 
 def test_what_compose_waited_for_can_be_used(docker: Docker, environment: Mapping[str, str]) -> None:
@@ -133,17 +139,27 @@ def test_a_health_check_fails_while_a_name_server_does_not_list_the_broker(docke
 # --- faults on containers of the user's -------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def staging(docker: Docker, environment: Mapping[str, str], tmp_path: Path) -> Iterator[Container]:
-    """The broker's container of a cluster of the user's, which alone has the label."""
-    labels = tmp_path / "labels.yaml"
+@dataclass(frozen=True, kw_only=True)
+class Staging:
+    """A cluster of the user's. ``container`` is its broker's, which alone has the label."""
+
+    namesrv: str
+    broker: str
+    release: str
+    container: Container
+
+
+@pytest.fixture(scope="module")
+def staging(docker: Docker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Staging]:
+    labels = tmp_path_factory.mktemp("staging") / "labels.yaml"
     labels.write_text(LABELS)
-    client = docker.engine.client()
+    environment, client = _environment(docker), docker.engine.client()
+    namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
     try:
         with _up(docker.compose, environment, files=("-f", str(labels))):
-            _wait_registered(f"127.0.0.1:{environment['NAMESRV_1_PORT']}")
+            _wait_registered(namesrv)
             [container] = client.containers.list(filters={"label": LABEL})
-            yield container
+            yield Staging(namesrv=namesrv, broker=broker, release=environment["RELEASE"], container=container)
     finally:
         client.close()
 
@@ -161,16 +177,16 @@ def _state(container: Container) -> tuple[str, str]:
 
 
 def test_a_container_with_the_label_of_a_nodes_file_is_paused_after_a_dry_run_and_killed(
-    staging: Container, environment: Mapping[str, str], leases: Leases, tmp_path: Path
+    staging: Staging, leases: Leases, tmp_path: Path
 ) -> None:
-    namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
+    namesrv, broker, container = staging.namesrv, staging.broker, staging.container
     file = _nodes_file(tmp_path, broker, LABEL)
-    spec = ClusterSpec(name="staging", release=environment["RELEASE"], topology=TOPOLOGIES["single"])
+    spec = ClusterSpec(name="staging", release=staging.release, topology=TOPOLOGIES["single"])
     reached = reach(read_nodes_file(file), [namesrv], LOOPBACK, OPEN)
     theirs = GivenCluster(
         spec, tmp_path, leases, namesrv=[namesrv], brokers={"broker-a": broker}, reached=reached, until_s=UP_S_MAX
     )
-    running, since = _state(staging)
+    running, since = _state(container)
     assert running == "running"
     arguments = (
         "--rate", "50", "--duration", "10", "--consumers", "1", "--keep-groups", "--record-only",
@@ -179,24 +195,24 @@ def test_a_container_with_the_label_of_a_nodes_file_is_paused_after_a_dry_run_an
     dry = Command(theirs, tmp_path / "dry", "staged", *arguments, "--dry-run", "--json")
     dry_run = json.loads(dry.end())
     assert [step["what"] for step in dry_run["steps"]] == [
-        f"docker pause {staging.name} (theirs, {broker})",
-        f"docker unpause {staging.name} (theirs, {broker})",
+        f"docker pause {container.name} (theirs, {broker})",
+        f"docker unpause {container.name} (theirs, {broker})",
     ]
     assert not dry.out.exists()
-    assert _state(staging) == (running, since)
+    assert _state(container) == (running, since)
 
     command = Command(theirs, tmp_path / "run", "staged", *arguments, "--confirm", dry_run["confirm"])
-    wait_until("the container to stand still", lambda: _state(staging)[0] == "paused", timeout_s=300, poll_s=0.05)
+    wait_until("the container to stand still", lambda: _state(container)[0] == "paused", timeout_s=300, poll_s=0.05)
     command.end()
-    assert _state(staging) == (running, since)
+    assert _state(container) == (running, since)
     events = read_records(command.trial / "events.jsonl").records
     assert {"injected", "healed"} <= {one["state"] for one in events if one["type"] == "fault"}
 
     before_ns, gone_ns = theirs.kill_node("theirs")
     assert before_ns < gone_ns
-    wait_until("the engine to see its end", lambda: _state(staging)[0] == "exited", timeout_s=60)
+    wait_until("the engine to see its end", lambda: _state(container)[0] == "exited", timeout_s=60)
     theirs.restart_node("theirs")
-    status, again = _state(staging)
+    status, again = _state(container)
     assert (status, again != since) == ("running", True)
     with NameServer(namesrv) as connection:
         assert connection.cluster_brokers() == {"broker-a": {0: broker}}
@@ -210,14 +226,12 @@ def test_a_container_with_the_label_of_a_nodes_file_is_paused_after_a_dry_run_an
     ],
 )
 def test_a_label_that_no_container_has_or_several_have_is_refused(
-    staging: Container, environment: Mapping[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    label: str, said: str,
-) -> None:  # fmt: skip
-    namesrv, broker = (f"127.0.0.1:{environment[name]}" for name in ("NAMESRV_1_PORT", "BROKER_A_PORT"))
-    before = _state(staging)
-    file = _nodes_file(tmp_path, broker, label)
-    asked = ["load", "--namesrv", namesrv, "--topic", "staged", "--duration", "10", "--nodes", str(file)]
+    staging: Staging, tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str, said: str
+) -> None:
+    before = _state(staging.container)
+    file = _nodes_file(tmp_path, staging.broker, label)
+    asked = ["load", "--namesrv", staging.namesrv, "--topic", "staged", "--duration", "10", "--nodes", str(file)]
     for more in (["--dry-run"], ["--confirm", "01234567"]):
         assert main([*asked, "--fault", "pause-node:theirs,for=4s@3s", *more]) == EXIT_USAGE
         assert said in " ".join(capsys.readouterr().err.split())
-    assert _state(staging) == before
+    assert _state(staging.container) == before

@@ -10,7 +10,10 @@ _ALONE = ("tests/cluster/test_locust_page.py", "tests/cluster/test_verify.py::te
 """They are alone on the machine, as are those that need root: they follow each other while others wait for them once."""
 _OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
 """Their Spark is another process', so that they need not wait for the session of the others."""
-_OF_THE_RECORD = tuple(f"tests/unit/test_{name}.py" for name in ("ledger", "recorded_runs", "send_matrix"))
+_OF_THE_RECORD = tuple(
+    f"tests/unit/test_{name}.py"
+    for name in ("ledger", "recorded_runs", "seeds_table", "send_matrix", "yardstick_table")
+)
 """They read all that was recorded, which takes seconds, once for all of them."""
 
 

@@ -22,6 +22,7 @@ from harness.backends.local import LocalCluster, start_local
 from harness.errors import LabError
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
+from harness.model.rocketmq import LOCK_INTERVAL
 from harness.paths import PACKAGES
 from harness.plan.deployments import TIMER_SLACK_MS, beside_others
 from harness.releases.java import Java
@@ -32,6 +33,8 @@ from harness.wait import wait_until
 Json = Mapping[str, object]
 
 CLUSTER_S_MAX = 3600
+SOON = f"-Drocketmq.client.rebalance.waitInterval=2000 -D{LOCK_INTERVAL}=2000"
+"""By default consumers look every 20 s for queues that a dead one had, and for the locks without which they consume nothing."""
 
 
 @contextlib.contextmanager
@@ -69,7 +72,10 @@ class Command:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mqlab", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
              "--topic", topic, "--out", str(out), *arguments],
-            env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state")},
+            env={
+                **os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state"),
+                "JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {SOON}",
+            },
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.processes.append(self.process)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+_line = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 def pack_run(folder: Path, file: Path) -> None:
     """Write all of ``folder`` into ``file``."""
@@ -77,7 +79,7 @@ def _packed(text: str, suffix: str) -> object:
 
 def _is_whole(line: str) -> bool:
     try:
-        return json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":")) == line
+        return _line(json.loads(line)) == line
     except ValueError:
         return False
 
@@ -91,14 +93,15 @@ def _differences(column: list[object]) -> dict[str, object]:
 
 def _lines(packed: Any) -> Iterator[str]:
     rows = [zip(*map(_values, of_shape), strict=True) for of_shape in packed["columns"]]
+    stamps = [[key for key in keys if key.endswith("_ns")] for keys in packed["shapes"]]
     for number, shape in enumerate(packed["order"], start=1):
         record = dict(zip(packed["shapes"][shape], next(rows[shape]), strict=True))
-        times = [key for key in record if key.endswith("_ns") and isinstance(record[key], int)]
+        times = [key for key in stamps[shape] if isinstance(record[key], int)]
         for key in times[1:]:
             record[key] += record[times[0]]
         if record.get("n", 0) is None:
             record["n"] = number
-        yield json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n"
+        yield _line(record) + "\n"
 
 
 def _values(column: dict[str, Any]) -> list[object]:

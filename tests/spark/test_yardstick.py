@@ -64,9 +64,10 @@ def cells(whole: bool) -> tuple[str, ...]:
 
 def analysed(run: Path, *, whole: bool) -> Figures:
     """Unpack the copy, judge it in a process of its own, and read its figures."""
-    unpack_run(DATA / "run.json.xz", run, keep=lambda name: name.startswith(cells(whole)))
+    of = cells(whole)
+    unpack_run(DATA / "run.json.xz", run, keep=lambda name: name.startswith(of))
     manifest = json.loads((run / "manifest.json").read_text())
-    manifest["trials"] = [name for name in manifest["trials"] if name.startswith(cells(whole))]
+    manifest["trials"] = [name for name in manifest["trials"] if name.startswith(of)]
     (run / "manifest.json").write_text(json.dumps(manifest))
     subprocess.run(
         [sys.executable, "-m", "mqlab", "analyze", str(run)],

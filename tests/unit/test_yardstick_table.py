@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from analysis.ledger.record import Summary
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from mqlab.recorded import committed_ledger
@@ -14,7 +15,10 @@ from mqlab.yardstick_table import A_PART, BECAUSE, DOCUMENT, NO_TRIAL, RUN, UNEX
 from tests.lib.ledger import committed
 
 KEPT = json.loads((PACKAGES / "tests" / "data" / "yardstick" / "full_runs.json").read_text("utf-8"))
-THEN = [one for one in committed().summaries if one.run == RUN]
+
+
+def _then() -> list[Summary]:
+    return [one for one in committed().summaries if one.run == RUN]
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -23,7 +27,7 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def test_the_document_is_what_the_record_and_the_ledger_make() -> None:
-    assert DOCUMENT.read_text("utf-8") == document(THEN, committed_ledger()), "mqlab ledger --recompute"
+    assert DOCUMENT.read_text("utf-8") == document(_then(), committed_ledger()), "mqlab ledger --recompute"
 
 
 def test_it_counts_every_finding_that_is_kept_and_shows_those_whose_verdict_is_another_one() -> None:
@@ -39,9 +43,9 @@ def test_it_counts_every_finding_that_is_kept_and_shows_those_whose_verdict_is_a
 
 
 def test_the_record_s_estimates_are_those_of_the_kept_file() -> None:
-    kept = {(one["claim"], one["release"], one["injection"]): one["parts"] for one in KEPT}
-    assert len(THEN) == len(kept)
-    for one in THEN:
+    kept, then = {(one["claim"], one["release"], one["injection"]): one["parts"] for one in KEPT}, _then()
+    assert len(then) == len(kept)
+    for one in then:
         parts = kept[one.claim, one.release, one.injection]
         assert [part.name for part in one.parts] == [part["name"] for part in parts]
         for part, of_file in zip(one.parts, parts, strict=True):
@@ -49,7 +53,7 @@ def test_the_record_s_estimates_are_those_of_the_kept_file() -> None:
 
 
 def test_a_verdict_that_differs_without_a_reason_says_so() -> None:
-    (first,) = (one for one in THEN if (one.claim, one.release, one.injection) == ("BUSY-07", "4.6.0", "byteman"))
+    (first,) = (one for one in _then() if (one.claim, one.release, one.injection) == ("BUSY-07", "4.6.0", "byteman"))
     other = dataclasses.replace(first, verdict=VerdictKind.REFUTED)
     assert UNEXPLAINED in document([other], committed_ledger())
     assert UNEXPLAINED not in DOCUMENT.read_text("utf-8"), "give it in mqlab/yardstick_table.py"
