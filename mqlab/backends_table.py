@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
+from harness.backends.abilities import COMPOSE, LOCAL
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
-from mqlab.compared import Pair, rows_of_differing, tried_by_both
+from mqlab.compared import Pair, agreement, rows_of_differing, tried_by_both
 from mqlab.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "backends.md"
-LOCAL, COMPOSE = "local", "compose"
 HEAD = """# Processes and containers
 
 An incident can be run with local processes, which is the default, or with each node and client in [a container](containers.md).
 The two are judged apart, by the same rules. {cells} cells, each a claim on a release with its faults made one way, have trials of
-both. In {same} of their {parts} parts neither contradicts the other: most deployments of each do not lie on different sides, and
-what may or may never happen was seen by both or by none. {other} differ. Written by `mqlab ledger`; do not edit it.
+both. {agreement}
+Written by `mqlab ledger`; do not edit it.
 
 | incident | releases | cells | same verdict | undecided in containers alone | undecided locally alone | against each other |
 |---|---|---|---|---|---|---|
@@ -55,7 +55,7 @@ def document(lines: Iterable[LedgerLine]) -> str:
     pairs = paired(lines)
     parts = tried_by_both(pairs)
     differing = rows_of_differing(parts, BECAUSE)
-    head = HEAD.format(cells=len(pairs), parts=len(parts), same=len(parts) - len(differing), other=len(differing))
+    head = HEAD.format(cells=len(pairs), agreement=agreement(parts))
     return head + "".join(_of_incidents(pairs)) + (DIFFER + "".join(differing) if differing else "")
 
 

@@ -11,6 +11,8 @@ from harness.model.rules import BY_SIDES
 from harness.model.verdicts import VerdictKind
 
 UNEXPLAINED = "nobody has said why yet"
+AGREEMENT = """In {same} of their {parts} parts neither contradicts the other: most deployments of each do not
+lie on different sides, and what may or may never happen was seen by both or by none. {other} differ."""
 
 Pair = tuple[LedgerLine, LedgerLine]
 
@@ -47,6 +49,12 @@ def tried_by_both(pairs: Iterable[Pair]) -> list[Compared]:
         for one, two in zip(first.parts, other.parts, strict=True)
         if one.tries and two.tries
     ]
+
+
+def agreement(parts: Sequence[Compared]) -> str:
+    """How many of them differ, and what that means."""
+    other = sum(one.differs for one in parts)
+    return AGREEMENT.format(parts=len(parts), same=len(parts) - other, other=other)
 
 
 def rows_of_differing(parts: Sequence[Compared], because: Mapping[str, str]) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import scenarios
+from harness.backends.abilities import COMPOSE
 from harness.faults.injections import INJECTIONS, needs_of, why_not
 from harness.host.abilities import Abilities
 from harness.model.scenario import Arm
@@ -39,7 +40,7 @@ def _rows(ran: Commits) -> Iterator[str]:
         for arm in scenario.arms:
             needs = needs_of(arm.fault, INJECTIONS[type(arm.fault)][0], arm.broker)
             words = ", ".join(sorted(need.name.lower().replace("_", " ") for need in needs))
-            reason = why_not(arm, "compose", ABLE)
+            reason = why_not(arm, COMPOSE, ABLE)
             commit = ran.get((scenario.name, arm.name))
             said = f"cannot: {reason}" if reason else f"ran, {commit}" if commit else _not_run(arm)
             yield f"| {scenario.name} | {arm.name} | {words} | {said} |"
@@ -62,7 +63,7 @@ def committed() -> tuple[list[str], Commits]:
 def arms_that_ran(run: Path) -> Commits:
     """Those arms of a run in containers all of whose trials ended, with the run's commit."""
     found = read_run_directory(run)
-    ended = {one.trial for one in found.trials if one.status == "complete" and one.backend == "compose"}
+    ended = {one.trial for one in found.trials if one.status == "complete" and one.backend == COMPOSE}
     ran = {}
     for one in found.trials:
         planned = {

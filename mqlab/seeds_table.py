@@ -13,23 +13,22 @@ import scenarios
 from analysis.ledger.lines import LedgerLine
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record, read_record
+from harness.backends.abilities import LOCAL
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
 from harness.rundir.files import replace_file
-from mqlab.compared import Compared, rows_of_differing, tried_by_both
+from mqlab.compared import Compared, agreement, rows_of_differing, tried_by_both
 from mqlab.recorded import FOLDER_OF_RECORD, committed_ledger, experiment_now
 
 DOCUMENT = PACKAGES / "docs" / "seeds.md"
 FIRST_SEED = 1
-BACKEND = "local"
 HEAD = """# Two seeds
 
 The order of a run's trials, and the keys, groups and moments that are drawn for them, come from its seed. All runs of local
 processes are pooled in [the ledger](../scenarios/LEDGER.md); here those of seed 1 are judged alone, and those of other seeds alone.
-{both} of {lines} lines have trials of both. In {same} of their {parts} parts neither contradicts the other: most deployments of
-each do not lie on different sides, and what may or may never happen was seen by both or by none. {other} differ. Written by
-`mqlab ledger`; do not edit it.
+{both} of {lines} lines have trials of both. {agreement}
+Written by `mqlab ledger`; do not edit it.
 """
 DIFFER = """
 ## Where they differ
@@ -76,7 +75,7 @@ def _judged(
     runs = tuple(
         dataclasses.replace(run, trials=tuple(trial for trial in run.trials if trial.incident in several))
         for run in record.runs
-        if (run.seed == FIRST_SEED) is is_first and run.backend == BACKEND
+        if (run.seed == FIRST_SEED) is is_first and run.backend == LOCAL
     )
     chosen = [scenario for scenario in of if scenario.name in several]
     alone = dataclasses.replace(record, runs=runs, summaries=(), events=())
@@ -87,7 +86,7 @@ def seeds_of(record: Record) -> dict[str, set[tuple[str, int]]]:
     """By incident, each release with a seed that it was run with on this backend."""
     found: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for run in record.runs:
-        if run.backend == BACKEND:
+        if run.backend == LOCAL:
             for trial in run.trials:
                 found[trial.incident].add((trial.release, run.seed))
     return found
@@ -105,10 +104,8 @@ def document(
     other = rows_of_differing(parts, BECAUSE)
     head = HEAD.format(
         both=both,
-        lines=sum(line.backend == BACKEND and line.trials > 0 for line in lines),
-        parts=len(parts),
-        same=len(parts) - len(other),
-        other=len(other),
+        lines=sum(line.backend == LOCAL and line.trials > 0 for line in lines),
+        agreement=agreement(parts),
     )
     lacking = LACKING + "".join(_lacking(seeds_of(record), of))
     return head + (DIFFER + "".join(other) if other else "") + lacking

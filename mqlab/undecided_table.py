@@ -12,6 +12,7 @@ from analysis.ledger.absent import never_run
 from analysis.ledger.lacking import lacking
 from analysis.ledger.lines import LedgerLine, ordered
 from analysis.verdicts.order import natural_key
+from harness.backends.abilities import COMPOSE, LOCAL
 from harness.faults.injections import injections_of
 from harness.host.facts import Host
 from harness.model.scenario import Scenario
@@ -24,7 +25,6 @@ from mqlab.recorded import committed_ledger
 from scenarios.releases import IN_CONTAINERS
 
 DOCUMENT = PACKAGES / "docs" / "undecided.md"
-COMPOSE = "compose"
 TWO_CORES = Host(cores=2, memory_mb=20_000)
 HEAD = """# What is undecided
 
@@ -67,7 +67,7 @@ def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenar
     not_run: list[Cell] = [
         (line.incident, line.backend, line.claim, line.release) for line in no_trial if line not in elsewhere
     ]
-    places = (("local", incidents, known_releases()), (COMPOSE, _in_containers(lines, incidents), IN_CONTAINERS))
+    places = ((LOCAL, incidents, known_releases()), (COMPOSE, _in_containers(lines, incidents), IN_CONTAINERS))
     never: list[Cell] = [
         (incident, backend, claim, release)
         for backend, of, releases in places
@@ -105,7 +105,7 @@ def _not_run(cells: Iterable[Cell], incidents: Iterable[Scenario]) -> Iterator[s
     by_name = {scenario.name: scenario for scenario in incidents}
     for (incident, backend, releases), of in sorted(claims.items()):
         if incident in by_name:
-            how = "" if backend == "local" else f" --backend {backend}"
+            how = "" if backend == LOCAL else f" --backend {backend}"
             yield (
                 f"| {incident} | {', '.join(sorted(of, key=natural_key))} | {', '.join(releases)} "
                 f"| `mqlab verify {incident} --release {','.join(releases)}{how}` "
@@ -131,7 +131,7 @@ def _measured(lines: Iterable[LedgerLine], several: Collection[str]) -> Iterator
     """A row for a part of a claim and what it lacks, with the releases on which it does; of ``several`` the injection is named."""
     found: dict[tuple[str, str, str, str], list[str]] = {}
     for line in lines:
-        told = [line.backend] if line.backend != "local" else []
+        told = [line.backend] if line.backend != LOCAL else []
         told += [line.injection] if line.claim in several else []
         where = f" ({', '.join(told)})" if told else ""
         lacks = [(part.name, what) for part, what in lacking(line)] or [("", line.reason)]

@@ -17,9 +17,10 @@ class Ability(StrEnum):
 
 NODES, PROCESSES = frozenset({Ability.NODES}), frozenset({Ability.PROCESSES})
 
+LOCAL, COMPOSE = "local", "compose"
 ABILITIES: Mapping[str, frozenset[Ability]] = {
-    "local": frozenset(Ability),
-    "compose": frozenset(Ability) - {Ability.RELEASES},
+    LOCAL: frozenset(Ability),
+    COMPOSE: frozenset(Ability) - {Ability.RELEASES},
 }
 """By backend. Containers share the host's network, its process ids (as the host sees them) and the run directory's mounts, so
 that a fault of the kernel finds them as it finds processes; their JVM options are read from a file at each start, and the image

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from harness.backends.abilities import COMPOSE, LOCAL
 from harness.model.verdicts import VerdictKind
-from mqlab.backends_table import COMPOSE, DOCUMENT, LOCAL, document, paired
+from mqlab.backends_table import DOCUMENT, document, paired
 from mqlab.compared import UNEXPLAINED
 from mqlab.recorded import committed_ledger
 
