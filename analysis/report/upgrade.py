@@ -55,6 +55,9 @@ SIGNS = frozenset(
 """What is read in log files and answers: an alert or a client's retry may hang on it, whichever way it moves."""
 
 BETTER, WORSE, SIGN, OTHER = "better", "worse", "log lines and codes", "otherwise different"
+TRADE = "better in one way and worse in another"
+"""Of one arm of an incident some parts get better and others worse: sends that are accepted, and lost."""
+
 CHANCE = "may be chance"
 """Seen on one of the two, in so few tries that the intervals of both rates overlap."""
 
@@ -67,6 +70,7 @@ class Change:
     claim: str
     part: str
     incident: str
+    arm: str
     says: str
     injection: str
     before: str
@@ -135,7 +139,7 @@ def upgrade(
         client_before=client_before or before,
         client_after=client_after or after,
         compared=compared.compared,
-        changes=tuple(_changes(local, claims, before, after)),
+        changes=tuple(_traded(list(_changes(local, claims, before, after)))),
         words=tuple(words_changed(before, after)),
         settings=settings,
         undecided={incident: tuple(found) for incident, found in open_claims.items()},
@@ -172,12 +176,22 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
                 claim=entry[0],
                 part=was.name,
                 incident=line.incident,
+                arm=rule.of.arm,
                 says=line.says,
                 injection=entry[2],
                 before=was.words,
                 after=now.words,
                 counts="counterexamples: " if rule.kind is Kind.UNIVERSAL else "",
             )
+
+
+def _traded(found: Sequence[Change]) -> Iterator[Change]:
+    sorts_of: dict[tuple[str, str, str], set[str]] = {}
+    for one in found:
+        sorts_of.setdefault((one.incident, one.arm, one.injection), set()).add(one.sort)
+    for one in found:
+        is_traded = one.sort in (BETTER, WORSE) and {BETTER, WORSE} <= sorts_of[one.incident, one.arm, one.injection]
+        yield dataclasses.replace(one, sort=TRADE) if is_traded else one
 
 
 def _differs(was: LedgerPart, now: LedgerPart) -> bool:

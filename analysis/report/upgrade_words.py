@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from analysis.report.upgrade import BETTER, CHANCE, OTHER, SIGN, WORSE, Upgrade
+from analysis.report.upgrade import BETTER, CHANCE, OTHER, SIGN, TRADE, WORSE, Upgrade
 from analysis.report.upgrade_settings import DefaultChanged, SettingsChanged
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -36,6 +36,9 @@ def sections(found: Upgrade) -> list[Section]:
     return [
         Section(title="What gets better", rows=tuple(_changes(found, BETTER))),
         Section(title="What gets worse", rows=tuple(_changes(found, WORSE))),
+        Section(
+            title="What gets better in one way and worse in another", rows=tuple(_changes(found, TRADE)), none="nothing"
+        ),
         Section(
             title="What changes its log lines or error codes",
             rows=(*_changes(found, SIGN), *_words(found), *_codes(found.settings)),

@@ -260,13 +260,13 @@ def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
     life, interval = broker.conf.get(rocketmq.LOCK_LIFE), broker.conf.get(rocketmq.LOCK_INTERVAL)
     if life is None and interval is None:
         return
-    ratio = _ms(life, rocketmq.LOCK_LIFE_MS) / _ms(interval, rocketmq.LOCK_INTERVAL_MS)
-    off = "" if ratio >= LOCK_RATIO else f", and would be only {ratio:g} renewals long"
+    life_ms, interval_ms = _ms(life, rocketmq.LOCK_LIFE_MS), _ms(interval, rocketmq.LOCK_INTERVAL_MS)
+    short = f"; a lock of {life_ms:,.0f} ms, renewed every {interval_ms:,.0f} ms, would be {life_ms / interval_ms:g} renewals long"
     yield AuditFinding(
         kind="lock-settings",
         severity=Severity.WARNING,
         where=broker.words,
-        says=f"lock times in broker.conf have no effect{off}: {life or 'default'} ms and {interval or 'default'} ms",
+        says="lock times in broker.conf have no effect" + (short if life_ms < LOCK_RATIO * interval_ms else ""),
         advice=f"Set them as -D{rocketmq.LOCK_LIFE} of the broker and -D{rocketmq.LOCK_INTERVAL} of the client, the first "
         "three times the second.",
     )

@@ -18,6 +18,7 @@ from analysis.report.upgrade import (
     OTHER,
     SIGN,
     SIGNS,
+    TRADE,
     WORSE,
     Rolled,
     sort_of,
@@ -92,8 +93,14 @@ def _part(verdict: VerdictKind, value: float) -> LedgerPart:
     return LedgerPart(name="it", verdict=verdict, kind="Q", values=values, estimate=value, words=f"{value:g} s")
 
 
-def _claims(*names: str) -> dict[str, Claim]:
-    return {name: claim(name, "", "s", reading="r", parts={"it": median(LESS, DOWN)}) for name in names}
+def _claims(*names: str, **arms: str) -> dict[str, Claim]:
+    """Each of the arm that is named for it, or of one that all others share."""
+    return {
+        name: claim(
+            name, "", "s", reading="r", parts={"it": median(of("handover_s", arms.get(name, "incident")), DOWN)}
+        )
+        for name in names
+    }
 
 
 LEDGER = [
@@ -109,7 +116,8 @@ LEDGER = [
     _line("4.9.7", "ORDER-01", CONFIRMED, _part(CONFIRMED, 60), backend="compose"),
     _line("5.5.0", "ORDER-01", CONFIRMED, _part(CONFIRMED, 90), backend="compose"),
 ]
-RULES = _claims(*(f"ORDER-0{number}" for number in range(1, 6)))
+NAMES = [f"ORDER-0{number}" for number in range(1, 6)]
+RULES = _claims(*NAMES, **{"ORDER-02": "baseline"})
 
 
 def test_what_moved_is_better_or_worse_and_what_is_not_decided_is_named() -> None:
@@ -125,6 +133,17 @@ def test_what_moved_is_better_or_worse_and_what_is_not_decided_is_named() -> Non
     assert "mqlab verify INCIDENT --release 4.9.7,5.5.0 --broker-conf FILE" in told
     back = upgrade(LEDGER, RULES, SettingsChanged(), "5.5.0", "4.9.7")
     assert [one.sort for one in back.changes] == [WORSE, BETTER]
+
+
+def test_what_moves_both_ways_in_one_arm_is_neither_better_nor_worse() -> None:
+    found = upgrade(LEDGER, _claims(*NAMES), SettingsChanged(), "4.9.7", "5.5.0")
+    assert [(one.claim, one.sort) for one in found.changes] == [("ORDER-01", TRADE), ("ORDER-02", TRADE)]
+    told = lines(found)
+    title = told.index("What gets better in one way and worse in another")
+    assert [line for line in told[title : title + 10] if line.startswith("  ORDER")] == [
+        "  ORDER-01 it (ordered-lock-handover)",
+        "  ORDER-02 it (ordered-lock-handover)",
+    ]
 
 
 def test_a_counterexample_that_may_be_chance_is_no_change_for_the_worse() -> None:
