@@ -49,8 +49,6 @@ BECAUSE: Mapping[str, str] = {
     "BUSY-20 not left behind": "one seen refutes it: a freeze holds up a safepoint now and then, which stops the cleaner, too "
     "([what was seen](findings.md)); at 2 in 100 stalls, 24 show none in 6 of 10 runs",
     "NAMES-04 dead": "few deployments of seed 1: its two lie within the range of the others",
-    "POOL-11 random reads": "messages in sequence took 0.5 to 5.7 ms in both, at random places 8.3 to 17: in some deployments "
-    "the disk is asked for a page at a time, in others far ahead. What decides it was not found",
     "TOPICS-01 slave": "a slave of 5.5.0 copies its master's topics every minute, and has no master once it registers without it: "
     "[chance](findings.md) has it that it copies in between",
 }

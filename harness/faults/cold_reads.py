@@ -20,7 +20,7 @@ from harness.faults.append_stall import record_tally, watch_appends
 from harness.faults.dirty_pages import limited
 from harness.faults.old_log import GROUP, TOPIC, OldLog, old_log
 from harness.faults.targets import pid_of, store_of, with_own_store
-from harness.faults.write_throttle import SECTORS_READ, device_bytes
+from harness.faults.write_throttle import READS, SECTORS_READ, device_bytes, device_count
 from harness.host.abilities import Abilities
 from harness.host.cgroups import controller_root, is_v2, make_group, why_no_controller
 from harness.host.page_cache import why_no_eviction
@@ -128,20 +128,23 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
         limited(trial, broker, limit_mb),
         slow_disk(trial, pid, device, fault.disk_reads_hz),
     ):
-        begun_ns, read_before, faults_before = mono_ns(), device_bytes(device, SECTORS_READ), _major_faults(pid)
+        begun_ns, reads_before, faults_before = mono_ns(), device_count(device, READS), _major_faults(pid)
+        bytes_before = device_bytes(device, SECTORS_READ)
         given = _read(trial, broker, old, fault)
-        from_device = device_bytes(device, SECTORS_READ) - read_before
+        disk_reads = device_count(device, READS) - reads_before
+        from_device = device_bytes(device, SECTORS_READ) - bytes_before
         major_faults = _major_faults(pid) - faults_before
         tally = appends.tally()
     record_tally(trial.events, broker.name, tally)
     readings = {"cold_share": cold_share, "cold_read_mb": given.bytes / 2**20, "major_faults": float(major_faults)}
     if given.messages:
         readings["cold_read_ms"] = given.ns / given.messages / 1e6
+        readings["cold_disk_reads"] = disk_reads / given.messages
     for name, value in readings.items():
         trial.events.reading(name, value, target=broker.name)
     detail = (
         f"{cold_share:.1%} of {len(old.files)} old files in no memory; {given.messages} messages of {given.bytes / 2**20:.1f} MiB "
-        f"were read, {from_device / 2**20:.1f} MiB from the device, with {major_faults} major page faults"
+        f"were read, {from_device / 2**20:.1f} MiB in {disk_reads} reads of the device, with {major_faults} major page faults"
     )
     is_cold = cold_share >= COLD_SHARE_MIN and from_device >= FROM_DEVICE_MIN * given.bytes
     has_read = bool(given.messages) or not count

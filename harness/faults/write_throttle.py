@@ -18,7 +18,7 @@ from harness.model.faults import ThrottledWrites
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 _SECTOR_BYTES = 512
-SECTORS_READ, SECTORS_WRITTEN = 2, 6
+READS, SECTORS_READ, SECTORS_WRITTEN = 0, 2, 6
 """Fields of /sys/dev/block/*/stat, from 0."""
 
 REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
@@ -85,8 +85,13 @@ def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s
 
 
 def device_bytes(device: str, sectors: int) -> int:
-    """What a device was given, or gave, since it is there; ``sectors`` is one of the two fields above."""
-    return int(Path(f"/sys/dev/block/{device}/stat").read_text().split()[sectors]) * _SECTOR_BYTES
+    """What a device was given, or gave, since it is there; ``sectors`` is one of the two fields of sectors above."""
+    return device_count(device, sectors) * _SECTOR_BYTES
+
+
+def device_count(device: str, field: int) -> int:
+    """What a device has counted since it is there, by one of the fields above."""
+    return int(Path(f"/sys/dev/block/{device}/stat").read_text().split()[field])
 
 
 def _group_bytes(group: Path, device: str) -> int:

@@ -413,6 +413,7 @@ _ALL = (
         ("cold_share", "share", "Share of an old part of the commit log that was in no memory when its readers began."),
         ("cold_read_mb", "", "What readers were given of it, in MB."),
         ("cold_read_ms", "ms", "Mean time of a pull of it, by message."),
+        ("cold_disk_reads", "", "Reads of the store's device while it was read, by message that readers were given."),
         ("major_faults", "", "Page faults of the broker that had to read the disk, while its readers read."),
         ("faults_per_append", "", "Page faults of the appending threads by acknowledged message."),
         ("append_faults", "", "Page faults of the appending threads."),

@@ -242,6 +242,7 @@ def made(monkeypatch: pytest.MonkeyPatch, broker: Broker, node: Any) -> Callable
             "old_log": lambda cluster, broker, mebibytes: old,
             "watch_appends": lambda broker: nullcontext(watched),
             "device_bytes": given,
+            "device_count": lambda device, field: 7 * sum(count for _, count in broker.pulled),
             "_major_faults": lambda pid: 5,
         }.items():
             monkeypatch.setattr(cold_reads, name, value)
@@ -275,6 +276,7 @@ def test_what_was_read_is_recorded_with_how_cold_it_was(made: Callable[..., tupl
     assert events.readings["cold_share"] == 0.95
     assert events.readings["cold_read_mb"] == 50 * STORED_BYTES / 2**20
     assert events.readings["cold_read_ms"] > 0
+    assert events.readings["cold_disk_reads"] == 7
     assert events.readings["major_faults"] == 0
     assert events.readings["append_count"] == 10
 
@@ -289,7 +291,7 @@ def test_without_readers_nothing_is_read_and_the_trial_counts(made: Callable[...
     done, events = made(readers=0)
     assert done.exercised is True
     assert events.readings["cold_read_mb"] == 0
-    assert "cold_read_ms" not in events.readings
+    assert events.readings.keys().isdisjoint({"cold_read_ms", "cold_disk_reads"})
 
 
 def test_what_cannot_be_made_is_refused(

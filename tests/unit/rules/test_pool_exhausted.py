@@ -25,7 +25,9 @@ FILES, FIVE = (
 )
 TWO = "locked_mb incident-pool-2 moment=after rate_hz=500"
 READS = "limit_mb=0 watch_ms=3000 rate_hz=500"
-RANDOM, SEQUENCE = (f"cold_read_ms incident-cold-reads consecutive={many} moment=after {READS}" for many in (1, 1000))
+RANDOM, SEQUENCE = (
+    f"cold_disk_reads incident-cold-reads consecutive={many} moment=after {READS}" for many in (1, 1000)
+)
 COLD = f"cold_share incident-cold-reads consecutive=1 moment=after {READS}"
 
 AS_THE_CODE_SAYS: History = {
@@ -41,7 +43,7 @@ AS_THE_CODE_SAYS: History = {
     FIVE: [[5.02]] * 2,
     TWO: [[2.01]] * 2,
 }
-READ: History = {RANDOM: [[10]] * 5, SEQUENCE: [[0.4]] * 5, COLD: [[0.99]] * 5}
+READ: History = {RANDOM: [[0.85]] * 5, SEQUENCE: [[0.02]] * 5, COLD: [[0.99]] * 5}
 
 PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("POOL-01", "the switch alone"): ({}, {FREE["incident-pool-5-calm"]: [[LARGEST]] * 2}),
@@ -58,7 +60,7 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("POOL-10", "none rejected"): ({}, {REJECTED["baseline"]: [[200]] * 2}),
     ("POOL-11", "five"): ({}, {FIVE: [[2.6]] * 2}),
     ("POOL-11", "two"): ({}, {TWO: [[1.1]] * 2}),
-    ("POOL-11", "random reads"): (READ, {**READ, RANDOM: [[0.5]] * 5}),
+    ("POOL-11", "disk reads"): (READ, {**READ, RANDOM: [[0.03]] * 5}),
     ("POOL-11", "cold"): (READ, {**READ, COLD: [[0.1]] * 5}),
 }  # fmt: skip
 """By claim and part what is changed to confirm it and to refute it."""
