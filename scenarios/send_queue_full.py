@@ -134,5 +134,6 @@ SCENARIO = Scenario(
     exclusive=True,
     hiccup_ms_max=40.0,
     injections=("byteman",),
+    experiment_version=2,
 )
 """The freeze stops the pages that a pull reads from as well, so that it could not tell one pool's jam from another's."""
