@@ -14,7 +14,7 @@ from harness.backends.abilities import COMPOSE, LOCAL
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.rundir.files import replace_file
-from mqlab.compared import Pair, agreement, rows_of_differing, tried_by_both
+from mqlab.compared import Pair, agreement, paired, rows_of_differing, tried_by_both
 from mqlab.recorded import committed_ledger
 
 DOCUMENT = PACKAGES / "docs" / "backends.md"
@@ -43,18 +43,9 @@ BECAUSE: Mapping[str, str] = {
 """Why the two differ, by claim and part."""
 
 
-def paired(lines: Iterable[LedgerLine]) -> list[Pair]:
-    """Lines of local processes and of containers that have trials, of one claim, release and injection."""
-    found: dict[tuple[str, str, str], dict[str, LedgerLine]] = defaultdict(dict)
-    for line in lines:
-        if line.trials:
-            found[line.claim, line.release, line.injection][line.backend] = line
-    return [(of[LOCAL], of[COMPOSE]) for of in found.values() if of.keys() >= {LOCAL, COMPOSE}]
-
-
-def document(lines: Iterable[LedgerLine]) -> str:
+def document(lines: Sequence[LedgerLine]) -> str:
     """Its text."""
-    pairs = paired(lines)
+    pairs = paired(*([line for line in lines if line.backend == backend] for backend in (LOCAL, COMPOSE)))
     parts = tried_by_both(pairs)
     differing = rows_of_differing(parts, BECAUSE)
     head = HEAD.format(cells=len(pairs), agreement=agreement(parts))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.lines import LedgerLine, LedgerPart
+from analysis.ledger.recompute import NO_INJECTION
 from analysis.verdicts.order import natural_key
 from harness.model.rules import BY_SIDES
 from harness.model.verdicts import VerdictKind
@@ -39,6 +41,31 @@ class Compared:
 def _side(part: LedgerPart) -> int:
     """Above 0 where most deployments are on the claim's side."""
     return (part.right or 0) - (part.wrong or 0)
+
+
+def paired(first: Iterable[LedgerLine], other: Iterable[LedgerLine]) -> list[Pair]:
+    """The lines that have trials of both, each of one claim and release with its faults made one way."""
+    ones, others = _by_claim(first), _by_claim(other)
+    return [pair for claim, lines in ones.items() for pair in _of_claim(lines, others.get(claim, {}))]
+
+
+def _by_claim(lines: Iterable[LedgerLine]) -> dict[tuple[str, str], dict[str, LedgerLine]]:
+    found: dict[tuple[str, str], dict[str, LedgerLine]] = defaultdict(dict)
+    for line in lines:
+        if line.trials:
+            found[line.claim, line.release][line.injection] = line
+    return found
+
+
+def _of_claim(ones: Mapping[str, LedgerLine], others: Mapping[str, LedgerLine]) -> Iterator[Pair]:
+    """A line lists what its trials made, in their order: not all have to be the same where a claim has no more than one way."""
+    yield from ((ones[injection], others[injection]) for injection in ones.keys() & others.keys())
+    left, right = ones.keys() - others.keys(), others.keys() - ones.keys()
+    if len(left) == len(right) == 1:
+        (one,), (two,) = left, right
+        names = set(one.split(", ")), set(two.split(", "))
+        if names[0] & names[1] or {NO_INJECTION} in names:
+            yield ones[one], others[two]
 
 
 def tried_by_both(pairs: Iterable[Pair]) -> list[Compared]:

@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import scenarios
-from analysis.ledger.lines import LedgerLine
+from analysis.ledger.lines import LedgerLine, ordered
 from analysis.ledger.recompute import ExperimentOf, recompute
 from analysis.ledger.record import Record, read_record
 from harness.backends.abilities import LOCAL
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
 from harness.rundir.files import replace_file
-from mqlab.compared import Compared, agreement, rows_of_differing, tried_by_both
+from mqlab.compared import Compared, agreement, paired, rows_of_differing, tried_by_both
 from mqlab.recorded import FOLDER_OF_RECORD, committed_ledger, experiment_now
 
 DOCUMENT = PACKAGES / "docs" / "seeds.md"
@@ -27,7 +26,8 @@ HEAD = """# Two seeds
 
 The order of a run's trials, and the keys, groups and moments that are drawn for them, come from its seed. All runs of local
 processes are pooled in [the ledger](../scenarios/LEDGER.md); here those of seed 1 are judged alone, and those of other seeds alone.
-{both} of {lines} lines have trials of both. {agreement}
+Its {lines} lines with trials have {parts} parts, and {both} of these were tried by both.
+{agreement}
 Written by `mqlab ledger`; do not edit it.
 """
 DIFFER = """
@@ -37,13 +37,14 @@ DIFFER = """
 |---|---|---|---|---|---|
 """
 LACKING = """
-## Which have one seed
+## What one seed has tried
 
-A second seed is of what was undecided or new. These have one so far; a registered run with `--seed 2`
-gives them another.
+A second seed is of what was undecided or new first. These have trials of seed 1, or of others, alone; a registered run with
+`--seed 2` gives most of them another. Where parts stand beside a claim, its other parts were tried by both, and where a fault can
+be made in several ways, the way.
 
-| incident | releases |
-|---|---|
+| incident | claims | releases |
+|---|---|---|
 """
 BECAUSE: Mapping[str, str] = {
     "BUSY-20 not left behind": "one seen refutes it: a freeze holds up a safepoint now and then, which stops the cleaner, too "
@@ -54,20 +55,14 @@ BECAUSE: Mapping[str, str] = {
 }
 """Why the two differ, by claim and part."""
 
-Cell = tuple[str, str, str, str]
+
+def compared(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf) -> list[Compared]:
+    """The parts of lines that the first seed and others tried."""
+    first, other = (_judged(record, of, experiment_of, is_first=is_first) for is_first in (True, False))
+    return tried_by_both(paired(first, other))
 
 
-def compared(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf) -> tuple[int, list[Compared]]:
-    """How many lines have trials of both, and their parts that both tried."""
-    first = _judged(record, of, experiment_of, is_first=True)
-    other = _judged(record, of, experiment_of, is_first=False)
-    both = [cell for cell, line in first.items() if line.trials and cell in other and other[cell].trials]
-    return len(both), tried_by_both((first[cell], other[cell]) for cell in both)
-
-
-def _judged(
-    record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf, *, is_first: bool
-) -> dict[Cell, LedgerLine]:
+def _judged(record: Record, of: Sequence[Scenario], experiment_of: ExperimentOf, *, is_first: bool) -> list[LedgerLine]:
     """By the runs of some seeds alone, of incidents that have runs of both."""
     several = {name for name, seeds in seeds_of(record).items() if _is_both(seeds)}
     runs = tuple(
@@ -77,7 +72,7 @@ def _judged(
     )
     chosen = [scenario for scenario in of if scenario.name in several]
     alone = dataclasses.replace(record, runs=runs, summaries=(), events=())
-    return {line.cell(): line for line in recompute(alone, chosen, experiment_of) if line.incident in several}
+    return [line for line in recompute(alone, chosen, experiment_of) if line.incident in several]
 
 
 def seeds_of(record: Record) -> dict[str, set[tuple[str, int]]]:
@@ -94,38 +89,43 @@ def _is_both(seeds: set[tuple[str, int]]) -> bool:
     return len({seed == FIRST_SEED for _, seed in seeds}) > 1
 
 
-def document(
-    record: Record, lines: Sequence[LedgerLine], of: Sequence[Scenario], found: tuple[int, Sequence[Compared]]
-) -> str:
-    """Its text; ``found`` is what was ``compared``."""
-    both, parts = found
-    other = rows_of_differing(parts, BECAUSE)
+def document(lines: Sequence[LedgerLine], both: Sequence[Compared]) -> str:
+    """Its text; ``both`` is what was ``compared``."""
+    tried = [line for line in lines if line.backend == LOCAL and line.trials]
+    other = rows_of_differing(both, BECAUSE)
     head = HEAD.format(
-        both=both,
-        lines=sum(line.backend == LOCAL and line.trials > 0 for line in lines),
-        agreement=agreement(parts),
+        both=len(both),
+        parts=sum(bool(part.tries) for line in tried for part in line.parts),
+        lines=len(tried),
+        agreement=agreement(both),
     )
-    lacking = LACKING + "".join(_lacking(seeds_of(record), of))
-    return head + (DIFFER + "".join(other) if other else "") + lacking
+    return head + (DIFFER + "".join(other) if other else "") + LACKING + "".join(_rows(tried, both))
 
 
-def _lacking(seeds: Mapping[str, set[tuple[str, int]]], of: Sequence[Scenario]) -> Iterator[str]:
-    for scenario in of:
-        has = seeds.get(scenario.name, set())
-        lacks = [
-            release
-            for release in known_releases()
-            if (release, FIRST_SEED) in has and not any(one == release and seed != FIRST_SEED for one, seed in has)
-        ]
+def _rows(lines: Sequence[LedgerLine], both: Sequence[Compared]) -> Iterator[str]:
+    """A row for each incident and the releases on which the same of it lacks trials of the other seeds."""
+    of_both = defaultdict(set)
+    for line, one in paired(lines, {one.line.cell(): one.line for one in both}.values()):
+        of_both[line.cell()] = {part.first.name for part in both if part.line is one}
+    ways = Counter((line.claim, line.release) for line in lines)
+    releases: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for line in ordered(lines):
+        lacks = [part.name for part in line.parts if part.tries and part.name not in of_both[line.cell()]]
         if lacks:
-            yield f"| {scenario.name} | {', '.join(lacks)} |\n"
+            way = line.injection if ways[line.claim, line.release] > 1 else ""
+            which = ", ".join(filter(None, (way, *(lacks if of_both[line.cell()] else ()))))
+            releases[line.incident, f"{line.claim} ({which})" if which else line.claim].append(line.release)
+    claims: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (incident, claim), on in releases.items():
+        claims[incident, ", ".join(on)].append(claim)
+    for (incident, of), named in sorted(claims.items()):
+        yield f"| {incident} | {'; '.join(named)} | {of} |\n"
 
 
 def write(record: Record | None = None) -> None:
     """Write it from the committed record. Raises LedgerError."""
     record = record or read_record(FOLDER_OF_RECORD)
-    found = compared(record, scenarios.ALL, experiment_now)
-    replace_file(DOCUMENT, document(record, committed_ledger(), scenarios.ALL, found))
+    replace_file(DOCUMENT, document(committed_ledger(), compared(record, scenarios.ALL, experiment_now)))
 
 
 if __name__ == "__main__":

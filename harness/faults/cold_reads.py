@@ -20,8 +20,8 @@ from harness.faults.append_stall import record_tally, watch_appends
 from harness.faults.dirty_pages import limited
 from harness.faults.old_log import GROUP, TOPIC, OldLog, old_log
 from harness.faults.targets import pid_of, store_of, with_own_store
-from harness.faults.write_throttle import READS, SECTORS_READ, device_bytes, device_count
 from harness.host.abilities import Abilities
+from harness.host.block_devices import READS, SECTORS_READ, device_bytes, device_count
 from harness.host.cgroups import controller_root, is_v2, make_group, why_no_controller
 from harness.host.page_cache import why_no_eviction
 from harness.model import rocketmq

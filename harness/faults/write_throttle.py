@@ -12,14 +12,11 @@ from harness.backends.store_mount import StoreMount
 from harness.clock import mono_ns
 from harness.faults.targets import node_of, pid_of, store_of, with_own_store
 from harness.host.abilities import Abilities
+from harness.host.block_devices import SECTORS_WRITTEN, device_bytes
 from harness.host.cgroups import Group, controller_root, is_v2, make_group, why_no_controller
 from harness.leases.leases import Leases
 from harness.model.faults import ThrottledWrites
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
-
-_SECTOR_BYTES = 512
-READS, SECTORS_READ, SECTORS_WRITTEN = 0, 2, 6
-"""Fields of /sys/dev/block/*/stat, from 0."""
 
 REACHED_SHARE_MIN, PASSED_SHARE_MAX = 0.5, 1.5
 """A group that wrote less than half of what its limit allows was not held back by it; a device that took one and a half
@@ -82,16 +79,6 @@ def limit(leases: Leases, pid: int, store: StoreMount, *, rate_bps: int, until_s
         from_ns=mono_ns(),
         device_bytes_before=device_bytes(device, SECTORS_WRITTEN),
     )
-
-
-def device_bytes(device: str, sectors: int) -> int:
-    """What a device was given, or gave, since it is there; ``sectors`` is one of the two fields of sectors above."""
-    return device_count(device, sectors) * _SECTOR_BYTES
-
-
-def device_count(device: str, field: int) -> int:
-    """What a device has counted since it is there, by one of the fields above."""
-    return int(Path(f"/sys/dev/block/{device}/stat").read_text().split()[field])
 
 
 def _group_bytes(group: Path, device: str) -> int:

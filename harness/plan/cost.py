@@ -73,9 +73,16 @@ class Costs:
         return cls(learned={key: learned_cost(took) for key, took in found.items()})
 
     def of_trial(self, scenario: Scenario, arm: Arm, params: Parameters, release: str) -> Cost:
-        """What a cell costs on a release."""
+        """What a cell costs on a release.
+
+        What was learned makes no run more crowded than the guess would, by which the recorded ones were planned: over the
+        minutes that a trial waits it needs little of the cores, and much while its clients start.
+        """
         key = (scenario.name, arm.name, cell_name(params), len(arm.load.group_names()), release)
-        return self.learned.get(key) or _guess(scenario, arm, params, release)
+        guess = _guess(scenario, arm, params, release)
+        if (learned := self.learned.get(key)) is None:
+            return guess
+        return dataclasses.replace(learned, cores=max(learned.cores, guess.cores), nodes_cores=guess.nodes_cores)
 
 
 def cell_name(params: Parameters) -> str:

@@ -14,8 +14,8 @@ import pytest
 
 from harness.backends.store_mount import LeasedStore, mount_store
 from harness.faults.cold_reads import slow_disk
-from harness.faults.write_throttle import SECTORS_READ, device_bytes
 from harness.host.abilities import Abilities
+from harness.host.block_devices import SECTORS_READ, device_bytes
 from harness.host.cgroups import why_no_controller
 from harness.host.page_cache import evict, resident_bytes, why_no_eviction
 from harness.leases.leases import Leases

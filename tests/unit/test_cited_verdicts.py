@@ -1,7 +1,8 @@
-"""README.md and docs/*.md: a claim that is cited with a verdict and a release has it in the ledger."""
+"""README.md and docs/*.md: what is cited of a claim, a verdict on a release or a figure, stands in the ledger."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
+from analysis.ledger.lines import LedgerLine
 from harness.paths import PACKAGES
 from harness.releases.jars import known_releases
 from mqlab.recorded import committed_ledger
@@ -24,6 +27,7 @@ THEN = re.compile(r"\b(?:became|been|be|was|were|left)\b[^.;]*$|->\s*$")
 RELEASE = re.compile(r"\b\d\.(?:x\b|\d+\.\d+\b)|\b(?:all|every) releases?\b")
 LIST = re.compile(rf"\s*(?:\([^)]*\)\s*)?(?:on|of|:)?\s*((?:(?:,\s*|\s*and\s+)?(?:{RELEASE.pattern}))+)")
 SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\W*[A-Z0-9-])|;\s|<br>|\s\|\s|\n\s*\n|\n(?=[-#|] )")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 WAY = re.compile(r"\b(?:by (freeze)|(byteman|freeze)\))")
 
 Verdicts = Mapping[tuple[str, str], Mapping[str, str]]
@@ -153,3 +157,28 @@ def test_what_the_articles_get_wrong_is_refuted_where_the_readme_says_so(ledger:
                     wrong.append(f"{claim} is not refuted on {release}: {point}")
     assert wrong == []
     assert len(points[1].split("\n- ")) > 5
+
+
+def uncited(point: str, lines: list[LedgerLine]) -> list[str]:
+    """The numbers of a sentence that none of its claims has, rounded as they are; settings are the claims', too."""
+    claims = CLAIM.findall(point)
+    readings = [one.reading for scenario in scenarios.ALL for one in scenario.claims if one.id in claims]
+    words = [word for line in lines if line.claim in claims for word in (line.summary, line.says, *line.settings)]
+    known = [float(number) for number in NUMBER.findall(" ".join([*readings, *words]).replace(",", ""))]
+    said = NUMBER.findall(SHORT.sub("", CLAIM.sub("", RELEASE.sub("", point)))) if claims else []
+    return [one for one in said if float(one) not in (round(number, len(one.partition(".")[2])) for number in known)]
+
+
+def test_figures_that_the_readme_cites_with_a_claim_are_the_ledgers() -> None:
+    points = re.findall(r"^- (.*)$", README.read_text("utf-8"), re.MULTILINE)
+    wrong = {point: numbers for point in points if (numbers := uncited(point, committed_ledger()))}
+    assert wrong == {}
+    assert sum(bool(CLAIM.search(point) and re.search(r"\d+ s\b", point)) for point in points) > 3
+
+
+def test_a_figure_that_the_ledger_does_not_have_is_found() -> None:
+    line = next(one for one in committed_ledger() if one.claim == "ORDER-09")
+    lines = [dataclasses.replace(line, summary="In 27 of 112 owners, at worst 8,248 ms; 1.06 s.", says="", settings=())]
+    assert uncited("On 4.6.0 in 27 of 112, 8248 ms (ORDER-09); 1.1 s", lines) == []
+    assert uncited("In 9 of 112 owners (ORDER-09)", lines) == ["9"]
+    assert uncited("In 9 of 112 owners", lines) == []

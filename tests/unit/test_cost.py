@@ -64,6 +64,14 @@ def test_the_medians_of_the_users_own_runs_come_before_the_guess(tmp_path: Path,
     assert _cost(Costs.of(tmp_path, 2), "incident", release="5.3.3") == _cost(guess, "incident", release="5.3.3")
 
 
+def test_what_was_learned_makes_no_run_more_crowded_than_the_guess(tmp_path: Path, plan: Plan) -> None:
+    with RunWriter.create(tmp_path / "a", _manifest("a", 2)) as directory:
+        _record(plan, directory, {"incident": 600.0})
+    learned, guess = _cost(Costs.of(tmp_path, 2), "incident"), _cost(Costs(), "incident")
+    assert learned.seconds == 600.0
+    assert (learned.cores, learned.nodes_cores) == (guess.cores, guess.nodes_cores)
+
+
 def test_a_run_on_another_number_of_cores_teaches_nothing(tmp_path: Path, plan: Plan) -> None:
     with RunWriter.create(tmp_path / "a", _manifest("a", 16)) as directory:
         _record(plan, directory, {"incident": 60.0})
