@@ -362,6 +362,8 @@ class Injection(Generic[F]):
     prepare: Callable[[F, TrialContext], None] = lambda fault, trial: None
     """Makes ready, before the load begins, what it needs and what the trial's records are not to show being made. ``inject`` does
     it where that was not done."""
+    rehearse: Callable[[F, TrialContext], None] = lambda fault, trial: None
+    """Does once, under the load and before anything is measured, what takes longer for the first time."""
     heal: Callable[[F, TrialContext, LoadSession], Healed] = lambda fault, trial, load: Healed()
     """Undoes it, where that is more than to end what is on."""
     asks: str = ""

@@ -41,7 +41,7 @@ READS: tuple[Parameters, ...] = tuple(
     {"readers": readers, "consecutive": 1000, "limit_mb": 32, "watch_ms": 3000, "rate_hz": 4 * RATE_HZ}
     for readers in (0, 1)
 )
-READER = ColdReads(pulls_hz=200)
+READER = ColdReads(pulls_hz=200, rehearsal_s_max=30)
 """12 MB a second, 32 messages at a time: in 3 s more than the broker may have in memory beyond what it has."""
 NEIGHBOURS: tuple[Parameters, ...] = ({"neighbour_mb": 1024, "watch_ms": 2000, "rate_hz": RATE_HZ},)
 

@@ -23,6 +23,7 @@ from harness.faults.targets import pid_of, store_of, with_own_store
 from harness.host.abilities import Abilities
 from harness.host.block_devices import READS, SECTORS_READ, device_bytes, device_count
 from harness.host.cgroups import controller_root, is_v2, make_group, why_no_controller
+from harness.host.meter import times_of_threads
 from harness.host.page_cache import why_no_eviction
 from harness.model import rocketmq
 from harness.model.faults import ColdReads
@@ -33,6 +34,10 @@ COLD_SHARE_MIN = 0.9
 FROM_DEVICE_MIN = 0.5
 """Of what readers were given, the least that the device has to have read meanwhile. What is read ahead makes it more."""
 PULL_S_MAX = 20.0
+COMPILERS = ("C1 Compiler", "C2 Compiler")
+COMPILING_S = 0.1
+"""Of a second. A broker that was just started compiles for half a second of each and more, one that has done the same before for
+less than a tenth."""
 READERS_MAX = 64
 """Each has a thread and a connection of its own."""
 
@@ -109,6 +114,34 @@ def prepare(fault: ColdReads, trial: TrialContext) -> None:
     old_log(trial.cluster, broker, fault.old_mb).make_cold(pid_of(trial, broker.name))
 
 
+def rehearse(fault: ColdReads, trial: TrialContext) -> None:
+    """Do what ``read_cold`` does until the broker's compilers rest, and keep nothing of it."""
+    if fault.rehearsal_s_max:
+        broker = masters(trial.cluster)[0]
+        pid, old = pid_of(trial, broker.name), old_log(trial.cluster, broker, fault.old_mb)
+        with watch_appends(broker) as appends, _reading(trial, broker, old, fault) as readers:
+            _stay_until_compiled(trial, pid, fault.rehearsal_s_max)
+            appends.tally()
+        for reader in readers:
+            reader.end()
+
+
+def _stay_until_compiled(trial: TrialContext, pid: int, s_max: float) -> None:
+    """Until a Java's compilers have computed for less than ``COMPILING_S`` in each of two seconds, for ``s_max`` at most."""
+    until_s, quiet, before_s = time.monotonic() + s_max, 0, compiled_s(pid)
+    while quiet < 2 and time.monotonic() < until_s:
+        trial.stay(1.0)
+        now_s = compiled_s(pid)
+        quiet = quiet + 1 if now_s - before_s < COMPILING_S else 0
+        before_s = now_s
+
+
+def compiled_s(pid: int) -> float:
+    """For how many seconds a Java's compilers have computed so far; one that has ended is not counted any more."""
+    times = times_of_threads(pid).items()
+    return sum(computed_ns for (_, name), (computed_ns, _) in times if name.startswith(COMPILERS)) / 1e9
+
+
 def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injected:
     """Let readers read for the cell's ``watch_ms``, and watch the appends meanwhile."""
     broker = masters(trial.cluster)[0]
@@ -130,7 +163,9 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
     ):
         begun_ns, reads_before, faults_before = mono_ns(), device_count(device, READS), _major_faults(pid)
         bytes_before = device_bytes(device, SECTORS_READ)
-        given = _read(trial, broker, old, fault)
+        with _reading(trial, broker, old, fault) as readers:
+            trial.stay(float(params["watch_ms"]) / 1000)
+        given = sum((reader.end() for reader in readers), Given())
         disk_reads = device_count(device, READS) - reads_before
         from_device = device_bytes(device, SECTORS_READ) - bytes_before
         major_faults = _major_faults(pid) - faults_before
@@ -151,18 +186,19 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
     return Injected(target=broker.name, detail=detail, exercised=is_cold and has_read, injecting_ns=begun_ns)
 
 
-def _read(trial: TrialContext, broker: Node, old: OldLog, fault: ColdReads) -> Given:
+@contextmanager
+def _reading(trial: TrialContext, broker: Node, old: OldLog, fault: ColdReads) -> Iterator[list[Reader]]:
+    """The cell's readers at work, and told to stop at the end."""
     consecutive, seed = int(trial.params["consecutive"]), trial.record.seed
     readers = [
         Reader(broker, old, fault, consecutive=consecutive, seed=seed + number)
         for number in range(int(trial.params["readers"]))
     ]
     try:
-        trial.stay(float(trial.params["watch_ms"]) / 1000)
+        yield readers
     finally:
         for reader in readers:
             reader.stop()
-    return sum((reader.end() for reader in readers), Given())
 
 
 @contextmanager
@@ -199,6 +235,7 @@ INJECTIONS: Injections = {
         asks="root, loop devices and mkfs.ext4, control groups of memory and of reads, and Linux 5.10",
         inject=read_cold,
         prepare=prepare,
+        rehearse=rehearse,
         needs=PROCESSES,
         can=why_no_cold_reads,
         brokers=with_own_store,

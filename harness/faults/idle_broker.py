@@ -6,12 +6,11 @@ others use the cores. The waits of a thread that rests are not to be added to wh
 among them (seen with Linux 6.18).
 """
 
-from pathlib import Path
-
 from harness.backends.abilities import NODES
 from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
+from harness.host.meter import times_of_threads
 from harness.model.faults import SETTLED_S, IdleBroker
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
@@ -56,18 +55,6 @@ def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> st
     share = computed_ns / max(computed_ns, took_ns - waited_ns, 1)
     trial.events.probe("thread_busy_share", share, of=said, params={"when": when})
     return said
-
-
-def times_of_threads(pid: int) -> dict[tuple[int, str], tuple[int, int]]:
-    """By a thread's number and its name, of which Linux keeps 15 characters: ns for which it computed, and waited for a core."""
-    times = {}
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            name, (computed, waited, _) = (task / "comm").read_text().strip(), (task / "schedstat").read_text().split()
-        except OSError:
-            continue  # It has ended meanwhile.
-        times[int(task.name), name] = (int(computed), int(waited))
-    return times
 
 
 INJECTIONS: Injections = {IdleBroker: Injection(name="signal", inject=leave_alone, needs=NODES, heal=heal)}

@@ -59,3 +59,15 @@ def run_delay_s(pid: int) -> float:
         with contextlib.suppress(OSError, ValueError, IndexError):
             waited_ns += int(thread.read_text().split()[1])
     return waited_ns / 1e9
+
+
+def times_of_threads(pid: int) -> dict[tuple[int, str], tuple[int, int]]:
+    """By a thread's number and its name, of which Linux keeps 15 characters: ns for which it computed, and waited for a core."""
+    times = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            name, (computed, waited, _) = (task / "comm").read_text().strip(), (task / "schedstat").read_text().split()
+        except OSError:
+            continue  # It has ended meanwhile.
+        times[int(task.name), name] = (int(computed), int(waited))
+    return times

@@ -63,6 +63,7 @@ def run_phases(
         enter("up", session.up)
         while not (trial.cancel.is_set() or quiet.wait(POLL_S)):
             pass
+        injection.rehearse(trial.arm.fault, trial)
         enter("steady", session.steady)
         from_ns = mono_ns() - 1_000_000_000
         enter("inject", lambda: fault.inject(session))

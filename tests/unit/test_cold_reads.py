@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pytest
 from harness.errors import ClientError, ConfigurationError
 from harness.faults import cold_reads, old_log
 from harness.faults.append_stall import AppendTally
-from harness.faults.cold_reads import Given, Reader, places, read_cold
+from harness.faults.cold_reads import Given, Reader, compiled_s, places, read_cold, rehearse
 from harness.faults.old_log import BATCH, BODY_BYTES, OldLog, batch_of
 from harness.host import page_cache
 from harness.host.page_cache import resident_bytes
@@ -226,10 +227,16 @@ class Events:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch, broker: Broker, node: Any) -> Callable[..., tuple[Any, Events]]:
-    """Makes the fault with so much cold, and so many bytes that the device read for each that a reader was given."""
+    """Makes the fault with so much cold, and so many bytes that the device read for each that a reader was given.
 
-    def make(cold_share: float = 1.0, from_device: float = 2.0, **params: int) -> tuple[Any, Events]:
+    ``compiled`` are the seconds for which the broker's compilers have computed, from one second to the next; none: no rehearsal.
+    """
+
+    def make(
+        cold_share: float = 1.0, from_device: float = 2.0, compiled: Sequence[float] = (), **params: int
+    ) -> tuple[Any, Events]:
         broker.messages = 50
+        seen = iter(compiled)
         tally = AppendTally(count=10, under_1_ms=10, over_500_ms=0, sum_ns=1000, longest_ns=200)
         old = SimpleNamespace(files=(), messages=50, make_cold=lambda pid: cold_share)
         store = SimpleNamespace(mounted=lambda: SimpleNamespace(device="7:0"))
@@ -244,15 +251,17 @@ def made(monkeypatch: pytest.MonkeyPatch, broker: Broker, node: Any) -> Callable
             "device_bytes": given,
             "device_count": lambda device, field: 7 * sum(count for _, count in broker.pulled),
             "_major_faults": lambda pid: 5,
+            "compiled_s": lambda pid: next(seen),
         }.items():
             monkeypatch.setattr(cold_reads, name, value)
         events = Events()
-        read: dict[str, float] = {}
+        stays: list[float] = []
 
         def stay(seconds: float) -> None:
-            read["s"] = seconds
+            stays.append(seconds)
             if params.get("readers", 1):
-                wait_until("all messages", lambda: sum(count for _, count in broker.pulled) >= 50, timeout_s=30)
+                wanted = 100 if compiled and seconds == 3.0 else 50
+                wait_until("all messages", lambda: sum(count for _, count in broker.pulled) >= wanted, timeout_s=30)
 
         trial = SimpleNamespace(
             cluster=None,
@@ -262,8 +271,11 @@ def made(monkeypatch: pytest.MonkeyPatch, broker: Broker, node: Any) -> Callable
             stay=stay,
             cancel=threading.Event(),
         )
-        done = read_cold(ColdReads(), cast(TrialContext, trial), NOBODY)
-        assert read["s"] == 3.0
+        fault = ColdReads(rehearsal_s_max=30.0 if compiled else 0.0)
+        rehearse(fault, cast(TrialContext, trial))
+        assert events.readings == {}
+        done = read_cold(fault, cast(TrialContext, trial), NOBODY)
+        assert stays == [*[1.0] * len(compiled[1:]), 3.0]
         return done, events
 
     return make
@@ -279,6 +291,33 @@ def test_what_was_read_is_recorded_with_how_cold_it_was(made: Callable[..., tupl
     assert events.readings["cold_disk_reads"] == 7
     assert events.readings["major_faults"] == 0
     assert events.readings["append_count"] == 10
+
+
+def test_a_rehearsal_lasts_until_the_compilers_rest_for_two_seconds_and_nothing_of_it_is_kept(
+    made: Callable[..., tuple[Any, Events]],
+) -> None:
+    assert ColdReads(rehearsal_s_max=30.0).seconds({"watch_ms": 3000}) == 33.0
+    done, events = made(compiled=[5.0, 5.9, 5.95, 6.1, 6.15, 6.15])
+    assert "; 50 messages" in done.detail
+    assert events.readings["cold_read_mb"] == 50 * STORED_BYTES / 2**20
+
+
+def test_compilers_that_never_rest_hold_no_trial_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = itertools.count()
+    monkeypatch.setattr(cold_reads, "compiled_s", lambda pid: float(next(seen)))
+    stays: list[float] = []
+    cold_reads._stay_until_compiled(cast(TrialContext, SimpleNamespace(stay=stays.append)), 7, 0.05)
+    assert stays
+
+
+def test_of_a_javas_threads_those_that_compile_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = {
+        (1, "C1 CompilerThre"): (10**9, 5),
+        (2, "C2 CompilerThre"): (5 * 10**8, 5),
+        (3, "SendMessageThre"): (10**10, 5),
+    }
+    monkeypatch.setattr(cold_reads, "times_of_threads", lambda pid: times)
+    assert compiled_s(7) == 1.5
 
 
 @pytest.mark.parametrize("warm", [{"cold_share": 0.85}, {"from_device": 0.4}])

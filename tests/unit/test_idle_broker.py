@@ -13,7 +13,8 @@ import pytest
 
 from harness.errors import ClientError
 from harness.faults import idle_broker
-from harness.faults.idle_broker import heal, leave_alone, times_of_threads
+from harness.faults.idle_broker import heal, leave_alone
+from harness.host.meter import times_of_threads
 from harness.model.faults import IdleBroker
 
 MS = 1_000_000

@@ -43,8 +43,12 @@ def _injection(done: Injected | Exception, calls: list[str] | None = None) -> In
 
 
 def _prepared(calls: list[str]) -> Injection[Fault]:
-    """One that has something to make ready."""
-    return dataclasses.replace(_injection(Injected()), prepare=lambda fault, trial: calls.append("prepare"))
+    """One that has something to make ready, and to do once before."""
+    return dataclasses.replace(
+        _injection(Injected()),
+        prepare=lambda fault, trial: calls.append("prepare"),
+        rehearse=lambda fault, trial: calls.append("rehearse"),
+    )
 
 
 def _on(calls: list[str]) -> Callable[[], Healed]:
@@ -228,11 +232,11 @@ def test_what_is_up_goes_no_further_until_it_is_quiet() -> None:
     assert calls[-2:] == ["collect", "down"]
 
 
-def test_what_a_fault_needs_is_made_ready_before_the_load_begins() -> None:
+def test_a_fault_is_made_ready_before_the_load_begins_and_rehearsed_under_it_before_anything_is_measured() -> None:
     calls: list[str] = []
     _run(calls, injection=_prepared(calls))
-    assert calls[:2] == ["prepare", "up"]
-    assert calls.count("prepare") == 1
+    assert calls[:4] == ["prepare", "up", "rehearse", "steady"]
+    assert (calls.count("prepare"), calls.count("rehearse")) == (1, 1)
 
 
 def test_who_wants_to_look_is_told_when_the_fault_was_made_and_may_end_the_trial_there() -> None:
