@@ -695,9 +695,10 @@ class ColdReads(Fault):
     ``consecutive`` (of the cell) messages one after another and goes on at another place; with 1 each has a place of its own. It
     asks for ``at_once`` of them, and ``pulls_hz`` times a second at most; 0: again as soon as it has its answer. The broker may
     read the store's device ``disk_reads_hz`` times a second, as a hard disk would let it; 0: as often as it can. With ``limit_mb``
-    in the cell it may have only so much memory beyond what it has, as ``LimitedPageCache`` says. Before that
-    the same is done under the load and not kept, until the broker's compilers rest, for ``rehearsal_s_max`` at most: what they
-    have not compiled yet takes three times as long, and they take the cores.
+    in the cell it may have only so much memory beyond what it has, as ``LimitedPageCache`` says.
+
+    Before that the same is done under the load and not kept, until the broker's compilers rest, for ``rehearsal_s_max`` at most:
+    what they have not compiled yet takes up to four times as long, and they take the cores.
     """
 
     proofs = (Proof.HELD, Proof.WATCHED)
