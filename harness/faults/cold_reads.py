@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.backends.abilities import PROCESSES
 from harness.backends.cluster import Node, ask, masters
 from harness.clock import mono_ns
-from harness.errors import ClientError, ConfigurationError
+from harness.errors import ClientError, ConfigurationError, WaitTimeout
 from harness.faults.append_stall import record_tally, watch_appends
 from harness.faults.dirty_pages import limited
 from harness.faults.old_log import GROUP, TOPIC, OldLog, old_log
@@ -127,13 +127,20 @@ def rehearse(fault: ColdReads, trial: TrialContext) -> None:
 
 
 def _stay_until_compiled(trial: TrialContext, pid: int, s_max: float) -> None:
-    """Until a Java's compilers have computed for less than ``COMPILING_S`` in each of two seconds, for ``s_max`` at most."""
-    until_s, quiet, before_s = time.monotonic() + s_max, 0, compiled_s(pid)
-    while quiet < 2 and time.monotonic() < until_s:
+    """Until a Java's compilers have computed for less than ``COMPILING_S`` in each of two seconds.
+
+    Raises WaitTimeout after ``s_max`` seconds: such a trial would measure them, so that there is none.
+    """
+    begun_s, quiet, before_s, computed_s = time.monotonic(), 0, compiled_s(pid), 0.0
+    while (waited_s := time.monotonic() - begun_s) < s_max:
         trial.stay(1.0)
         now_s = compiled_s(pid)
-        quiet = quiet + 1 if now_s - before_s < COMPILING_S else 0
-        before_s = now_s
+        computed_s, before_s = now_s - before_s, now_s
+        quiet = quiet + 1 if computed_s < COMPILING_S else 0
+        if quiet == 2:
+            return
+    state = f"they computed for {computed_s:.1f} s of the last second"
+    raise WaitTimeout("the broker's compilers to rest", waited_s=waited_s, last_state=state)
 
 
 def compiled_s(pid: int) -> float:

@@ -697,8 +697,8 @@ class ColdReads(Fault):
     read the store's device ``disk_reads_hz`` times a second, as a hard disk would let it; 0: as often as it can. With ``limit_mb``
     in the cell it may have only so much memory beyond what it has, as ``LimitedPageCache`` says.
 
-    Before that the same is done under the load and not kept, until the broker's compilers rest, for ``rehearsal_s_max`` at most:
-    what they have not compiled yet takes up to four times as long, and they take the cores.
+    Before that the same is done under the load and not kept, until the broker's compilers rest: what they have not compiled yet
+    takes up to four times as long, and they take the cores. Where they do not within ``rehearsal_s_max`` there is no trial.
     """
 
     proofs = (Proof.HELD, Proof.WATCHED)

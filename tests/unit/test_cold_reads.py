@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.errors import ClientError, ConfigurationError
+from harness.errors import ClientError, ConfigurationError, WaitTimeout
 from harness.faults import cold_reads, old_log
 from harness.faults.append_stall import AppendTally
 from harness.faults.cold_reads import Given, Reader, compiled_s, places, read_cold, rehearse
@@ -302,12 +303,15 @@ def test_a_rehearsal_lasts_until_the_compilers_rest_for_two_seconds_and_nothing_
     assert events.readings["cold_read_mb"] == 50 * STORED_BYTES / 2**20
 
 
-def test_compilers_that_never_rest_hold_no_trial_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = itertools.count()
-    monkeypatch.setattr(cold_reads, "compiled_s", lambda pid: float(next(seen)))
+def test_without_rest_for_its_compilers_a_broker_gives_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two quiet seconds have to follow one another."""
+    seen = itertools.accumulate(itertools.cycle([0.7, 0.05]))
     stays: list[float] = []
-    cold_reads._stay_until_compiled(cast(TrialContext, SimpleNamespace(stay=stays.append)), 7, 0.05)
-    assert stays
+    monkeypatch.setattr(cold_reads, "compiled_s", lambda pid: next(seen))
+    monkeypatch.setattr(cold_reads, "time", SimpleNamespace(monotonic=lambda: sum(stays)))
+    said = "waited 30.0 s for the broker's compilers to rest, in vain; last seen: they computed for 0.7 s of the last second"
+    with pytest.raises(WaitTimeout, match=re.escape(said)):
+        cold_reads._stay_until_compiled(cast(TrialContext, SimpleNamespace(stay=stays.append)), 7, 30.0)
 
 
 def test_of_a_javas_threads_those_that_compile_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
