@@ -174,5 +174,7 @@ def _now() -> str:
 def register_run(manifest: Manifest) -> None:
     """Before the first trial of `mqlab verify --register`. Raises LedgerError."""
     from analysis.ledger.add import register
+    from analysis.ledger.write import write_runs
 
     register(FOLDER_OF_RECORD, manifest)
+    write_runs(FOLDER_OF_RECORD)

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from analysis.ledger.absent import NOT_RUN, Reasons, absence
+from analysis.ledger.journal import Journal
 from analysis.ledger.lines import FROM_RECORD, FROM_SUMMARY, LedgerLine
 from analysis.ledger.must_know import sentences
-from analysis.ledger.record import Record
+from analysis.ledger.record import Record, Summary
 from analysis.verdicts.numbers import cell_label, interval, number, printable, quantity, shortened
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
@@ -36,6 +37,7 @@ FAMILIES = {
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
 LEDGER_MD = "LEDGER.md"
+RUNS = "## Runs"
 
 
 def ledger_table(lines: Sequence[LedgerLine], reasons: Reasons | None = None, *, every: bool = False) -> str:
@@ -128,7 +130,7 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
         ]
     for family, of in _families(lines).items():
         parts += [f"## {family}", "", _title(family), "", ledger_table(of, reasons, every=True), ""]
-    return _document([*parts, *_events(record), *_earlier(lines), *_runs(lines, record)])
+    return _document([*parts, *_events(record), *_earlier(lines), *_runs(record.journal, record.summaries)])
 
 
 def families_table(lines: Sequence[LedgerLine]) -> str:
@@ -208,19 +210,25 @@ def _earlier(lines: Sequence[LedgerLine]) -> list[str]:
     return ["## Earlier verdicts that differ", "", *head, *rows, ""] if rows else []
 
 
-def _runs(lines: Sequence[LedgerLine], record: Record) -> list[str]:
+def with_runs_of(index: str, journal: Journal, summaries: Sequence[Summary]) -> str:
+    """``LEDGER.md`` where only its last part, which names the runs, is of a later journal."""
+    before, _, _ = index.rpartition(f"\n{RUNS}\n")
+    return before + "\n" + _document(_runs(journal, summaries))
+
+
+def _runs(journal: Journal, summaries: Sequence[Summary]) -> list[str]:
     """Every run that was registered or told, whatever became of it."""
-    told = {one.run: (one.created, one.commit, "summary") for one in record.summaries}
-    for entry in record.journal.of("registered"):
+    told = {one.run: (one.created, one.commit, "summary") for one in summaries}
+    for entry in journal.of("registered"):
         told[entry.about] = (entry.at, entry.commit, "registered, nothing of it is recorded yet")
-    for entry in record.journal.of("recorded"):
+    for entry in journal.of("recorded"):
         told[entry.about] = (entry.at, entry.commit, "recorded")
     rows = [
         _row([f"`{_code(run)}`", created[:10], f"`{commit[:12]}`", state])
         for run, (created, commit, state) in sorted(told.items(), key=lambda item: (item[1][0], item[0]))
     ]
-    end = f"The record's journal has {len(record.journal.entries)} entries and ends with `{record.journal.head}`."
-    return ["## Runs", "", _row(["run", "date", "commit", "as"]), _row(["---"] * 4), *rows, "", end]
+    end = f"The record's journal has {len(journal.entries)} entries and ends with `{journal.head}`."
+    return [RUNS, "", _row(["run", "date", "commit", "as"]), _row(["---"] * 4), *rows, "", end]
 
 
 def _document(parts: Iterable[str]) -> str:

@@ -113,9 +113,14 @@ def read_record(folder: Path) -> Record:
         folder=folder,
         journal=journal,
         runs=tuple(read_lines(folder / name) for entry in journal.of("recorded") for name in entry.files),
-        summaries=tuple(_values(folder, journal, "summaries", Summary)),
+        summaries=summaries_of(folder, journal),
         events=tuple(event for event in events if event.id not in withdrawn),
     )
+
+
+def summaries_of(folder: Path, journal: Journal) -> tuple[Summary, ...]:
+    """Those of the record in a folder, whose journal this is. Raises LedgerError."""
+    return tuple(_values(folder, journal, "summaries", Summary))
 
 
 def _values(folder: Path, journal: Journal, kind: EntryKind, of: type[T]) -> Sequence[T]:

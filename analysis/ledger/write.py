@@ -7,9 +7,10 @@ from pathlib import Path
 
 from analysis.ledger import markdown
 from analysis.ledger.absent import not_applicable
+from analysis.ledger.journal import read_journal
 from analysis.ledger.lines import LEDGER, lines_text, load_lines
 from analysis.ledger.recompute import ExperimentOf, recompute
-from analysis.ledger.record import Record
+from analysis.ledger.record import Record, summaries_of
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
@@ -48,6 +49,12 @@ def write_ledger(folder: Path, record: Record, scenarios: Sequence[Scenario], ex
         *_some(verdicts),
         *map(str, changed),
     ]
+
+
+def write_runs(record: Path) -> None:
+    """Name in LEDGER.md the runs that the record in a folder has by now; a run that begins changes nothing else that is made."""
+    journal, index = read_journal(record), record.parent / markdown.LEDGER_MD
+    _write(index, markdown.with_runs_of(_text(index), journal, summaries_of(record, journal)))
 
 
 def _write(path: Path, text: str) -> bool:

@@ -22,11 +22,20 @@ from analysis.ledger.lines import (
     load_lines,
     plain,
 )
-from analysis.ledger.markdown import BEGIN, END, FAMILIES, families_table, ledger_document, ledger_index, ledger_table
+from analysis.ledger.markdown import (
+    BEGIN,
+    END,
+    FAMILIES,
+    LEDGER_MD,
+    families_table,
+    ledger_document,
+    ledger_index,
+    ledger_table,
+)
 from analysis.ledger.must_know import MUST_KNOW, sentences
 from analysis.ledger.recompute import recompute
 from analysis.ledger.record import read_record
-from analysis.ledger.write import RECORD, made_files, write_ledger
+from analysis.ledger.write import RECORD, made_files, write_ledger, write_runs
 from analysis.verdicts.document import load_report_data
 from harness.errors import LedgerError
 from harness.model.scenario import Scenario
@@ -176,6 +185,17 @@ def test_making_the_ledger_says_which_verdicts_changed(tmp_path: Path) -> None:
     assert write_ledger(folder, read_record(folder / RECORD), GONE, experiment_now) == [
         "1 findings, 0 of them with another verdict"
     ]
+
+
+def test_a_run_that_begins_is_named_without_making_the_ledger_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "scenarios"
+    write_ledger(folder, record_of(folder / RECORD, summary("old", CONFIRMED)), GONE, experiment_now)
+    append(folder / RECORD, Entry(kind="registered", about="20261127T000000Z-begun", at="2026-11-27T00:00:00+00:00"))
+    write_runs(folder / RECORD)
+    index = (folder / LEDGER_MD).read_text("utf-8")
+    assert "| `20261127T000000Z-begun` | 2026-11-27 | `` | registered, nothing of it is recorded yet |" in index
+    for path, text in made_files(folder, read_record(folder / RECORD), GONE, experiment_now).items():
+        assert path.read_text("utf-8") == text
 
 
 # --- a run's own ------------------------------------------------------------------------------------------------------
