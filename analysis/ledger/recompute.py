@@ -186,10 +186,12 @@ def _judged(
         present = f"By its present rule: {without_lack(summary)}" if now else NO_TRIAL
         verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {present}"
     expected = claim.expected.get(line.release)
+    made_by = _made_by(scenario, [one.trial for one in of_cell if counts(one, *decide)])
     last = record.runs[-1].run if record.runs else ""
     return dataclasses.replace(
         line,
         says=claim.says,
+        injection=made_by or line.injection,
         verdict=verdict,
         reason=reason,
         summary=summary,
@@ -207,6 +209,18 @@ def _judged(
         evidence=line.evidence[:4] if line.runs == (last,) else (),
         earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
     )
+
+
+def _made_by(scenario: Scenario, trials: Sequence[RecordedTrial]) -> str:
+    """How the faults of trials were made, in the order of the incident's arms; empty where that was chosen, or there are none.
+
+    The last run may have had some of a claim's arms alone.
+    """
+    if any(trial.chosen_injection for trial in trials):
+        return ""
+    arms = [arm.name for arm in scenario.arms]
+    in_order = sorted(trials, key=lambda trial: (arms.index(trial.arm), trial.injection))
+    return ", ".join(dict.fromkeys(trial.injection for trial in in_order if trial.injection != NO_INJECTION))
 
 
 def _rows(of: Iterable[_Made]) -> list[Tries]:

@@ -117,6 +117,19 @@ def test_deployments_of_all_runs_of_an_experiment_are_one_series(tmp_path: Path)
     assert (figure.deployments, figure.tries, figure.min, figure.p50, figure.max) == (5, 5, 13, 13, 14)
 
 
+def test_a_line_names_all_ways_of_its_faults_whichever_arms_its_last_run_had(tmp_path: Path) -> None:
+    throttled = median(of("handover_s", "incident-throttled-disk"), side(13.5, 24, "16 s of lock life", bound=16))
+    scenario = with_claim(FAST, throttled)
+    left = trial("t", "d", ("handover_s", 13.0), arm="incident-throttled-disk")
+    left = dataclasses.replace(left, injection="cgroup")
+    left = dataclasses.replace(left, experiment=experiment_now(left))
+    of_both = run("one", scenario, left, trial("u", "d", ("handover_s", 13.0)), trial("v", "d", arm="baseline"))
+    of_one = run("two", scenario, left)
+    last = (dataclasses.replace(of_one.findings[0], injection="cgroup"),)
+    kept = record(tmp_path, of_both, dataclasses.replace(of_one, findings=last))
+    assert judged(kept, scenario).injection == "signal, cgroup"
+
+
 def test_what_was_seen_before_the_rule_is_not_in_the_odds(tmp_path: Path) -> None:
     old, new = with_claim(FAST, reading="old"), with_claim(FAST, reading="new")
     trials = [trial(f"t{at}", f"d{at}", ("handover_s", 13.0)) for at in range(5)]
