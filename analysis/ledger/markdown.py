@@ -211,8 +211,10 @@ def _earlier(lines: Sequence[LedgerLine]) -> list[str]:
 
 
 def with_runs_of(index: str, journal: Journal, summaries: Sequence[Summary]) -> str:
-    """``LEDGER.md`` where only its last part, which names the runs, is of a later journal."""
-    before, _, _ = index.rpartition(f"\n{RUNS}\n")
+    """``LEDGER.md`` where only its last part, which names the runs, is of a later journal. Raises LedgerError without one."""
+    before, found, _ = index.rpartition(f"\n{RUNS}\n")
+    if not found:
+        raise LedgerError(f"{LEDGER_MD} has no line {RUNS}", advice="mqlab ledger --recompute")
     return before + "\n" + _document(_runs(journal, summaries))
 
 

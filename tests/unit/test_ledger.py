@@ -196,6 +196,10 @@ def test_a_run_that_begins_is_named_without_making_the_ledger_anew(tmp_path: Pat
     assert "| `20261127T000000Z-begun` | 2026-11-27 | `` | registered, nothing of it is recorded yet |" in index
     for path, text in made_files(folder, read_record(folder / RECORD), GONE, experiment_now).items():
         assert path.read_text("utf-8") == text
+    (folder / LEDGER_MD).write_text("# Ledger\n", "utf-8")
+    with pytest.raises(LedgerError, match="has no line ## Runs"):
+        write_runs(folder / RECORD)
+    assert (folder / LEDGER_MD).read_text("utf-8") == "# Ledger\n"
 
 
 # --- a run's own ------------------------------------------------------------------------------------------------------
