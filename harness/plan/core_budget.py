@@ -1,9 +1,12 @@
-"""The cores that trials share which mostly wait: who comes first is served first, and takes what it needs on average."""
+"""The cores that trials share which mostly wait: who comes first is served first, and takes what it needs on average.
+
+Averages are of another day or machine: who may wait until the cores had some rest does so, too.
+"""
 
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 POLL_S = 0.5
 """How soon one that waits sees that the run is cancelled."""
@@ -12,8 +15,9 @@ POLL_S = 0.5
 class CoreBudget:
     """So many cores. One that needs more than there are is served when nobody else has any. Safe for threads."""
 
-    def __init__(self, cores: float, cancel: threading.Event) -> None:
+    def __init__(self, cores: float, cancel: threading.Event, rested: Callable[[], bool] = lambda: True) -> None:
         self._cores = cores
+        self._rested = rested
         self._cancel = cancel
         self._taken: list[float] = []
         self._waiting: deque[object] = deque()
@@ -33,12 +37,15 @@ class CoreBudget:
             self._changed.notify_all()
 
     @contextlib.contextmanager
-    def taken(self, cores: float) -> Iterator[None]:
-        """Wait for room, and have it in the block. A cancelled run lets everybody in, to see that it is."""
+    def taken(self, cores: float, after_rest: bool = False) -> Iterator[None]:
+        """Wait for room, and have it in the block; ``after_rest``, beside others only when the cores had some rest lately.
+
+        A cancelled run lets everybody in, to see that it is.
+        """
         me = object()
         with self._changed:
             self._waiting.append(me)
-            while not self._cancel.is_set() and not (self._waiting[0] is me and fits(self._taken, cores, self._cores)):
+            while not (self._cancel.is_set() or (self._waiting[0] is me and self._has_room(cores, after_rest))):
                 self._changed.wait(POLL_S)
             self._waiting.remove(me)
             self._taken.append(cores)
@@ -50,6 +57,9 @@ class CoreBudget:
             with self._changed:
                 self._taken.remove(cores)
                 self._changed.notify_all()
+
+    def _has_room(self, cores: float, after_rest: bool) -> bool:
+        return fits(self._taken, cores, self._cores) and (not (after_rest and self._taken) or self._rested())
 
     def expects_few(self, few: int, timeout_s: float) -> bool:
         """Whether at most so many have still to find room, within so many seconds."""

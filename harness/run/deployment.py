@@ -171,7 +171,8 @@ class Deployment:
             self.close()
 
     def _run_within(self, budget: CoreBudget, trial: PlannedTrial) -> None:
-        with budget.taken(self.planned.cores_of(trial)):
+        # Those that begin together do so: what starts would disturb what is measured beside it.
+        with budget.taken(self.planned.cores_of(trial), after_rest=not self.planned.needs.no_boots_meanwhile):
             self.run(trial)
 
     def run_until_quiet(self, trial: PlannedTrial) -> None:

@@ -14,6 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from harness.errors import Interrupted
 from harness.host.hiccups import NoiseProbe
+from harness.host.rest import CoreRest
 from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment
 from harness.plan.schedule import TRIALS_AHEAD, Plan, Schedule
@@ -118,7 +119,7 @@ def _run_schedule(
     As long as ``beside`` is at work, a single cluster boots, and a single trial's clients.
     """
     left = list(schedule.deployments)
-    budget, gate = CoreBudget(schedule.cores, context.cancel), _Gate(context.cancel)
+    budget, gate = CoreBudget(schedule.cores, context.cancel, CoreRest().was_there), _Gate(context.cancel)
     if beside is not None:
         # One finds room where nobody else has any.
         budget.has(0.0)

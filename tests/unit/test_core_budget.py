@@ -83,6 +83,29 @@ def test_without_cores_one_at_a_time_finds_room_and_all_do_when_there_are_some()
         let_first_go.set()
 
 
+def test_beside_others_one_that_waits_for_rest_begins_when_there_was_some() -> None:
+    has_rested = threading.Event()
+    asked = threading.Event()
+
+    def rested() -> bool:
+        asked.set()
+        return has_rested.is_set()
+
+    budget = CoreBudget(2.0, threading.Event(), rested)
+
+    def second() -> None:
+        with budget.taken(0.1, after_rest=True):
+            return
+
+    with budget.taken(0.1, after_rest=True), ThreadPoolExecutor(1) as pool:
+        assert not asked.is_set(), "nobody else had any"
+        waits = pool.submit(second)
+        assert asked.wait(30)
+        assert not waits.done()
+        has_rested.set()
+        waits.result(30)
+
+
 def test_those_that_will_not_come_are_not_waited_for() -> None:
     budget = CoreBudget(1.0, threading.Event())
     budget.expect(3)
