@@ -1,7 +1,7 @@
 """Whether the cores had any rest in the last moments, as the kernel counts it.
 
-A plan knows what trials need of the cores on average, on the machine that its figures come from. Where the same takes longer,
-all of them are late together and none ends: one more is to begin only when what runs leaves something.
+A plan knows what trials need of the cores on average, as others took them. Where they need more, or where the machine gives
+less, all of them are late together and none ends: one more is to begin only when what runs leaves something.
 """
 
 import time

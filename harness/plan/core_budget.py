@@ -1,6 +1,6 @@
 """The cores that trials share which mostly wait: who comes first is served first, and takes what it needs on average.
 
-Averages are of another day or machine: who may wait until the cores had some rest does so, too.
+Averages are of others, and may be too low: who may wait until the cores had some rest does so, too.
 """
 
 import contextlib
