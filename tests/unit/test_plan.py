@@ -135,8 +135,8 @@ def test_a_topic_on_three_brokers_costs_what_it_costs_on_one() -> None:
         for brokers in (1, 3)
     ]
     assert by_brokers[0].cores == pytest.approx(by_brokers[1].cores)
-    # Twelve trials of ten groups took 1.0 in a run of 4.9.7, which these have half as many of.
-    assert 0.5 < deployment.cores < 0.9
+    # Twelve trials of ten groups took 1.0 in a run of 4.9.7. Ten of these have five groups, four that shrink in order fifteen.
+    assert 0.5 < deployment.cores < 1.2
 
 
 def test_the_order_of_trials_is_drawn_from_the_seed() -> None:
