@@ -7,7 +7,7 @@ import pytest
 from analysis.verdicts.kinds import judge_part
 from harness.model.rules import Part
 from harness.model.verdicts import Reason, VerdictKind
-from scenarios.retry_topic_flood import SCENARIO
+from scenarios.retry_topic_flood import EXPIRES_S, OUT, SCENARIO
 from tests.lib.tries import rows_of
 
 CONFIRMED, REFUTED = VerdictKind.CONFIRMED, VerdictKind.REFUTED
@@ -33,3 +33,9 @@ def test_a_broker_that_one_name_server_still_lists_is_not_out() -> None:
     (part,) = [part for part in CLAIMS["TOPICS-01"].parts if part.name == "slave"]
     rows = rows_of(part, 55.0, deployments=1) + rows_of(part, 0.5, deployments=1, mark="other")
     assert judge_part(part, rows).verdict is VerdictKind.UNDECIDED
+
+
+def test_a_slave_that_falls_silent_as_its_master_is_refused_is_watched_until_it_was_out_as_long() -> None:
+    (slave,) = [part for part in CLAIMS["TOPICS-01"].parts if part.name == "slave"]
+    held_s = SCENARIO.phases_of(SCENARIO.arm(slave.of.arm)).hold_s_min
+    assert held_s >= EXPIRES_S + OUT.if_true
