@@ -7,7 +7,6 @@ predicted before. Most arms have a frame of 256 KiB instead of 16 MiB on all nod
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
@@ -44,6 +43,8 @@ def _small(share: float, **conf: str) -> BrokerSettings:
 
 
 NEARLY_FULL: dict[str, Any] = {"load": LOAD, "broker": _small(0.97)}
+ONCE_WITHOUT_SLAVES: dict[str, Any] = {**NEARLY_FULL, "topology": WITHOUT_SLAVES, "trials": 1}
+MORE_THAN_FITS: dict[str, Any] = {"fault": NoFault(), "load": LOAD, "topology": WITHOUT_SLAVES}
 FULL_AHEAD = TopicsAhead(frame_bytes=FRAME_BYTES_MAX, share=0.9946, name_bytes=ARTICLE_NAME_BYTES)
 SERVER_JVM = ("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4")
 FULL = BrokerSettings(jvm=("-Xms512m", "-Xmx1200m", "-Xmn256m"), name_server_jvm=SERVER_JVM, topics_ahead=FULL_AHEAD)
@@ -84,9 +85,7 @@ FRAME = side(LONGER, FRAME_BYTES_MAX, "a frame is refused when it is longer than
 AT_LEAST_ONE = side(3, 0, "one a registration in the hold, which come every 30 s", bound=1)
 EXPIRES_S = 130.0
 """A name server drops a broker that was silent for 120 s, which it looks for every 10 s (5 s in 5.x)."""
-# After the hold 30 s for the name servers, and 36 s for the clients.
-PHASES = Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=66.0, drain_s_max=15.0)
-UNTIL_ALL_ARE_OUT = dataclasses.replace(PHASES, hold_s_min=EXPIRES_S + 60.0, hold_s_max=EXPIRES_S + 60.0)
+SEEN_S = EXPIRES_S + 60.0
 """A master leaves as it is refused, a slave of 5.3.3 because it is busy and silent: that is to be seen for a minute, too."""
 FULL_SIZE = {"deployments_min": 1}
 """Bytes decide there and no chance, and one such cluster takes both cores for minutes: the small frames are its twins."""
@@ -200,18 +199,14 @@ SCENARIO = Scenario(
             name="baseline",
             what="a nearly full registration (97 %), and nothing new",
             fault=NoFault(),
-            **NEARLY_FULL,
-            topology=WITHOUT_SLAVES,
-            trials=1,
+            **ONCE_WITHOUT_SLAVES,
         ),
         Arm(
             name="incident",
             what="new groups cross a frame limit of 256 KiB, with short, usual and long names",
             fault=CrossFrameLimit(frame_bytes=SMALL_BYTES),
-            **NEARLY_FULL,
+            **ONCE_WITHOUT_SLAVES,
             cells=({"name_bytes": 31}, {"name_bytes": ARTICLE_NAME_BYTES}, {"name_bytes": 95}),
-            topology=WITHOUT_SLAVES,
-            trials=1,
         ),
         Arm(
             name="incident-full-size",
@@ -221,7 +216,7 @@ SCENARIO = Scenario(
             broker=FULL,
             cells=({"name_bytes": LONG_NAME_BYTES},),
             trials=1,
-            phases=UNTIL_ALL_ARE_OUT,
+            phases=Phases(steady_s=5.0, hold_s_min=SEEN_S, hold_s_max=SEEN_S, recover_s=66.0, drain_s_max=15.0),
         ),
         Arm(
             name="fix-raise-limit",
@@ -238,23 +233,20 @@ SCENARIO = Scenario(
         Arm(
             name="better-compressed",
             what="compressedRegister, with half as much again as fits otherwise; 5.x compresses without saying so",
-            fault=NoFault(),
-            load=LOAD,
             broker=_small(1.5, compressedRegister="true"),
-            topology=WITHOUT_SLAVES,
+            **MORE_THAN_FITS,
             releases=RELEASES_4X,
         ),
         Arm(
             name="better-split",
             what="enableSplitRegistration, with half as much again as fits otherwise",
-            fault=NoFault(),
-            load=LOAD,
             broker=_small(1.5, enableSplitRegistration="true"),
-            topology=WITHOUT_SLAVES,
+            **MORE_THAN_FITS,
             releases=RELEASES_5X,
         ),
     ),
-    phases=PHASES,
+    # After the hold 30 s for the name servers, and 36 s for the clients.
+    phases=Phases(steady_s=5.0, hold_s_min=60.0, hold_s_max=60.0, recover_s=66.0, drain_s_max=15.0),
     claims=(TOPICS_01, TOPICS_02, TOPICS_03, TOPICS_07, TOPICS_13, TOPICS_14, TOPICS_15),
     budget=TrialBudget(trials=2, deployments=2, extra_trials=1),
     quick_budget=TrialBudget(trials=2, deployments=2, extra_trials=1),
