@@ -43,8 +43,8 @@ MUST_KNOW: Mapping[str, MustKnow] = {
         verdict=VerdictKind.CONFIRMED,
     ),
     "TOPICS": MustKnow(
-        says="A broker with too many topics leaves its routes, though it looks healthy.",
-        claim="TOPICS-01",
+        says="A broker with too many topics leaves its routes, and it alone.",
+        claim="TOPICS-14",
         verdict=VerdictKind.CONFIRMED,
     ),
     "NAMES": MustKnow(

@@ -31,8 +31,13 @@ def test_one_cluster_of_full_size_decides_and_one_with_a_small_frame_does_not() 
 
 def test_a_broker_that_one_name_server_still_lists_is_not_out() -> None:
     (part,) = [part for part in CLAIMS["TOPICS-01"].parts if part.name == "slave"]
-    rows = rows_of(part, 55.0, deployments=1) + rows_of(part, 0.5, deployments=1, mark="other")
+    rows = rows_of(part, 55.0, deployments=3) + rows_of(part, 0.5, deployments=3, mark="other")
     assert judge_part(part, rows).verdict is VerdictKind.UNDECIDED
+
+
+def test_one_cluster_does_not_decide_whether_a_slave_follows_its_master() -> None:
+    (part,) = [part for part in CLAIMS["TOPICS-01"].parts if part.name == "slave"]
+    assert judge_part(part, rows_of(part, 55.0, deployments=1)).reason == Reason.TOO_FEW_DEPLOYMENTS
 
 
 def test_a_slave_that_falls_silent_as_its_master_is_refused_is_watched_until_it_was_out_as_long() -> None:
