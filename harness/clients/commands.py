@@ -138,6 +138,15 @@ class CommandedClient:
             )
         self._history = None
 
+    def close_open_history(self) -> None:
+        """Close a history that a failed trial left open: nothing may be written to it once the trial's files are sealed.
+
+        Raises ClientError; the process has to be ended then.
+        """
+        if self._history is not None and self.is_running():
+            self.close_history()
+        self.cut_open_history()
+
     def cut_open_history(self) -> None:
         """Once the process is gone: truncate a history that it did not close after its last whole record."""
         if self._history is not None:

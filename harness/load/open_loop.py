@@ -225,6 +225,10 @@ class OpenLoopSession(Session):
         record_queue_ends(self._trial.cluster, self._trial.events, topic, queues, on=on, moment=moment)
 
     def down(self) -> None:
-        """The producers stay for the deployment's next trial."""
+        """The producers stay for the deployment's next trial, and write nothing more of this one."""
         self._end_locust()
         self._end_probes()
+        try:
+            self._client.close_open_history()
+        except LabError:
+            self._trial.shared.drop(WarmProducers)

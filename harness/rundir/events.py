@@ -18,6 +18,7 @@ from harness.rundir.records import (
     GROUP,
     MONO_NS,
     PROCESS,
+    RECORDS,
     STARTED_NS,
     TOPIC,
     WALL_US,
@@ -197,6 +198,7 @@ EVENTS = declared(
         long("ready_ns", "when it could be used again, and a slave had what its master has"),
     ),
     record("anchor", "The wall clock tied to the monotonic one.", PROCESS, MONO_NS, WALL_US),
+    record("end", "The file's end mark: all that the harness had to write is there.", RECORDS),
 )
 """The records of events.jsonl; hiccups.jsonl has the ``hiccup`` and ``anchor`` records of the whole run."""
 

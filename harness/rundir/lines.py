@@ -62,6 +62,11 @@ class RecordLog:
             self._count = number
             return number
 
+    def end(self, **values: JsonValue) -> None:
+        """Write the end mark, which says how many records stand before it, and close. Raises as ``write``."""
+        self.write("end", {**values, "records": self.count})
+        self.close()
+
     def close(self) -> None:
         """Nothing has to be flushed; every record is with the kernel already."""
         with self._lock:

@@ -112,6 +112,7 @@ TOPIC = text("topic", "the topic")
 BROKER = text("broker", "the broker's name")
 QUEUE = Field(name="queue", kind=Kind.INT, says="the queue's number on its broker")
 CODE = Field(name="code", kind=Kind.INT, says="RocketMQ's response code")
+RECORDS = long("records", "how many records stand before it")
 STARTED_NS = long("started_ns", "when it began")
 FINISHED_NS = long("finished_ns", "when it ended")
 
@@ -247,5 +248,11 @@ HISTORY = declared(
         AT_NS,
     ),
     record("anchor", "The wall clock tied to the monotonic one, every 10 s.", PROCESS, MONO_NS, WALL_US),
+    record(
+        "end",
+        "The file's end mark: its process has written all that it had to. A killed one leaves none.",
+        PROCESS,
+        RECORDS,
+    ),
 )
 """The records of a client process's history."""

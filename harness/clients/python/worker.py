@@ -70,8 +70,8 @@ class PythonWorker:
             return ""
         problem = self._record_calls() if any(made["traced"] for made in self._producers.values()) else ""
         self._anchor()
-        self._history.close()
-        self._history = None
+        history, self._history = self._history, None
+        history.end(process=self._process)
         return problem
 
     def _record_calls(self) -> str:

@@ -91,12 +91,16 @@ public final class History implements Runnable {
 
     /** Appends a record. One that finds no room on the disk is dropped as a whole, and {@link #failure} says why. */
     public void write(Record record) {
+        put(record, false);
+    }
+
+    private void put(Record record, boolean isLast) {
         if (file == null) {
             return;
         }
         boolean interrupted = false;
         synchronized (this) {
-            if (closed) {
+            if (closed && !isLast) {
                 // What goes on after a trial's end is nobody's; consumers do until their process ends.
                 return;
             }
@@ -237,7 +241,10 @@ public final class History implements Runnable {
             .text("client_id", clientId).number("at_ns", System.nanoTime()));
     }
 
-    /** Ends the file. A record that waits for room came before the end and is written; a later one is dropped. */
+    /**
+     * Ends the file with its end mark, which says that all of it is there. A record that waits for room came before the end and
+     * is written; a later one is dropped. A file that lacks a record for want of room gets no end mark.
+     */
     public void close() throws IOException, InterruptedException {
         synchronized (this) {
             if (closed || file == null) {
@@ -246,6 +253,9 @@ public final class History implements Runnable {
             closed = true;
             while (waiting > 0) {
                 wait();
+            }
+            if (failure.isEmpty()) {
+                put(begin(prefix("end")).number("records", records), true);
             }
             ended = true;
             notifyAll();
