@@ -61,6 +61,7 @@ class HadoopFolder:
         """``settings`` are Hadoop's own, as Java has them. Raises Py4JError, as all methods do."""
         self._path, self._copy = java.org.apache.hadoop.fs.Path, java.org.apache.hadoop.fs.FileUtil.copy
         self._settings = settings
+        self._summed = java.org.apache.commons.codec.digest.DigestUtils.sha256Hex
         # Without any path Hadoop takes the user's own folder, and not the root of a bucket.
         self._root = self._path(url if url.count("/") > 2 else f"{url}/")
         self._files = self._root.getFileSystem(settings)
@@ -95,6 +96,14 @@ class HadoopFolder:
         """Copy a file from there."""
         here = self._path(f"file://{folder / name}")
         self._copy(self._here, here, self._files, self._at(name), False, True, self._settings)
+
+    def sha256(self, name: str) -> str:
+        """The SHA-256 of a file's bytes, read by Java."""
+        stream = self._files.open(self._at(name))
+        try:
+            return str(self._summed(stream))
+        finally:
+            stream.close()
 
     def delete(self, name: str) -> None:
         """Delete a file, or a folder with all that is in it, if it is there."""
@@ -131,6 +140,11 @@ def bring(spark: SparkSession, run: Path, files: Iterable[str]) -> None:
         for file in sorted(set(files)):
             if Path(file).match(HISTORIES):
                 there.get(file, root)
+
+
+def sums_elsewhere(spark: SparkSession, run: Path, files: Iterable[str]) -> dict[str, str]:
+    """The SHA-256 of files of a run that lie elsewhere, by their places; nothing of a run on this machine."""
+    return {file: there.sha256(file) for _, there in _elsewhere(spark, run / MARKER) for file in files}
 
 
 def _elsewhere(spark: SparkSession, path: Path) -> Iterator[tuple[Path, HadoopFolder]]:

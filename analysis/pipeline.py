@@ -17,6 +17,7 @@ from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, Records, keep, load_records, reading_ahead
 from analysis.evidence.tables import OBSERVATIONS
 from analysis.evidence.trials import TrialFacts, trial_facts, trials_frame
+from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring, clear, give, location
 from analysis.ledger.lines import lines_of
 from analysis.ledger.runs import LINES, recorded_run, recorded_trials, write_lines
@@ -26,6 +27,7 @@ from analysis.logs.tables import load_logs
 from analysis.observe import Observed, observe
 from analysis.report import collect
 from analysis.report.cells import Json
+from analysis.report.collect import REPORT_SCHEMA
 from analysis.report.locust import locust_tables
 from analysis.report.losses import LOST_FILE, loss_tables, write_messages
 from analysis.spark import SparkPlace, closing_session, compile_from
@@ -41,8 +43,7 @@ from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
-from harness.rundir.layout import RUN_SCHEMA
-from harness.rundir.reading import RunDirectory, read_run_directory
+from harness.rundir.reading import RunDirectory
 
 Progress = Callable[[str], None]
 
@@ -64,7 +65,7 @@ def analyze(
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory of this schema. What is wrong inside
     of it (a truncated line, an empty history, a trial that failed) makes verdicts undecided, it raises nothing.
     """
-    run = read_run_directory(run_dir)
+    run = trusted_run(run_dir)
     say = progress or _silent
     say("starting Spark")
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
@@ -86,6 +87,9 @@ def analyze_in(
         # An analysis replaces the one before as a whole, so that no table of another version stays between its own.
         clear(spark, folder)
         folder.mkdir()
+    run = trusted_elsewhere(spark, run)
+    for damage in run.damage:
+        say(damage.words)
     known = [scenario for scenario in scenarios if scenario.name in run.manifest.incidents]
     say(f"reading {len(run.history_files())} histories, and logs")
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
@@ -95,7 +99,9 @@ def analyze_in(
         logs = load_logs(spark, run)
         records = loading.result()
     facts = trial_facts(records, run, gc.parse(logs.kept))
-    judged = validity.judge(facts, known)
+    judged = validity.judge(
+        facts, known, {one.trial: [damage.words for damage in run.damage_of(one.trial)] for one in run.trials}
+    )
     trials = trials_frame(spark, run, facts)
     say("ordering consumptions")
     consumption = fold_consumption(spark, records, trials, run)
@@ -178,11 +184,11 @@ def _write(
 ) -> None:
     as_json = collect.findings_json(found)
     collect.write_json(folder / "findings.json", as_json)
-    manifest = dataclasses.replace(run.manifest, notes=(*run.manifest.notes, *run.problems))
+    manifest = dataclasses.replace(run.manifest, notes=(*run.reservations(), *run.manifest.notes))
     collect.write_json(
         folder / "report_data.json",
         {
-            "schema": RUN_SCHEMA,
+            "schema": REPORT_SCHEMA,
             "manifest": dataclasses.asdict(manifest),
             "findings": as_json["findings"] if isinstance(as_json, dict) else [],
             "claims": collect.claims_json(scenarios),

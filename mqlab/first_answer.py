@@ -22,7 +22,6 @@ from harness.model.findings import Finding
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
-from harness.rundir.reading import read_run_directory
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
@@ -34,23 +33,25 @@ ANSWER_S_MAX = 90.0
 
 def answer(spark: Session, _: Progress, run: Path, deployment: str) -> str:
     """In words how the trials of an ended deployment stand to the record. Raises RunDirectoryError, AnalysisError."""
+    from analysis.evidence.trusted import trusted_run
     from analysis.pipeline import analyze_in
 
     with tempfile.TemporaryDirectory(prefix="mqlab-part-") as folder:
         part = Path(folder)
         part_of_run(run, deployment, part)
         manifest = read_manifest(part)
-        found = analyze_in(spark, read_run_directory(part), [scenarios.find(name) for name in manifest.incidents])
+        found = analyze_in(spark, trusted_run(part), [scenarios.find(name) for name in manifest.incidents])
     told = agreement.agreements(agreement.tried(found), committed_ledger())
     return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
 
 
 def findings_of(spark: Session, progress: Progress, run: Path, incidents: Sequence[str], commit: str) -> list[Finding]:
     """The analysis of a whole run of the lab's own incidents. Raises RunDirectoryError."""
+    from analysis.evidence.trusted import trusted_run
     from analysis.pipeline import analyze_in
 
     chosen = [scenarios.find(name) for name in incidents]
-    return analyze_in(spark, read_run_directory(run), chosen, progress, commit)
+    return analyze_in(spark, trusted_run(run), chosen, progress, commit)
 
 
 @dataclass(frozen=True, kw_only=True)

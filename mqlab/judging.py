@@ -28,6 +28,7 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
+from harness.rundir.reading import DAMAGED
 from mqlab import load_options
 from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
@@ -200,6 +201,9 @@ def judge(
     is_quick = read_manifest(path).budget == "quick"
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
+    document = load_report_data(path)
+    damage = [f"{note}\n" for note in document.manifest.notes if note.startswith(DAMAGED)]
+    print("".join(damage), end="", file=sys.stderr if options.json else sys.stdout)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():
@@ -207,7 +211,7 @@ def judge(
     else:
         print("\n".join(summary_lines(shown)))
     if not options.json:
-        print("".join(f"{line}\n" for line in trials_told(load_report_data(path))), end="")
+        print("".join(f"{line}\n" for line in trials_told(document)), end="")
     ours = [one for one in tried if one.incident in {scenario.name for scenario in scenarios.ALL}]
     if is_quick and not options.json:
         compared = agreement.lines(agreement.agreements(ours, committed_ledger())) if ours else []

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
+from harness.host.abilities import usable_cores
 from harness.host.facts import is_same_code, own_commit
 from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
+from harness.rundir.reading import read_run_directory, verified
 from harness.rundir.writing import RunWriter
 from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
 
@@ -65,14 +67,19 @@ def restore_options(options: argparse.Namespace) -> str:
 
 
 def finished_trials(run: RunWriter) -> frozenset[str]:
-    """The ids of those that need not be run again; one that was too noisy only if its repetition has ended."""
-    found = run.trials()
+    """The ids of those that need not be run again; one that was too noisy only if its repetition has ended.
+
+    A trial whose evidence is not what its last record says is run again, as is one whose cluster was not closed.
+    """
+    directory = verified(read_run_directory(run.path), threads=usable_cores())
+    found = {trial.trial: trial for trial in directory.trials}
 
     def has_ended(trial: str) -> bool:
         record = found.get(trial)
         return (
             record is not None
             and record.status == "complete"
+            and not directory.damage_of(trial)
             and (not record.superseded_by or has_ended(record.superseded_by))
         )
 

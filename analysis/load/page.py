@@ -15,13 +15,13 @@ from analysis.load.judged import JudgedLoad
 from analysis.load.properties import SAYS, Property
 from analysis.logs.lines import FileCount
 from analysis.report import collect
+from analysis.report.collect import REPORT_SCHEMA
 from analysis.report.write import write_page as write_html
 from analysis.verdicts.document import Series, Table
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.numbers import number, quantity
 from harness.model.findings import EvidenceLine, Finding
 from harness.model.verdicts import Reason, VerdictKind
-from harness.rundir.layout import RUN_SCHEMA
 from harness.rundir.reading import RunDirectory
 
 LOAD = "load"
@@ -92,7 +92,7 @@ def write_page(
     collect.write_json(
         run.path / ANALYSIS_FOLDER / "report_data.json",
         {
-            "schema": RUN_SCHEMA,
+            "schema": REPORT_SCHEMA,
             "manifest": dataclasses.asdict(dataclasses.replace(run.manifest, notes=judged.notes)),
             "findings": [dataclasses.asdict(one) for one in found],
             "claims": {

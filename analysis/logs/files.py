@@ -52,7 +52,7 @@ def log_files(run: RunDirectory) -> list[LogFile]:
     zones = {item.deployment: item.log_zone for item in run.deployments}
     of_trial = {item.trial: item.deployment for item in run.trials}
     found = []
-    logs = [*run.path.glob("deployments/*/nodes/*/**/*.log*"), *run.path.glob("trials/*/clients/*/**/*.log*")]
+    logs = [*run.evidence("deployments/*/nodes/*/**/*.log*"), *run.evidence("trials/*/clients/*/**/*.log*")]
     for path in sorted(logs):
         name = _name(path)
         if name is None or path.stat().st_size == 0:

@@ -22,13 +22,15 @@ from analysis.verdicts.observations import Observation
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.files import replace_file
-from harness.rundir.layout import RUN_SCHEMA
 
 VALUES_MAX = 1_000
 """A distribution with more values is thinned to this many of its order statistics, evenly spaced."""
 
 SERIES_MAX = 150
 """At a hundred bins each, these stay below two megabytes of the page."""
+
+REPORT_SCHEMA = 1
+"""Of report_data.json and findings.json."""
 
 _BEFORE_S, _AFTER_S = 30.0, 180.0
 _BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
@@ -41,7 +43,7 @@ def write_json(path: Path, value: Json) -> None:
 
 def findings_json(findings: Sequence[Finding]) -> Json:
     """The findings as JSON values, under a schema number."""
-    return {"schema": RUN_SCHEMA, "findings": [dataclasses.asdict(item) for item in findings]}
+    return {"schema": REPORT_SCHEMA, "findings": [dataclasses.asdict(item) for item in findings]}
 
 
 def _plain(value: Json) -> Json:

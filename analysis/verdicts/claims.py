@@ -15,6 +15,7 @@ from harness.model.verdicts import Reason, VerdictKind
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
 
 _REASONS = (
+    Reason.DAMAGED,
     Reason.CHECKER_FAILED,
     Reason.NOT_MEASURABLE,
     Reason.CONTROL_FAILED,
@@ -48,8 +49,12 @@ def judge(
 def verdict_of(parts: Sequence[PartResult]) -> tuple[VerdictKind, str, str]:
     """Verdict, reason and the name of the part that decides.
 
-    A control that fails makes the claim undecided, never refuted. A claim is refuted as worded when one of its scopes is.
+    A control that fails, or that lost its evidence, makes the claim undecided, never refuted. A claim is refuted as worded when one
+    of its scopes is.
     """
+    lost = [part for part in parts if part.role == Role.CONTROL and part.reason == Reason.DAMAGED]
+    if lost:
+        return UNDECIDED, str(Reason.DAMAGED), lost[0].name
     failed = [part for part in parts if part.role == Role.CONTROL and part.verdict is REFUTED]
     if failed:
         return UNDECIDED, str(Reason.CONTROL_FAILED), failed[0].name

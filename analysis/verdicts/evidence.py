@@ -19,7 +19,7 @@ EVIDENCE_LINES_MAX = 8
 """A reader follows a few lines; the tables of the analysis hold all of them."""
 
 
-_GRAVEST = (Discard.HARNESS, Discard.HOST, Discard.CLOCK, Discard.NOISE, Discard.INJECTOR)
+_GRAVEST = (Discard.DAMAGED, Discard.HARNESS, Discard.HOST, Discard.CLOCK, Discard.NOISE, Discard.INJECTOR)
 """Of several reasons the first is named."""
 
 

@@ -32,14 +32,18 @@ def judge_part(part: Part, rows: Sequence[Tries], claim_parts: int = 1, failed: 
     trials = {row.trial: row for row in rows}
     asked = {name for name, row in trials.items() if any(item.is_of(row.arm, row.cell) for item in part.quantities())}
     own = [row for row in rows if row.trial in asked]
+    is_damaged = any(row.discarded == Discard.DAMAGED for row in own)
     counting = [row for row in own if _counts(part, row)]
     if not counting:
-        return _result(part, UNDECIDED, _why_none_counts(own), words="not measured")
+        why = Reason.DAMAGED if is_damaged else _why_none_counts(own)
+        return _result(part, UNDECIDED, why, words="not measured")
     judge = {Kind.UNIVERSAL: _universal, Kind.EXISTENCE: _existence, Kind.FACT: _fact, Kind.JAR: _fact}.get(part.kind)
     spoiled = [row for row in own if _is_spoiled(part, row)]
     found = _sides(part, counting, spoiled, claim_parts) if judge is None else judge(part, counting, spoiled)
     if part.kind in BY_SIDES and found.verdict is not UNDECIDED and _too_many_discarded(part, own):
         found = _undecided(found, Reason.TOO_MANY_DISCARDED)
+    if is_damaged and not _has_counterexample(part, found):
+        found = _undecided(found, Reason.DAMAGED)
     return dataclasses.replace(found, words=words_of(part, found))
 
 
@@ -56,6 +60,11 @@ def _is_spoiled(part: Part, row: Tries) -> bool:
     A trial in which the fault was not made at all has no value of this experiment.
     """
     return row.discarded in ("", Discard.NOISE, Discard.CLOCK) and not _counts(part, row)
+
+
+def _has_counterexample(part: Part, found: PartResult) -> bool:
+    """Whether a verified counterexample refutes a "never", which stands whatever other trials held."""
+    return part.kind is Kind.UNIVERSAL and part.role is not Role.CONTROL and found.verdict is REFUTED
 
 
 def _too_many_discarded(part: Part, own: Sequence[Tries]) -> bool:

@@ -10,6 +10,7 @@ from analysis.verdicts.observations import Observation
 from analysis.verdicts.tries import Tries, Try
 from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
+from harness.model.verdicts import Discard
 from harness.rundir.manifest import TrialRecord
 
 
@@ -30,20 +31,31 @@ def tries_of_run(
     for (name, measure, _), observed in found.items():
         shown[name, measure].append(observed)
     known = {item.trial: item for item in validity}
+    damaged = {item.trial for item in known.values() if item.discarded is Discard.DAMAGED}
+    # What is true of a deployment may rest on any of its trials.
+    spoiled = {
+        trial.trial
+        for trial in trials
+        if trial.deployment in {one.deployment for one in trials if one.trial in damaged}
+    }
     by_name = {scenario.name: scenario for scenario in scenarios}
     rows: list[Tries] = []
     for trial in trials:
         scenario = by_name.get(trial.incident)
         for measure in sorted(scenario.measures((trial.arm,)) & MEASURES.keys()) if scenario else ():
-            lacking: list[Sequence[Observation]] = [()] if "trial" in MEASURES[measure].independent.key else []
+            is_of_trial = "trial" in MEASURES[measure].independent.key
+            is_damaged = trial.trial in (damaged if is_of_trial else spoiled)
+            lacking: list[Sequence[Observation]] = [()] if is_of_trial or is_damaged else []
             rows += [
-                _row(trial, known.get(trial.trial), measure, observed)
+                _row(trial, known.get(trial.trial), measure, observed, is_damaged)
                 for observed in shown.get((trial.trial, measure), lacking)
             ]
     return rows
 
 
-def _row(trial: TrialRecord, judged: TrialValidity | None, measure: str, observed: Sequence[Observation]) -> Tries:
+def _row(
+    trial: TrialRecord, judged: TrialValidity | None, measure: str, observed: Sequence[Observation], is_damaged: bool
+) -> Tries:
     values: dict[str, list[tuple[float, bool]]] = defaultdict(list)
     for item in observed:
         values[item.unit].append((item.value, item.censored))
@@ -59,7 +71,7 @@ def _row(trial: TrialRecord, judged: TrialValidity | None, measure: str, observe
         params=dict(observed[0].extra) if observed else {},
         injection=trial.chosen_injection,
         hiccup_ms=(judged.hiccup_ms_max or 0.0) if judged else 0.0,
-        discarded=str(judged.discarded or "") if judged else "",
+        discarded=str(Discard.DAMAGED if is_damaged else judged.discarded or "") if judged else "",
         superseded=bool(trial.superseded_by),
         tries=tuple(Try.of(name, values[name], proof) for name in values),
     )

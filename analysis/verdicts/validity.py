@@ -41,14 +41,24 @@ _Remarks = Iterator[Remark]
 _Check = Callable[[TrialFacts, Scenario], _Remarks]
 
 
-def judge(facts: Sequence[TrialFacts], scenarios: Sequence[Scenario]) -> list[TrialValidity]:
-    """The validity of every trial; one of an incident that is not among ``scenarios`` does not count."""
+def judge(
+    facts: Sequence[TrialFacts], scenarios: Sequence[Scenario], damage: Mapping[str, Sequence[str]] | None = None
+) -> list[TrialValidity]:
+    """The validity of every trial; one of an incident that is not among ``scenarios`` does not count.
+
+    ``damage`` is by trial what spoils its evidence, in words.
+    """
     by_name = {scenario.name: scenario for scenario in scenarios}
-    return [_judge_one(item, by_name.get(item.trial.incident)) for item in facts]
+    spoiled = damage or {}
+    return [_judge_one(item, by_name.get(item.trial.incident), spoiled.get(item.trial.trial, ())) for item in facts]
 
 
-def _judge_one(facts: TrialFacts, scenario: Scenario | None) -> TrialValidity:
+def _judge_one(facts: TrialFacts, scenario: Scenario | None, damage: Sequence[str]) -> TrialValidity:
     trial = facts.trial
+    if damage:
+        # Whatever else could be said of it rests on what is left of its evidence.
+        remarks = [Remark(words=f"its evidence is damaged: {words}", discard=Discard.DAMAGED) for words in damage]
+        return TrialValidity(trial=trial.trial, remarks=tuple(remarks), superseded_by=trial.superseded_by)
     if scenario is None:
         remark = Remark(words=f"the incident {trial.incident} is not known", discard=Discard.HARNESS)
         return TrialValidity(trial=trial.trial, remarks=(remark,), hiccup_ms_max=facts.hiccup_ms_max)

@@ -45,6 +45,7 @@ REASON_MEANINGS = {
     Reason.CONTROL_FAILED: "What had to hold for the experiment to mean anything did not hold.",
     Reason.TOO_MANY_DISCARDED: "More than a fifth of an arm's trials do not count.",
     Reason.FRAGILE: "A trial that does not count would change the verdict.",
+    Reason.DAMAGED: "A file that it rests on is missing, cut or changed: what it held may speak for or against the claim.",
 }
 
 

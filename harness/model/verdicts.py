@@ -27,6 +27,7 @@ class Reason(StrEnum):
     CONTROL_FAILED = "control failed"
     TOO_MANY_DISCARDED = "too many discarded"
     FRAGILE = "fragile"
+    DAMAGED = "evidence damaged"
 
 
 class Discard(StrEnum):
@@ -37,3 +38,6 @@ class Discard(StrEnum):
     HARNESS = "the harness failed before the fault began"
     HOST = "the host had no disk or memory"
     INJECTOR = "the injector's own stamps say that it did not do what was asked"
+    DAMAGED = "its evidence is damaged"
+    """Not a reason to leave it out: each part that asks for it is undecided, so that nobody confirms a claim by losing what speaks
+    against it."""

@@ -2,9 +2,10 @@
 
 import dataclasses
 import itertools
+import secrets
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from harness.backends.cluster import Cluster, ClusterSpec, Node, change_live, ma
 from harness.errors import DiskFullError, Interrupted, LabError, NodeStartError
 from harness.faults.injections import injection_of
 from harness.host.hiccups import NoiseProbe
+from harness.leases import proc
 from harness.load.sessions import session_of
 from harness.model.cluster import UserSettings
 from harness.model.experiment import experiment_hash
@@ -35,7 +37,7 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
     observer = context.observer
     name = _unused_name(context.run, planned.id)
     observer.phase(name, "boot")
-    record = _deployment_record(name, planned, context.user)
+    record = _deployment_record(name, planned, context)
     directory = context.run.make_deployment(record)
     try:
         with context.boots:
@@ -54,6 +56,7 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
         raise
     except LabError as error:
         observer.say(f"{name} did not come up: {error}")
+        directory.seal(record)
         for trial in planned.trials:
             failed = _trial_record(context, planned, trial, name)
             context.run.make_trial(dataclasses.replace(failed, status="failed", error=str(error)))
@@ -70,9 +73,10 @@ def _unused_name(run: RunWriter, name: str) -> str:
     return next(candidate for candidate in names if not run.deployment(candidate).path.exists())
 
 
-def _deployment_record(name: str, planned: PlannedDeployment, user: UserSettings) -> DeploymentRecord:
-    settings = planned.settings
+def _deployment_record(name: str, planned: PlannedDeployment, context: RunContext) -> DeploymentRecord:
+    settings, user = planned.settings, context.user
     return DeploymentRecord(
+        run=context.run.manifest.run,
         deployment=name,
         incident=planned.scenario.name,
         release=planned.release,
@@ -102,7 +106,15 @@ def _with_nodes(record: DeploymentRecord, cluster: Cluster) -> DeploymentRecord:
         )  # fmt: skip
 
     overrides = tuple(f"{key}: {change}" for key, change in cluster.overrides.items())
-    return dataclasses.replace(record, nodes=tuple(map(node_record, cluster.nodes)), overrides=overrides)
+    nodes = tuple(map(node_record, cluster.nodes))
+    return dataclasses.replace(record, nodes=nodes, overrides=overrides, identity=_identity_of(nodes))
+
+
+def _identity_of(nodes: Sequence[NodeRecord]) -> Mapping[str, str]:
+    """What tells the deployment from every other one, and from a copy of itself under another name."""
+    processes = {node.name: proc.identify(node.pid) for node in nodes if node.pid is not None}
+    began = {name: f"process {one.pid}, tick {one.start_ticks}" for name, one in processes.items() if one is not None}
+    return {"token": secrets.token_hex(16), "boot": proc.boot_id(), **began}
 
 
 def _trial_record(context: RunContext, planned: PlannedDeployment, trial: PlannedTrial, deployment: str) -> TrialRecord:
@@ -113,6 +125,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
     client, injection = load.client_of(client_release), injection_of(trial.arm.fault, planned.injection).name
     return TrialRecord(
         trial=trial.id,
+        run=context.run.manifest.run,
         incident=planned.scenario.name,
         arm=trial.arm.name,
         params=dict(trial.params),
@@ -198,7 +211,7 @@ class Deployment:
         )
         directory = context.run.make_trial(record)
         if self.dead:
-            directory.write(dataclasses.replace(record, status="failed", error=self.dead))
+            directory.seal(dataclasses.replace(record, status="failed", error=self.dead))
             context.observer.ended(trial_id, "failed", self.dead)
             return None
         status: TrialStatus = "failed"
@@ -208,7 +221,7 @@ class Deployment:
         costs = TrialCosts(self.cluster, self.shared, boot_s=self.boot_s, at_once=at_once)
         took: Mapping[str, float] = {}
         try:
-            with directory.open_events() as events:
+            with directory.recording() as events:
                 ready = TrialContext(
                     record=record,
                     arm=trial.arm,
@@ -258,7 +271,7 @@ class Deployment:
             if trial.arm.fault.kills_broker:
                 # What the broker was told while it ran is gone with it.
                 self.live_now = {}
-            directory.write(dataclasses.replace(record, status=status, error=note, took=took))
+            directory.seal(dataclasses.replace(record, status=status, error=note, took=took))
             context.observer.ended(trial_id, status, note)
         return worst
 
@@ -293,9 +306,8 @@ class Deployment:
         self.is_up = False
         self.shared.stop()
         self.cluster.down()
-        if self.client_overrides:
-            directory = self.context.run.deployment(self.name)
-            record = directory.read()
-            changed = tuple(f"{key}: {change}" for key, change in self.client_overrides.items())
-            directory.write(dataclasses.replace(record, overrides=(*record.overrides, *changed)))
+        directory = self.context.run.deployment(self.name)
+        record = directory.read()
+        changed = tuple(f"{key}: {change}" for key, change in self.client_overrides.items())
+        directory.seal(dataclasses.replace(record, overrides=(*record.overrides, *changed)))
         self.context.observer.ended(self.name, "down", "")

@@ -26,6 +26,7 @@ POLL_S = 0.5
 
 def run_plan(context: RunContext, plan: Plan) -> None:
     """Run every trial of it. Raises Interrupted, as the manifest then says, and DiskFullError."""
+    context.run.set_status("running")
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + context.until_s)
     try:
         _run_in_parts(context, probe, plan)

@@ -18,7 +18,8 @@ from cattrs.errors import ClassValidationError, IterableValidationError
 from cattrs.gen import make_dict_structure_fn
 
 from harness.errors import RunDirectoryError
-from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.documents import damage_of_document
+from harness.rundir.layout import RUN_SCHEMA, RUN_SCHEMAS
 
 T = TypeVar("T")
 
@@ -40,15 +41,21 @@ def decode(kind: type[T], value: object, where: str = "") -> T:
 def read_document(kind: type[T], path: Path) -> T:
     """A JSON object of a file, with this schema's number. Raises RunDirectoryError with one sentence."""
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        text = path.read_text("utf-8")
+        document = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise RunDirectoryError(f"{path} holds no JSON object")
-    if document.get("schema") != RUN_SCHEMA:
+    if (schema := document.get("schema")) not in RUN_SCHEMAS or isinstance(schema, bool):
         raise RunDirectoryError(
-            f"{path} has schema {document.get('schema')!r}, and this version reads {RUN_SCHEMA}",
+            f"{path} has schema {schema!r}, and this version reads up to {RUN_SCHEMA}",
             advice="Read it with the version of the lab that wrote it; the manifest names the commit.",
+        )
+    if damage := damage_of_document(text, document):
+        raise RunDirectoryError(
+            f"{path} {damage}",
+            advice="Bring the run again from where it was made; no verdict rests on a changed document.",
         )
     try:
         return decode(kind, document)

@@ -30,6 +30,7 @@ def replace_file(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
+        flush_to_disk(path.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -40,7 +41,24 @@ def replace_file(path: Path, text: str) -> None:
 
 def write_json(path: Path, value: Mapping[str, object]) -> None:
     """Replace the file by one JSON object. Raises DiskFullError or LabError; the old file stays then."""
-    replace_file(path, json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+    replace_file(path, json_text(value))
+
+
+def json_text(value: Mapping[str, object]) -> str:
+    """The text of a file that holds one JSON object."""
+    return json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def flush_to_disk(path: Path) -> None:
+    """Have the disk hold what was written to a file or folder, by whichever process. Raises DiskFullError or LabError."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise write_error(path, error) from error
 
 
 def require_space(path: Path, needed_bytes: int) -> None:

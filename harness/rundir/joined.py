@@ -8,8 +8,9 @@ import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.errors import UsageError
-from harness.rundir.reading import RunDirectory, read_run_directory
+from harness.errors import RunDirectoryError, UsageError
+from harness.rundir.reading import RunDirectory, read_run_directory, verified
+from harness.rundir.writing import RunWriter
 
 RUN_NAME, WORKERS = "run_name", "workers"
 """Parameters of a load whose workers run on several machines: what its parts share, and how many there are in all."""
@@ -30,8 +31,8 @@ def join_histories(path: Path, others: Sequence[Path]) -> None:
         UsageError: they are not all parts of one load.
         RunDirectoryError: one is no run directory.
     """
-    run = read_run_directory(path)
-    for other in map(read_run_directory, others):
+    run = _whole(path)
+    for other in map(_whole, others):
         _check(run, other)
         for file in other.history_files():
             moved_us = _wall_minus_mono_us([file]) - _wall_minus_mono_us(run.event_files())
@@ -42,6 +43,28 @@ def join_histories(path: Path, others: Sequence[Path]) -> None:
                 draft.unlink()
                 raise UsageError(f"{run.path} has another {file.name} than {other.path}", advice="Name each part once.")
             draft.replace(target)
+    _name(run)
+
+
+def _whole(path: Path) -> RunDirectory:
+    """The run, none of whose files is damaged. Raises RunDirectoryError."""
+    run = verified(read_run_directory(path))
+    # A history that a join has brought and not named yet, as it was killed, is foreign and spoils nothing.
+    if spoiling := [damage.words for damage in run.damage if damage.trials]:
+        raise RunDirectoryError(
+            f"{path} is damaged: {spoiling[0]}", advice="Bring it again from the machine that it was made on."
+        )
+    return run
+
+
+def _name(run: RunDirectory) -> None:
+    """Have the trial's last record name the histories that have come."""
+    if not run.is_sealed:
+        return
+    (trial,) = run.trials
+    with RunWriter.open(run.path) as writer:
+        writer.trial(trial.trial).seal(trial)
+        writer.set_status(run.manifest.status)
 
 
 def _check(run: RunDirectory, other: RunDirectory) -> None:

@@ -20,8 +20,34 @@ USER_SETTING = "setting of the user: "
 
 TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
 
+ENDED: tuple[TrialStatus, ...] = ("complete", "failed", "interrupted")
+"""A trial of these is over, and its files are sealed."""
+
 FREEZE = "freeze"
 """The injection that freezes the store's file system."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealedFile:
+    """A file of evidence as it was when its trial or deployment ended. Whoever writes it had ended, too."""
+
+    bytes: Annotated[int, "its length"]
+    sha256: Annotated[str, "the SHA-256 of its bytes"]
+    records: Annotated[int | None, "of a *.jsonl file, how many whole records it has, its end mark among them"] = None
+    ended: Annotated[bool | None, "of a *.jsonl file, whether it has an end mark; a killed process leaves none"] = None
+    damage: Annotated[str, "what its records' numbers said against it then"] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BegunTrial:
+    """What a trial that was begun is one of, which the manifest knows also where its folder is gone."""
+
+    incident: Annotated[str, "the scenario's name"]
+    arm: Annotated[str, "the arm's name"]
+    params: Annotated[Mapping[str, ParameterValue], "the cell's parameters"]
+    release: Annotated[str, "the cluster's release"]
+    deployment: Annotated[str, "the cluster that it ran on"]
+    chosen_injection: Annotated[str, "the injection of its deployment, where its incident offers several"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +88,14 @@ class Manifest:
     jars: Annotated[Mapping[str, str], "by release the SHA-256 of its list of jars, each with its own SHA-256"] = field(
         default_factory=dict
     )
+    sealed: Annotated[bool, "whether its documents name its files with their sums"] = False
+    begun: Annotated[Mapping[str, BegunTrial], "every trial that was begun, repetitions too, by its name"] = field(
+        default_factory=dict
+    )
+    documents: Annotated[
+        Mapping[str, str],
+        "the SHA-256 of each trial.json and deployment.json, and of the user's own files, when the run ended; empty before",
+    ] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +127,10 @@ class TrialRecord:
     superseded_by: Annotated[str, "the trial that repeats it, since it was too noisy"] = ""
     chosen_injection: Annotated[str, "the injection of its deployment, where its incident offers several"] = ""
     experiment: Annotated[str, "the hash of what decides what happens in it; trials of one hash are one series"] = ""
+    run: Annotated[str, "the run's id"] = ""
+    files: Annotated[Mapping[str, SealedFile], "its evidence when it ended, by the files' places in its folder"] = (
+        field(default_factory=dict)
+    )
     took: Annotated[
         Mapping[str, float],
         "what it took, which later plans learn from: seconds from up to down, boot_s of its deployment, cpu_s of its clients "
@@ -144,6 +182,15 @@ class DeploymentRecord:
     store: Annotated[str, "on what its store lies"] = "folder"
     jvm: Annotated[tuple[str, ...], "options of the brokers' JVMs beside the lab's"] = ()
     timer_slack_ms: Annotated[float, "how late timers of the brokers may be"] = 0.0
+    run: Annotated[str, "the run's id"] = ""
+    identity: Annotated[
+        Mapping[str, str],
+        "what no other deployment has: a token drawn at its boot, the host's boot id, and when each node's process began",
+    ] = field(default_factory=dict)
+    ended: Annotated[bool, "whether all of its nodes have ended, and its files are sealed"] = False
+    files: Annotated[Mapping[str, SealedFile], "its nodes' files when it ended, by their places in its folder"] = field(
+        default_factory=dict
+    )
 
     @property
     def conf(self) -> Mapping[str, str]:

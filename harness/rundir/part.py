@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 from harness.errors import RunDirectoryError
-from harness.rundir.files import write_json
-from harness.rundir.layout import RUN_SCHEMA
+from harness.rundir.documents import write_document
 from harness.rundir.reading import read_run_directory
 
 
@@ -26,8 +25,11 @@ def part_of_run(run: Path, deployment: str, folder: Path) -> None:
     trials = tuple(trial for trial in whole.trials if trial.deployment == deployment)
     if running := [trial.trial for trial in trials if trial.status == "running"]:
         raise RunDirectoryError(f"{running[0]} has not ended")
+    own = {trial.trial for trial in trials}
     manifest = dataclasses.replace(
         whole.manifest,
+        begun={name: begun for name, begun in whole.manifest.begun.items() if name in own},
+        documents={},
         incidents=(record.incident,),
         releases=(record.release,),
         trials=tuple(trial.trial for trial in trials if trial.trial in whole.manifest.trials),
@@ -36,4 +38,4 @@ def part_of_run(run: Path, deployment: str, folder: Path) -> None:
     names = [("deployments", deployment), *(("trials", trial.trial) for trial in trials)]
     for kind, name in names:
         shutil.copytree(whole.path / kind / name, folder / kind / name)
-    write_json(folder / "manifest.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(manifest)})
+    write_document(folder / "manifest.json", manifest)

@@ -1,77 +1,144 @@
-"""A run directory, read: its manifest, its trials and deployments, and which files have records."""
+"""A run directory, read: its manifest, its trials and deployments, which files have records, and what of it is damaged.
 
-from collections.abc import Sequence
+A reading starts from the manifest, which names each trial that was begun, and from each trial's last record, which names its files.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import TypeVar
 
-from harness.errors import RunDirectoryError
-from harness.rundir.decode import read_document
-from harness.rundir.manifest import DeploymentRecord, Manifest, TrialRecord, read_manifest
+from harness.rundir.integrity import Damage, Look, damage_of_content
+from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
 
-T = TypeVar("T")
+DAMAGED = "evidence damaged: "
+"""What is said of a run's damage begins so."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunDirectory:
-    """``path`` is absolute. ``problems`` says which files of an incomplete run could not be read, one sentence each."""
+    """``path`` is absolute. ``problems`` says what an incomplete run lacks, one sentence each.
+
+    ``trials`` are all that were begun, or planned in a run that is not sealed; one whose trial.json is damaged has what the
+    manifest knows of it. ``damage`` is what is missing, cut, changed, doubled or foreign.
+    """
 
     path: Path
     manifest: Manifest
     trials: tuple[TrialRecord, ...]
     deployments: tuple[DeploymentRecord, ...]
     problems: tuple[str, ...] = ()
+    damage: tuple[Damage, ...] = ()
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its documents name its files with their sums."""
+        return self.manifest.sealed
+
+    def reservations(self) -> tuple[str, ...]:
+        """What a reader has to know before anything that is said of the run: its damage by name, then what it lacks."""
+        return (*(f"{DAMAGED}{damage.words}" for damage in self.damage), *self.problems)
+
+    def damage_of(self, trial: str) -> tuple[Damage, ...]:
+        """What spoils the evidence of a trial; nothing where it is as it was when the trial ended."""
+        return tuple(damage for damage in self.damage if trial in damage.trials)
 
     def deployment(self, name: str) -> DeploymentRecord | None:
         """The deployment of that name, or None when its file could not be read."""
         return next((item for item in self.deployments if item.deployment == name), None)
 
     def history_files(self) -> tuple[Path, ...]:
-        """Every client process's history that has at least one byte."""
-        return self._files("trials/*/history/*.jsonl")
+        """Every client process's history that has at least one byte, of trials whose evidence is not damaged."""
+        return self.evidence("trials/*/history/*.jsonl")
 
     def history_bytes(self) -> int:
         """How large all of them are."""
         return sum(path.stat().st_size for path in self.history_files())
 
     def event_files(self) -> tuple[Path, ...]:
-        """Every trial's events that have at least one byte."""
-        return self._files("trials/*/events.jsonl")
+        """Every trial's events that have at least one byte, of trials whose evidence is not damaged."""
+        return self.evidence("trials/*/events.jsonl")
 
-    def _files(self, pattern: str) -> tuple[Path, ...]:
-        return tuple(path for path in sorted(self.path.glob(pattern)) if path.stat().st_size > 0)
+    def evidence(self, pattern: str, *, with_empty: bool = False) -> tuple[Path, ...]:
+        """The files of that pattern that may be read as evidence, in the order of their names.
+
+        What the run does not name is none, nor is what belongs to a trial whose evidence is damaged, or to a deployment without
+        any other trial.
+        """
+        whole = {trial.trial: trial for trial in self.trials if not self.damage_of(trial.trial)}
+        used = {trial.deployment for trial in whole.values()}
+        named: dict[tuple[str, str], Mapping[str, SealedFile] | None] = {
+            ("trials", name): trial.files if self.is_sealed and trial.status in ENDED else None
+            for name, trial in whole.items()
+        }
+        for deployment in self.deployments:
+            if deployment.deployment in used:
+                files = deployment.files if self.is_sealed and deployment.ended else None
+                named["deployments", deployment.deployment] = files
+        found = []
+        for path in sorted(self.path.glob(pattern)):
+            kind, name, *rest = path.relative_to(self.path).parts
+            if (kind, name) not in named or not path.is_file():
+                continue
+            files = named[kind, name]
+            if (files is None or "/".join(rest) in files) and (with_empty or path.stat().st_size > 0):
+                found.append(path)
+        return tuple(found)
 
 
 def read_run_directory(path: Path) -> RunDirectory:
     """Read the run directory at ``path``. What an interrupted run lacks, or left half-written, becomes a problem.
 
+    What the documents say of the files' names and lengths is compared; ``verified`` compares their content, too.
+
     Raises :class:`harness.errors.RunDirectoryError` when there is no such folder, when it has no manifest, or when the
-    manifest is of another schema or lacks a field.
+    manifest is of another schema, lacks a field, or was changed.
     """
     manifest = read_manifest(path)
-    root = path.resolve()
-    problems: list[str] = []
-    trials = _readable(sorted(root.glob("trials/*/trial.json")), TrialRecord, problems)
-    deployments = _readable(sorted(root.glob("deployments/*/deployment.json")), DeploymentRecord, problems)
-    absent = [name for name in manifest.trials if name not in {trial.trial for trial in trials}]
-    if absent:
-        some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
-        problems.append(f"{len(absent)} of {len(manifest.trials)} planned trials left nothing: {some}")
-    order = {name: index for index, name in enumerate(manifest.trials)}
+    looked = Look(path.resolve(), manifest)
+    trials = looked.trials()
+    deployments = looked.deployments(trials)
+    looked.documents()
+    order = {name: index for index, name in enumerate((*manifest.trials, *manifest.begun))}
     return RunDirectory(
-        path=root,
+        path=looked.root,
         manifest=manifest,
         trials=tuple(sorted(trials, key=lambda trial: (order.get(trial.trial, len(order)), trial.trial))),
         deployments=tuple(deployments),
-        problems=tuple(problems),
+        problems=tuple(looked.problems),
+        damage=tuple(looked.damage),
     )
 
 
-def _readable(files: Sequence[Path], kind: type[T], problems: list[str]) -> list[T]:
-    found = []
-    for file in files:
-        try:
-            found.append(read_document(kind, file))
-        except RunDirectoryError as error:
-            problems.append(str(error))
-    return found
+def verified(run: RunDirectory, *, threads: int = 1, leaving_out: str = "") -> RunDirectory:
+    """The run with what its files' content says: each file that a record names is read and summed.
+
+    Of a run that is not sealed, files of records are asked whether their records' numbers have a gap or a repeat. Files of the
+    pattern ``leaving_out`` are not looked at.
+    """
+    files: list[tuple[str, SealedFile | None, frozenset[str]]] = []
+    for trial in run.trials:
+        own, place = frozenset({trial.trial}), f"trials/{trial.trial}"
+        if run.is_sealed and trial.status in ENDED:
+            files += [(f"{place}/{name}", sealed, own) for name, sealed in trial.files.items()]
+        else:
+            logs = (run.path / place).glob("history/*.jsonl"), (run.path / place).glob("events.jsonl")
+            files += [(str(path.relative_to(run.path)), None, own) for found in logs for path in sorted(found)]
+    for deployment in run.deployments:
+        of_it = frozenset(trial.trial for trial in run.trials if trial.deployment == deployment.deployment)
+        if run.is_sealed and deployment.ended:
+            place = f"deployments/{deployment.deployment}"
+            files += [(f"{place}/{name}", sealed, of_it) for name, sealed in deployment.files.items()]
+    named = {damage.file for damage in run.damage}
+    files = [one for one in files if one[0] not in named]
+    files = [one for one in files if not fnmatch(one[0], leaving_out)]
+    with ThreadPoolExecutor(max(1, threads)) as pool:
+        said = pool.map(lambda one: damage_of_content(run.path / one[0], one[1]), files)
+        damage = [
+            Damage(file=file, what=what, trials=trials)
+            for (file, _, trials), what in zip(files, said, strict=True)
+            if what
+        ]
+    return dataclasses.replace(run, damage=(*run.damage, *damage))

@@ -10,16 +10,17 @@ import fcntl
 import glob
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from harness.errors import RunDirectoryError
 from harness.rundir.decode import read_document
+from harness.rundir.documents import write_document
 from harness.rundir.events import EventLog
-from harness.rundir.files import write_json
-from harness.rundir.layout import RUN_SCHEMA
-from harness.rundir.manifest import DeploymentRecord, Manifest, RunStatus, TrialRecord, read_manifest
+from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, RunStatus, TrialRecord, read_manifest
+from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, read_sum, seal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,15 @@ class TrialDirectory:
     def open_events(self) -> EventLog:
         """Open events.jsonl for appending."""
         return EventLog(self.path / "events.jsonl")
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[EventLog]:
+        """The trial's events.jsonl, which gets its end mark however the block ends. Raises DiskFullError."""
+        with self.open_events() as events:
+            try:
+                yield events
+            finally:
+                events.end()
 
     def history_path(self, process: str) -> Path:
         """The history of one client process."""
@@ -48,7 +58,16 @@ class TrialDirectory:
 
     def write(self, record: TrialRecord) -> None:
         """Replace trial.json. Raises DiskFullError."""
-        write_json(self.path / "trial.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(record)})
+        write_document(self.path / TRIAL_FILE, record)
+
+    def seal(self, record: TrialRecord) -> TrialRecord:
+        """Flush and sum the trial's evidence, then write its last record, which names each file; returns that record.
+
+        Whoever wrote the evidence has ended. Raises DiskFullError or LabError; the record that was there stays then.
+        """
+        sealed = dataclasses.replace(record, files=seal(self.path))
+        self.write(sealed)
+        return sealed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +82,13 @@ class DeploymentDirectory:
 
     def write(self, record: DeploymentRecord) -> None:
         """Replace deployment.json. Raises DiskFullError."""
-        write_json(self.path / "deployment.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(record)})
+        write_document(self.path / DEPLOYMENT_FILE, record)
+
+    def seal(self, record: DeploymentRecord) -> DeploymentRecord:
+        """As a trial's, once all nodes have ended."""
+        sealed = dataclasses.replace(record, ended=True, files=seal(self.path))
+        self.write(sealed)
+        return sealed
 
 
 class RunWriter:
@@ -102,7 +127,7 @@ class RunWriter:
             for name in ("deployments", "trials"):
                 (path / name).mkdir()
             run = cls(path, lock, manifest)
-            run._replace(manifest)
+            run._replace(dataclasses.replace(manifest, sealed=True))
             on_error.pop_all()
             return run
 
@@ -142,9 +167,10 @@ class RunWriter:
         return self.path / "hiccups.jsonl"
 
     def set_status(self, status: RunStatus) -> None:
-        """Say how the run stands."""
+        """Say how the run stands. One that has ended names each document with its sum."""
+        documents = {} if status == "running" else documents_of(self.path)
         with self._lock:
-            self._replace(dataclasses.replace(self._manifest, status=status))
+            self._replace(dataclasses.replace(self._manifest, status=status, documents=documents))
 
     def set_trials(self, trials: tuple[str, ...]) -> None:
         """Write down the planned trials in their order."""
@@ -164,6 +190,13 @@ class RunWriter:
         must not be read as one.
         """
         directory = self.trial(record.trial)
+        record = dataclasses.replace(record, run=self._manifest.run)
+        begun = BegunTrial(
+            incident=record.incident, arm=record.arm, params=record.params, release=record.release,
+            deployment=record.deployment, chosen_injection=record.chosen_injection,
+        )  # fmt: skip
+        with self._lock:
+            self._replace(dataclasses.replace(self._manifest, begun={**self._manifest.begun, record.trial: begun}))
         if directory.path.exists():
             earlier = self.path / "earlier"
             earlier.mkdir(exist_ok=True)
@@ -187,7 +220,7 @@ class RunWriter:
         """Make a deployment's folder and write its deployment.json. Raises DiskFullError."""
         directory = self.deployment(record.deployment)
         directory.path.mkdir(parents=True, exist_ok=True)
-        directory.write(record)
+        directory.write(dataclasses.replace(record, run=self._manifest.run))
         return directory
 
     def deployment(self, deployment: str) -> DeploymentDirectory:
@@ -196,7 +229,14 @@ class RunWriter:
 
     def _replace(self, manifest: Manifest) -> None:
         self._manifest = manifest
-        write_json(self.path / "manifest.json", {"schema": RUN_SCHEMA, **dataclasses.asdict(self._manifest)})
+        write_document(self.path / "manifest.json", self._manifest)
+
+
+def documents_of(run: Path) -> dict[str, str]:
+    """The SHA-256 of each document of a run and of the user's own files, by their places. Raises RunDirectoryError."""
+    patterns = (f"trials/*/{TRIAL_FILE}", f"deployments/*/{DEPLOYMENT_FILE}", "incidents/*.py", "broker.conf")
+    files = sorted(path for pattern in patterns for path in run.glob(pattern))
+    return {str(path.relative_to(run)): read_sum(path).sha256 for path in files}
 
 
 _LOCK_NAME = ".lock"

@@ -5,7 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from harness.rundir.manifest import TrialRecord
+from harness.rundir.manifest import DeploymentRecord, TrialRecord
+from harness.rundir.writing import RunWriter
+
+
+def make_closed_deployment(run: RunWriter, name: str) -> None:
+    """A deployment whose nodes have ended."""
+    record = DeploymentRecord(
+        deployment=name, incident="append-stall", release="4.6.0", index=1, topology={}, logging="lab", log_zone="UTC",
+        run=run.manifest.run,
+    )  # fmt: skip
+    run.make_deployment(record).seal(record)
+
 
 _RECORD = TrialRecord(
     trial="append-stall-4.6.0-incident-r1",

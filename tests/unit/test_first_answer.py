@@ -23,6 +23,7 @@ from harness.errors import AnalysisError, RunDirectoryError
 from harness.host.facts import Host
 from harness.plan.request import Request
 from harness.plan.schedule import FIRST_ANSWER_S, Plan, make_plan
+from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.part import part_of_run
 from harness.rundir.reading import read_run_directory
 from mqlab.first_answer import ANSWER_S_MAX, FirstAnswer, answer
@@ -81,7 +82,7 @@ def test_what_is_left_of_a_plan_is_judged_at_its_end() -> None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     made = Run(path=tmp_path / "run", incidents=("append-stall", "ordered-lock-handover"), releases=("4.6.0", "5.5.0"))
-    made.stalled("s1", deployment="d1")
+    made.stalled("s1", deployment="d1", superseded_by="s1.a2")
     made.stalled("s1.a2", deployment="d1", stall_ms=700)
     made.stalled("s2", deployment="d2", release="5.5.0")
     made.ordered("o1")
@@ -99,7 +100,7 @@ def test_a_part_is_a_run_of_one_deployment_with_all_that_belongs_to_it(run: Path
     part.mkdir()
     part_of_run(run, "d1", part)
     read, whole = read_run_directory(part), read_run_directory(run)
-    assert read.problems == ()
+    assert read.problems == (UNVOUCHED,)
     assert (read.manifest.incidents, read.manifest.releases) == (("append-stall",), ("4.6.0",))
     assert (read.manifest.trials, read.manifest.status) == (("s1",), "complete")
     assert [trial.trial for trial in read.trials] == ["s1", "s1.a2"]

@@ -14,10 +14,19 @@ import pytest
 
 from harness.errors import ConfigurationError, DiskFullError, RunDirectoryError
 from harness.paths import PACKAGES
+from harness.rundir.documents import document_text
 from harness.rundir.files import require_space
 from harness.rundir.layout import new_run_id
 from harness.rundir.lines import cut_padding
-from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord, read_manifest
+from harness.rundir.manifest import (
+    BegunTrial,
+    DeploymentRecord,
+    HostRecord,
+    Manifest,
+    NodeRecord,
+    TrialRecord,
+    read_manifest,
+)
 from harness.rundir.writing import RunWriter
 
 MANIFEST = Manifest(
@@ -69,17 +78,26 @@ DEPLOYMENT = DeploymentRecord(
     overrides=("storePathRootDir",),
 )
 
+BEGUN = BegunTrial(
+    incident=TRIAL.incident,
+    arm=TRIAL.arm,
+    params=TRIAL.params,
+    release=TRIAL.release,
+    deployment=TRIAL.deployment,
+    chosen_injection=TRIAL.chosen_injection,
+)
+
 MANIFEST_FIELDS = (
     "schema run created command commit dirty seed incidents releases client_releases backend budget rules host trials "
-    "notes status jars"
+    "notes status jars sealed begun documents sum"
 )
 TRIAL_FIELDS = (
     "schema trial incident arm params release client backend injection deployment repetition seed topic groups "
-    "live_conf faults status error attempt superseded_by chosen_injection experiment took"
+    "live_conf faults status error attempt superseded_by chosen_injection experiment run files took sum"
 )
 DEPLOYMENT_FIELDS = (
     "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "
-    "timer_slack_ms"
+    "timer_slack_ms run identity ended files sum"
 )
 
 
@@ -91,10 +109,10 @@ def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
     with RunWriter.create(tmp_path / "run", MANIFEST) as run:
         trial = run.make_trial(TRIAL)
         deployment = run.make_deployment(DEPLOYMENT)
-        assert read_manifest(run.path) == MANIFEST
-        assert trial.read() == TRIAL
-        assert deployment.read() == DEPLOYMENT
-        assert run.trials() == {TRIAL.trial: TRIAL}
+        assert read_manifest(run.path) == dataclasses.replace(MANIFEST, sealed=True, begun={TRIAL.trial: BEGUN})
+        assert trial.read() == dataclasses.replace(TRIAL, run=MANIFEST.run)
+        assert deployment.read() == dataclasses.replace(DEPLOYMENT, run=MANIFEST.run)
+        assert run.trials() == {TRIAL.trial: trial.read()}
 
 
 def test_the_files_have_the_fields_and_places_that_the_analysis_reads(tmp_path: Path) -> None:
@@ -125,7 +143,8 @@ def test_the_manifest_follows_the_run(tmp_path: Path) -> None:
         run.add_note("cores shared")
         run.add_note("cores shared")
         run.set_status("complete")
-    expected = dataclasses.replace(MANIFEST, trials=("t-1", "t-1-again"), notes=("cores shared",), status="complete")
+    trials, notes = ("t-1", "t-1-again"), ("cores shared",)
+    expected = dataclasses.replace(MANIFEST, trials=trials, notes=notes, status="complete", sealed=True)
     assert read_manifest(tmp_path / "run") == expected
 
 
@@ -199,7 +218,9 @@ def test_what_is_no_run_directory_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"schema": 2}', "schema 2, and this version reads 1"),
+        ('{"schema": 3}', "schema 3, and this version reads up to 2"),
+        ('{"schema": 2}', "lacks its sum"),
+        ('{"schema": 2, "sum": "0"}', "was changed after it had been written"),
         ("{}", "schema None"),
         ("[1]", "holds no JSON object"),
         ('{"schema": 1, "run": "x"}', "not a whole Manifest: it lacks created"),
@@ -217,8 +238,9 @@ def test_a_manifest_of_another_schema_or_a_damaged_one_is_refused(tmp_path: Path
 def test_fields_that_were_added_later_are_ignored(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", MANIFEST).close()
     path = tmp_path / "run" / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "weather": "fine"}))
-    assert read_manifest(tmp_path / "run") == MANIFEST
+    content = {name: value for name, value in json.loads(path.read_text()).items() if name != "sum"}
+    path.write_text(document_text({**content, "weather": "fine"}))
+    assert read_manifest(tmp_path / "run") == dataclasses.replace(MANIFEST, sealed=True)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b"])

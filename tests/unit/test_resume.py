@@ -17,7 +17,7 @@ from harness.rundir.manifest import RESUMED, HostRecord, Manifest
 from harness.rundir.writing import RunWriter
 from mqlab.main import _parser, main
 from mqlab.resume import finished_trials, restore_options, rules_of
-from tests.lib.records import trial_record
+from tests.lib.records import make_closed_deployment, trial_record
 
 STALL = scenarios.find("append-stall")
 MANIFEST = Manifest(
@@ -111,6 +111,8 @@ def test_a_trial_that_was_too_noisy_is_run_again_until_a_repetition_of_it_has_en
             trial_record("failed", status="failed"),
         ):
             run.make_trial(record)
+        assert finished_trials(run) == frozenset(), "their cluster was not closed"
+        make_closed_deployment(run, record.deployment)
         assert finished_trials(run) == {"quiet", "repeated", "repeated.a2", "repeated.a3"}
 
 

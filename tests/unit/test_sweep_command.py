@@ -28,6 +28,7 @@ from mqlab.main import _parser, main
 from mqlab.resume import command_line, restore_options
 from mqlab.running import Job
 from mqlab.sweeping import Rounds
+from tests.lib.records import make_closed_deployment
 from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
 from tests.unit.test_sweep_points import NEWEST, STALL, WAIT, swept_of
@@ -178,6 +179,7 @@ def test_what_is_wanted_further_is_planned_beside_what_is_complete(
             # One of the first run fails, and is made again.
             fails = len(ran) == 1 and trial.id == ran[0][0]
             run.make_trial(_trial(trial.id, trial.arm.name, deployment.id, failed=fails))
+            make_closed_deployment(run, deployment.id)
 
     def further(_: Path) -> Request | None:
         budget = TrialBudget(trials=1 + len(ran), deployments=1 + len(ran))

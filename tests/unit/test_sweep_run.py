@@ -48,7 +48,7 @@ class _Runner:
     def __call__(self, run: RunWriter, plan: Plan, *_: object) -> None:
         for deployment in plan.deployments():
             name = deployment.id if not run.deployment(deployment.id).path.exists() else f"{deployment.id}-2"
-            run.make_deployment(
+            cluster = run.make_deployment(
                 DeploymentRecord(
                     deployment=name, incident="append-stall", release=deployment.release, index=deployment.index,
                     topology={}, logging="lab", log_zone="UTC",
@@ -65,6 +65,7 @@ class _Runner:
                         repetition=trial.repetition, seed=trial.seed, topic="t", status="complete",
                     )
                 )  # fmt: skip
+            cluster.seal(cluster.read())
         run.set_status("complete")
 
 
@@ -129,7 +130,7 @@ FEWER = [word if word != "13" else "6" for word in WORDS]
 ROUNDS = [f"r{number}" for number in range(1, 12)]
 
 
-def test_a_sweep_that_is_killed_goes_on_repeats_nothing_and_says_the_same(
+def test_a_sweep_that_is_killed_goes_on_repeats_one_cluster_and_says_the_same(
     runner: _Runner, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*WORDS, "--out", "whole"]) == EXIT_OK
@@ -147,7 +148,11 @@ def test_a_sweep_that_is_killed_goes_on_repeats_nothing_and_says_the_same(
         runner.dies_at = -1
         assert main(["tune", "--resume", f"killed-{number}"]) == EXIT_OK
         assert _said(capsys, f"killed-{number}") == said
-        assert sorted(runner.made) == sorted(whole), "each trial once"
+        # A cluster that nobody closed may have lost lines of its logs, so that its trials are made again.
+        again = {trial: runner.made.count(trial) for trial in runner.made if runner.made.count(trial) > 1}
+        assert set(runner.made) == set(whole)
+        assert len(again) < len(REFUSED), "of one cluster at most"
+        assert set(again.values()) <= {2}
         one, other = (json.loads((Path(run) / "sweep.json").read_text()) for run in ("whole", f"killed-{number}"))
         assert one == other
 

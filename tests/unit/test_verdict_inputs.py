@@ -40,6 +40,7 @@ from harness.model.rocketmq import LOCK_LIFE
 from harness.model.rules import Claim, Fold, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.verdicts import Discard, Reason
+from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.manifest import HostRecord, TrialStatus
 from harness.rundir.reading import read_run_directory
 from tests.lib.records import trial_record
@@ -117,7 +118,7 @@ def test_an_interrupted_run_is_read_and_what_is_missing_is_told(tmp_path: Path) 
         settings = {"user_properties": {LOCK_LIFE: "15000"}, "properties": given}
         assert dataclasses.replace(deployment, settings=settings).started_properties == {LOCK_LIFE: wins}
     assert run.deployment("d2") is None
-    assert run.problems == ("1 of 2 planned trials left nothing: t2",)
+    assert run.problems == (UNVOUCHED, "1 of 2 planned trials left nothing: t2")
 
 
 def test_a_half_written_trial_is_a_problem_and_no_crash(tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ def test_a_half_written_trial_is_a_problem_and_no_crash(tmp_path: Path) -> None:
         ("trials/t1/trial.json", {**TRIAL, "repetition": True}, "repetition is True, not a whole number"),
         ("deployments/d1/deployment.json", {**DEPLOYMENT, "nodes": [{"name": "a"}]}, r"nodes\[0\] lacks kind"),
         ("deployments/d1/deployment.json", {**DEPLOYMENT, "nodes": ["a"]}, r"nodes\[0\] is 'a', not an object"),
-        ("deployments/d1/deployment.json", {**DEPLOYMENT, "schema": 3}, "has schema 3, and this version reads 1"),
+        ("deployments/d1/deployment.json", {**DEPLOYMENT, "schema": 3}, "has schema 3, and this version reads up to 2"),
     ],
 )
 def test_a_damaged_file_of_a_run_is_a_problem_that_names_file_and_field(
@@ -157,14 +158,17 @@ def test_a_damaged_file_of_a_run_is_a_problem_that_names_file_and_field(
     _write(tmp_path / file, value)
     run = read_run_directory(tmp_path)
     assert (run.trials, run.deployments) == ((), ())
-    (problem,) = run.problems
+    unvouched, problem = run.problems
+    assert unvouched == UNVOUCHED
     assert re.search(rf"{file} .*{words}", problem)
 
 
 @pytest.mark.parametrize(
     ("manifest", "words"),
     [
-        ({**MANIFEST, "schema": 2}, "schema 2"),
+        ({**MANIFEST, "schema": 3}, "schema 3"),
+        ({**MANIFEST, "schema": 2}, "lacks its sum"),
+        ({**MANIFEST, "sum": "0"}, "was changed after it had been written"),
         ({key: value for key, value in MANIFEST.items() if key != "schema"}, "schema None"),
         ({key: value for key, value in MANIFEST.items() if key != "seed"}, "it lacks seed"),
         ({**MANIFEST, "releases": "4.6.0"}, "releases is '4.6.0', not a list"),
@@ -191,6 +195,7 @@ def test_a_folder_that_is_no_run_directory_is_an_error_with_advice(tmp_path: Pat
 
 def test_empty_files_are_no_histories(tmp_path: Path) -> None:
     _write(tmp_path / "manifest.json", MANIFEST)
+    _write(tmp_path / "trials/t1/trial.json", TRIAL)
     (tmp_path / "trials/t1/history").mkdir(parents=True)
     (tmp_path / "trials/t1/history/producer.jsonl").write_text("")
     (tmp_path / "trials/t1/history/owner.jsonl").write_text("{}\n")

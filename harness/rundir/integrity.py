@@ -1,0 +1,216 @@
+"""What a run directory's documents and files say of each other: what is missing, cut, changed, doubled or foreign."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from harness.errors import RunDirectoryError
+from harness.rundir.decode import read_document
+from harness.rundir.manifest import ENDED, BegunTrial, DeploymentRecord, Manifest, SealedFile, TrialRecord
+from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, damage_of_numbers, evidence_files, read_sum
+
+T = TypeVar("T", TrialRecord, DeploymentRecord)
+
+CHANGED = "was changed after it had been sealed"
+
+UNVOUCHED = "nothing vouches for the files of this run: it was made before a run's files were sealed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Damage:
+    """What is wrong with a file or folder of a run, in words; ``file`` is relative to the run.
+
+    ``trials`` are those whose evidence it spoils. Something that the run does not name spoils none: it is left out.
+    """
+
+    file: str
+    what: str
+    trials: frozenset[str] = frozenset()
+
+    @property
+    def words(self) -> str:
+        """In a sentence's words."""
+        return f"{self.file} {self.what}"
+
+
+def damage_of_content(path: Path, sealed: SealedFile | None) -> str:
+    """What the content of a file says against it; empty where nothing does."""
+    try:
+        summed = read_sum(path)
+    except RunDirectoryError as error:
+        return str(error).removeprefix(f"{path} ")
+    if sealed is None:
+        return damage_of_numbers(summed)
+    return "" if summed.sha256 == sealed.sha256 else CHANGED
+
+
+class Look:
+    """One reading, with what it comes across."""
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        self.root = root
+        self.manifest = manifest
+        self.problems: list[str] = [] if manifest.sealed else [UNVOUCHED]
+        self.damage: list[Damage] = []
+
+    def trials(self) -> list[TrialRecord]:
+        """Those that were begun; of a run that is not sealed those that were planned, and what they were repeated as."""
+        folders = {path.name for path in self.root.glob("trials/*") if path.is_dir()}
+        records: dict[str, TrialRecord] = {}
+        if self.manifest.sealed:
+            for name, begun in self.manifest.begun.items():
+                records[name] = self._trial(name, begun)
+        else:
+            for name in sorted(folders):
+                if (self.root / "trials" / name / TRIAL_FILE).exists():
+                    record = self._document(TrialRecord, f"trials/{name}/{TRIAL_FILE}", name, frozenset())
+                    if record is not None:
+                        records[name] = record
+            records = _planned_of(records, self.manifest.trials)
+        for name in sorted(folders - records.keys()):
+            if self.manifest.sealed or (self.root / "trials" / name / TRIAL_FILE).exists():
+                self._found(f"trials/{name}", "is foreign: the manifest names no such trial")
+        absent = [name for name in self.manifest.trials if name not in records]
+        if absent:
+            some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
+            self.problems.append(f"{len(absent)} of {len(self.manifest.trials)} planned trials left nothing: {some}")
+        return list(records.values())
+
+    def _trial(self, name: str, begun: BegunTrial) -> TrialRecord:
+        place, own = f"trials/{name}", frozenset({name})
+        record = self._document(TrialRecord, f"{place}/{TRIAL_FILE}", name, own)
+        if record is None:
+            return _known_of(name, begun, self.manifest)
+        if record.status in ENDED:
+            self._files(place, record.files, own)
+        else:
+            self.problems.append(f"{name} had not ended when the run did: nothing vouches for its files")
+        return record
+
+    def deployments(self, trials: Sequence[TrialRecord]) -> list[DeploymentRecord]:
+        """Those of the trials."""
+        records: list[DeploymentRecord] = []
+        of: dict[str, set[str]] = {}
+        for trial in trials:
+            of.setdefault(trial.deployment, set()).add(trial.trial)
+        names = of.keys() | ({path.parent.name for path in self.root.glob(f"deployments/*/{DEPLOYMENT_FILE}")})
+        seen: dict[tuple[tuple[str, str], ...], str] = {}
+        for name in sorted(names):
+            place, spoiled = f"deployments/{name}", frozenset(of.get(name, ()))
+            if self.manifest.sealed and not spoiled:
+                if f"{place}/{DEPLOYMENT_FILE}" not in self.manifest.documents and self.manifest.documents:
+                    self._found(place, "is foreign: the manifest names no such deployment")
+                continue
+            record = self._document(DeploymentRecord, f"{place}/{DEPLOYMENT_FILE}", name, spoiled)
+            if record is None:
+                continue
+            records.append(record)
+            identity = tuple(sorted(record.identity.items()))
+            if identity and identity in seen:
+                self._found(place, f"is a copy of deployments/{seen[identity]}: it is the same cluster", spoiled)
+            seen.setdefault(identity, name)
+            if record.ended and self.manifest.sealed:
+                self._files(place, record.files, spoiled)
+            elif self.manifest.sealed:
+                ended = frozenset(trial.trial for trial in trials if trial.deployment == name and trial.status in ENDED)
+                if ended:
+                    self._found(place, "was not closed: the run ended amid it, and its logs may lack lines", ended)
+        return records
+
+    def documents(self) -> None:
+        """Compare each document with the sum that the manifest has of it since the run ended."""
+        for file, sha256 in self.manifest.documents.items():
+            path = self.root / file
+            if not path.is_file():
+                self._once(file, "is missing")
+            elif read_sum(path).sha256 != sha256:
+                self._once(file, "is not what it was when the run ended")
+
+    def _once(self, file: str, what: str) -> None:
+        """Note it unless something of the file is noted already."""
+        if any(damage.file == file for damage in self.damage):
+            return
+        kind, name = PurePosixPath(file).parts[:2] if "/" in file else ("", "")
+        if kind == "trials":
+            spoiled = frozenset({name})
+        elif kind == "deployments":
+            spoiled = frozenset(trial for trial, begun in self.manifest.begun.items() if begun.deployment == name)
+        else:
+            spoiled = frozenset(self.manifest.begun)
+        self._found(file, what, spoiled)
+
+    def _found(self, file: str, what: str, trials: frozenset[str] = frozenset()) -> None:
+        self.damage.append(Damage(file=file, what=what, trials=trials))
+
+    def _document(self, kind: type[T], file: str, name: str, spoiled: frozenset[str]) -> T | None:
+        """A trial's or a deployment's own record; None where it cannot be read, which is noted."""
+        path = self.root / file
+        if not path.is_file():
+            if self.manifest.sealed:
+                self._found(file, "is missing", spoiled)
+            return None
+        try:
+            record = read_document(kind, path)
+        except RunDirectoryError as error:
+            if self.manifest.sealed:
+                self._found(file, str(error).removeprefix(f"{path} "), spoiled)
+            else:
+                self.problems.append(str(error))
+            return None
+        own = record.trial if isinstance(record, TrialRecord) else record.deployment
+        if own != name:
+            self._found(file, f"is that of {own}", spoiled or frozenset({name}))
+            return None
+        if self.manifest.sealed and record.run != self.manifest.run:
+            self._found(file, f"is of another run, {record.run or 'one that is not sealed'}", spoiled)
+            return None
+        return record
+
+    def _files(self, place: str, files: Mapping[str, SealedFile], spoiled: frozenset[str]) -> None:
+        """Compare what lies in a folder with what its record names."""
+        folder = self.root / place
+        there = {str(path.relative_to(folder)): path for path in evidence_files(folder)}
+        for name, sealed in files.items():
+            file = f"{place}/{name}"
+            if name not in there:
+                self._found(file, "is missing", spoiled)
+            elif (size := there[name].stat().st_size) != sealed.bytes:
+                how = "is cut" if size < sealed.bytes else "has grown"
+                self._found(file, f"{how}: it has {size:,} bytes, and had {sealed.bytes:,}", spoiled)
+            elif sealed.damage:
+                self._found(file, sealed.damage, spoiled)
+        for name in sorted(there.keys() - files.keys()):
+            self._found(f"{place}/{name}", f"is foreign: {place.partition('/')[2]} does not name it")
+
+
+def _planned_of(records: Mapping[str, TrialRecord], planned: Sequence[str]) -> dict[str, TrialRecord]:
+    """Of a run that is not sealed: the planned trials and what they were repeated as; all where no plan was written down."""
+    if not planned:
+        return dict(records)
+    found: dict[str, TrialRecord] = {}
+    for name in planned:
+        while name in records and name not in found:
+            found[name] = records[name]
+            name = records[name].superseded_by
+    return found
+
+
+def _known_of(name: str, begun: BegunTrial, manifest: Manifest) -> TrialRecord:
+    """What the manifest knows of a trial whose own record cannot be read."""
+    return TrialRecord(
+        trial=name,
+        incident=begun.incident,
+        arm=begun.arm,
+        params=begun.params,
+        release=begun.release,
+        client="",
+        backend=manifest.backend,
+        injection="",
+        deployment=begun.deployment,
+        repetition=0,
+        seed=0,
+        topic="",
+        chosen_injection=begun.chosen_injection,
+        run=manifest.run,
+    )
