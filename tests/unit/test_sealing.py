@@ -15,33 +15,19 @@ from harness.errors import RunDirectoryError
 from harness.rundir.documents import document_text
 from harness.rundir.events import EventLog
 from harness.rundir.integrity import UNVOUCHED
-from harness.rundir.lines import RecordLog
 from harness.rundir.manifest import DeploymentRecord, Manifest
 from harness.rundir.reading import RunDirectory, read_run_directory, verified
 from harness.rundir.sealing import evidence_files, read_sum, sealed_file
 from harness.rundir.writing import RunWriter
 from mqlab.resume import finished_trials
 from tests.lib.records import make_closed_deployment, trial_record
+from tests.lib.written_runs import RECORDS, record_trial
 from tests.unit.test_resume import MANIFEST
 
 TRIALS = ("t1", "t2", "t3")
 DEPLOYMENT = trial_record("t1").deployment
 HISTORY = "trials/t1/history/producer.jsonl"
 LOG = f"deployments/{DEPLOYMENT}/nodes/broker-a/logs/lock.log"
-
-
-def record_trial(run: RunWriter, name: str, *, deployment: str = DEPLOYMENT) -> None:
-    """A trial with a history, events and a client's log, sealed."""
-    record = trial_record(name, run=run.manifest.run, deployment=deployment)
-    directory = run.make_trial(dataclasses.replace(record, status="running"))
-    with directory.recording() as events:
-        events.record("drain", complete=True, remaining=0)
-    with RecordLog(directory.history_path("producer")) as history:
-        for seq in range(200):
-            history.write("check", {"process": "producer", "seq": seq, "key": name, "at_ns": seq})
-        history.end(process="producer")
-    (directory.client_folder("producer") / "rocketmq_client.log").write_text(f"a line of {name}\n")
-    directory.seal(record)
 
 
 def close_deployment(run: RunWriter, name: str = DEPLOYMENT) -> None:
@@ -65,7 +51,7 @@ def run(tmp_path: Path) -> Path:
     with RunWriter.create(tmp_path / "run", MANIFEST) as writer:
         writer.set_trials(TRIALS)
         for name in TRIALS:
-            record_trial(writer, name)
+            record_trial(writer, name, deployment=DEPLOYMENT)
         close_deployment(writer)
         writer.set_status("complete")
     return tmp_path / "run"
@@ -97,9 +83,9 @@ def test_a_run_that_was_written_is_whole(run: Path) -> None:
 
 def test_a_file_of_records_ends_with_its_count(run: Path) -> None:
     last = json.loads((run / HISTORY).read_text().splitlines()[-1])
-    assert last == {"type": "end", "n": 201, "process": "producer", "records": 200}
+    assert last == {"type": "end", "n": RECORDS, "process": "producer", "records": RECORDS - 1}
     sealed = look(run).trials[0].files["history/producer.jsonl"]
-    assert (sealed.records, sealed.ended, sealed.damage) == (201, True, "")
+    assert (sealed.records, sealed.ended, sealed.damage) == (RECORDS, True, "")
     assert sealed.bytes == (run / HISTORY).stat().st_size
 
 
@@ -136,7 +122,7 @@ def test_evidence_is_on_the_disk_before_a_record_says_that_it_is_there(
     with RunWriter.create(tmp_path / "run", MANIFEST) as writer:
         monkeypatch.setattr(os, "fsync", note_flush)
         monkeypatch.setattr(Path, "replace", note_replace)
-        record_trial(writer, "t1")
+        record_trial(writer, "t1", deployment=DEPLOYMENT)
     last = len(flushed) - 1 - flushed[::-1].index("-> trial.json")
     files = {"events.jsonl", "producer.jsonl", "rocketmq_client.log", "history", "producer", "t1"}
     assert files <= set(flushed[:last])
@@ -268,7 +254,7 @@ def test_a_run_of_before_is_read_and_nothing_vouches_for_it(run: Path) -> None:
     lines = (run / HISTORY).read_text().splitlines(keepends=True)
     (run / HISTORY).write_text("".join([*lines[:20], *lines[21:]]))
     assert damage(run) == [
-        (HISTORY, "lacks records: its last one has the number 201 and is line 200", {"t1"}),
+        (HISTORY, f"lacks records: its last one has the number {RECORDS} and is line {RECORDS - 1}", {"t1"}),
     ]
 
 
@@ -286,7 +272,7 @@ def test_what_is_not_whole_is_run_again(run: Path) -> None:
 
 def test_trials_of_a_cluster_that_was_not_closed_are_run_again(tmp_path: Path) -> None:
     with RunWriter.create(tmp_path / "run", MANIFEST) as writer:
-        record_trial(writer, "t1")
+        record_trial(writer, "t1", deployment=DEPLOYMENT)
         writer.make_deployment(dataclasses.replace(_deployment(writer.manifest), ended=False))
         assert finished_trials(writer) == frozenset()
         make_closed_deployment(writer, DEPLOYMENT)
