@@ -28,7 +28,6 @@ from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import read_manifest
-from harness.rundir.reading import DAMAGED
 from mqlab import load_options
 from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
@@ -193,6 +192,7 @@ def judge(
 ) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
+    from analysis.report.facts import evidence_told
     from analysis.report.terminal import summary_lines, summary_table, trials_told
     from analysis.report.write import exit_code
     from analysis.verdicts.document import load_report_data
@@ -202,8 +202,8 @@ def judge(
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
     document = load_report_data(path)
-    damage = [f"{note}\n" for note in document.manifest.notes if note.startswith(DAMAGED)]
-    print("".join(damage), end="", file=sys.stderr if options.json else sys.stdout)
+    told = [f"{words}\n" for words in evidence_told(document.manifest.notes)]
+    print("".join(told), end="", file=sys.stderr if options.json else sys.stdout)
     if options.json:
         print_json([dataclasses.asdict(finding) for finding in findings])
     elif sys.stdout.isatty():

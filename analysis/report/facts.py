@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.report.injections import by_injection
 from analysis.verdicts.document import ReportData, TrialNote
 from analysis.verdicts.numbers import NARROW_SPACE, number, parameter
 from analysis.verdicts.order import natural_key
+from harness.rundir.integrity import UNVOUCHED
+from harness.rundir.reading import DAMAGED
+
+DAMAGE_MAX = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +26,9 @@ class Fact:
 
 
 def warnings(data: ReportData) -> tuple[str, ...]:
-    """What weakens a run, a sentence each."""
+    """What weakens a run, a sentence each; first what of its files is damaged."""
     manifest = data.manifest
-    found = []
+    found = list(evidence_told(manifest.notes))
     if not data.findings:
         found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
     if manifest.status != "complete":
@@ -35,6 +40,15 @@ def warnings(data: ReportData) -> tuple[str, ...]:
     if manifest.dirty:
         found.append("The tree had uncommitted changes: the commit does not name exactly what was run.")
     return tuple(found)
+
+
+def evidence_told(notes: Sequence[str]) -> list[str]:
+    """What the notes of a run say of its files: each damage by its name, up to a bound, or that nothing vouches for them."""
+    damage = [note for note in notes if note.startswith(DAMAGED)]
+    told = damage[:DAMAGE_MAX]
+    if more := len(damage) - len(told):
+        told.append(f"{DAMAGED}{number(more)} more files and folders, which report_data.json names")
+    return [*told, *(note for note in notes if note == UNVOUCHED)]
 
 
 def facts(data: ReportData) -> tuple[Fact, ...]:

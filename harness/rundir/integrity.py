@@ -14,7 +14,7 @@ T = TypeVar("T", TrialRecord, DeploymentRecord)
 
 CHANGED = "was changed after it had been sealed"
 
-UNVOUCHED = "nothing vouches for the files of this run: it was made before a run's files were sealed"
+UNVOUCHED = "Nothing vouches for the files of this run: it was made before a run's files were sealed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -155,6 +155,48 @@ def test_a_trial_whose_fault_was_not_made_has_no_value_but_too_many_of_them_do_h
     assert needs(judge_part(FAST, _hand_over(13, 14))) == "5 deployments are needed"
 
 
+# --- damage -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "rows"),
+    [
+        (FAST, _hand_over(*[13] * 9)),
+        (FAST, _hand_over(*[24] * 9)),
+        (FEW, _hand_over(*[13] * 9)),
+        (FOUND, tries_of("log_file_exists", "incident", [[1]] * 5)),
+        (FOUND, tries_of("log_file_exists", "incident", [[0]] * 5)),
+        (NONE_LOST, tries_of("lost_count", "incident", [[0] * 9] * 5)),
+        (happens(of("lost_count", "incident"), 1, "a death"), tries_of("lost_count", "incident", [[103] * 9] * 5)),
+        (control(NONE_LOST), tries_of("lost_count", "incident", [[103, 0]] * 5)),
+    ],
+)
+def test_a_trial_whose_evidence_is_damaged_leaves_its_part_undecided(part: Part, rows: list) -> None:  # type: ignore[type-arg]
+    assert judge_part(part, rows).verdict is not UNDECIDED
+    gone = dataclasses.replace(rows[0], trial="gone", tries=(), discarded=Discard.DAMAGED)
+    assert _seen(part, [*rows, gone]) == (UNDECIDED, Reason.DAMAGED)
+    assert _seen(part, [gone]) == (UNDECIDED, Reason.DAMAGED)
+    of_another_arm = dataclasses.replace(gone, arm="baseline")
+    assert judge_part(part, [*rows, of_another_arm]) == judge_part(part, rows)
+
+
+def test_a_verified_counterexample_refutes_whatever_damaged_trials_held() -> None:
+    rows = tries_of("lost_count", "incident", [[0] * 9, [0, 103], [0] * 9])
+    gone = dataclasses.replace(rows[0], trial="gone", tries=(), discarded=Discard.DAMAGED)
+    assert _seen(NONE_LOST, [*rows, gone]) == (REFUTED, "")
+    by_one_record = tries_of("lost_count", "incident", [[0] * 9, [0, 103]], proof="")
+    assert _seen(NONE_LOST, [*by_one_record, gone]) == (UNDECIDED, Reason.DAMAGED)
+
+
+def test_a_control_that_lost_its_evidence_keeps_a_claim_from_being_refuted() -> None:
+    claim = _claim(lost=NONE_LOST, calm=CALM)
+    lost = tries_of("lost_count", "incident", [[103]] * 5)
+    calm = tries_of("rejected_count", "baseline", [[0]] * 5)
+    assert judge(claim, [*lost, *calm])[1] is REFUTED
+    gone = dataclasses.replace(calm[0], trial="gone", tries=(), discarded=Discard.DAMAGED)
+    assert judge(claim, [*lost, *calm, gone])[1:3] == (UNDECIDED, Reason.DAMAGED)
+
+
 # --- events -----------------------------------------------------------------------------------------------------------
 
 
