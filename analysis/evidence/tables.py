@@ -198,9 +198,17 @@ for what is true of a whole deployment. ``file`` (relative to the run directory)
 the value can be looked up."""
 
 LOG_FILES = table(
-    file=_STRING, deployment=_STRING, node=_STRING, trial=_STRING, name=_STRING, kind=_STRING, zone=_STRING
+    file=_STRING,
+    deployment=_STRING,
+    node=_STRING,
+    trial=_STRING,
+    name=_STRING,
+    kind=_STRING,
+    zone=_STRING,
+    since_us=_LONG,
 )
-"""Log files of a run. ``name`` is without the rotation's number, ``kind`` tells the parser."""
+"""Log files of a run. ``name`` is without the rotation's number, ``kind`` tells the parser; ``since_us`` is when the log is whole
+from on (``analysis/logs/files.py``)."""
 
 
 def frame_of(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: StructType) -> DataFrame:

@@ -39,7 +39,7 @@ class TrialFacts:
 
     ``hiccup_ms_max`` is the worst oversleep from one second before the fault to the end of the hold;
     ``wall_step_ms`` the largest move of the wall clock between two anchors of one process. ``stopped_ms`` is for how long
-    at most one safepoint of the stalled broker lay within a freeze; None when its log says nothing at all.
+    at most one safepoint of the stalled broker lay within a freeze; None when its log says nothing at all, or not of all of it.
     """
 
     trial: TrialRecord
@@ -88,7 +88,7 @@ class TrialFacts:
 def trial_facts(records: Records, run: RunDirectory, stops: DataFrame | None = None) -> list[TrialFacts]:
     """The facts of all trials of the run, in its order; a trial without events has facts full of None.
 
-    ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need.
+    ``stops`` are the safepoints of all processes (``analysis/logs/gc.py``), which only freezes need, each with its log's span.
     """
     counts, events = history_counts(records, run), {one.trial: one for one in read_events(run)}
     facts = [_facts(trial, events.get(trial.trial), counts[trial.trial]) for trial in run.trials]
@@ -104,9 +104,11 @@ def _with_stops(facts: list[TrialFacts], stops: DataFrame) -> list[TrialFacts]:
     # A stop is logged when it ends, in whole milliseconds.
     from_us = F.col("wall_us") - F.col("stopped_ms") * 1000
     within_ms = (F.least("to_us", F.col("wall_us")) - F.greatest(F.col("from_us"), from_us)) / 1000
+    # A log that begins within the freeze, or after it, does not say that nothing stopped the broker.
     longest = (
         stops.where(F.col("what") == SAFEPOINT)
         .join(F.broadcast(windows), ["deployment", "node"])
+        .where("since_us = 0 OR since_us <= from_us")
         .groupBy("trial_name")
         .agg(F.max(F.greatest(within_ms, F.lit(0.0))).alias("stopped_ms"))
     )

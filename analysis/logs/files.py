@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.rundir.reading import RunDirectory
 
-_ROTATED = re.compile(r"^(?P<stem>.+?)(?:\.\d+)?\.log(?:\.\d+)?(?:\.gz)?$")
+_ROTATED = re.compile(r"^(?P<stem>.+?)(?:\.(?P<before>\d+))?\.log(?:\.(?P<after>\d+))?(?:\.gz)?$")
 
 _KINDS = {
     "broker": "broker",
@@ -29,7 +29,8 @@ PLAIN = "plain"
 class LogFile:
     """``file`` is relative to the run; ``name`` is without the number of a rotation: lock.2.log is lock.log.
 
-    ``node`` is empty for a client's log, ``trial`` for a node's.
+    ``node`` is empty for a client's log, ``trial`` for a node's. ``since_us``, microseconds since 1970, is when its log is whole
+    from on, rotated files taken together (``analysis/logs/spans.py``): 0 from the start, None where it is not.
     """
 
     path: Path
@@ -40,6 +41,8 @@ class LogFile:
     deployment: str
     trial: str
     zone: str
+    is_empty: bool = False
+    since_us: int | None = None
 
     @property
     def process(self) -> str:
@@ -48,14 +51,14 @@ class LogFile:
 
 
 def log_files(run: RunDirectory) -> list[LogFile]:
-    """All log files of the run's nodes and clients that have at least one byte, rotated ones included."""
+    """All log files of the run's nodes and clients, empty and rotated ones included."""
     zones = {item.deployment: item.log_zone for item in run.deployments}
     of_trial = {item.trial: item.deployment for item in run.trials}
     found = []
     logs = [*run.evidence("deployments/*/nodes/*/**/*.log*"), *run.evidence("trials/*/clients/*/**/*.log*")]
     for path in sorted(logs):
         name = _name(path)
-        if name is None or path.stat().st_size == 0:
+        if name is None:
             continue
         parts = path.relative_to(run.path).parts
         is_node = parts[0] == "deployments"
@@ -72,6 +75,7 @@ def log_files(run: RunDirectory) -> list[LogFile]:
                 trial="" if is_node else parts[1],
                 # The JVM writes its own zone with each line; the lab's client logging is in UTC like the brokers'.
                 zone=zones.get(deployment, "UTC"),
+                is_empty=path.stat().st_size == 0,
             )
         )
     return found
@@ -81,6 +85,13 @@ def rotated_name(name: str) -> str | None:
     """``lock.log`` for lock.log, lock.log.1, lock.1.log and lock.3.log.gz; None for what is no log."""
     match = _ROTATED.match(name)
     return f"{match['stem']}.log" if match else None
+
+
+def rotation_of(name: str) -> int | None:
+    """The number of a rotated file, 3 of lock.3.log.gz; None for the one that is written to."""
+    match = _ROTATED.match(name)
+    number = match and (match["after"] or match["before"])
+    return int(number) if number else None
 
 
 def _name(path: Path) -> str | None:

@@ -25,7 +25,8 @@ def wanted() -> Column:
 def parse(lines: DataFrame) -> DataFrame:
     """One row a stop: ``what`` (gc or safepoint), ``stopped_ms``, and the process's own time of it.
 
-    ``wall_us`` is null where the log has no wall time among its decorations; ``uptime_s`` is the process's age.
+    ``wall_us`` is null where the log has no wall time among its decorations; ``uptime_s`` is the process's age. ``since_us`` is
+    when the log is whole from on, as of every file (``files.LogFile``).
     """
     wall = F.translate(part(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3}[+-]\d{4})"), ",", ".")
     stopped_ms = F.coalesce(
@@ -34,7 +35,7 @@ def parse(lines: DataFrame) -> DataFrame:
         number(r"were stopped: (\d+\.\d+) seconds", "double") * 1e3,
     )
     return lines.where(wanted()).select(
-        *("deployment", "trial", "node", "file", "line"),
+        *("deployment", "trial", "node", "file", "line", "since_us"),
         F.when(_is_pause(), GC).otherwise(SAFEPOINT).alias("what"),
         stopped_ms.alias("stopped_ms"),
         F.unix_micros(F.try_to_timestamp(wall, F.lit("yyyy-MM-dd'T'HH:mm:ss.SSSZ"))).alias("wall_us"),

@@ -44,6 +44,19 @@ def log_time(after_ms: float, *, zone_hours: int = 0, millis: bool = True) -> st
     return f"{seconds},{local.microsecond // 1000:03d}" if millis else seconds
 
 
+def stopped(after_ms: float, for_ms: float, *, age_s: float = 600.0) -> str:
+    """A line of the JVM's log, whose process is so old by then: a safepoint of that length that ended at that moment."""
+    day, time = log_time(after_ms).replace(",", ".").split()
+    times = f"Reaching safepoint: 9 ns, At safepoint: 9 ns, Total: {round(for_ms * MS)} ns"
+    text = f'Safepoint "ICBufferFull", Time since last: 1 ns, {times}'
+    return f"[{day}T{time}+0000][{age_s:.3f}s][info][safepoint   ] {text}"
+
+
+def started(after_ms: float = -120_000, *, zone_hours: int = 0, millis: bool = True) -> str:
+    """A line with which a process begins its own log as it starts, and that no parser asks for."""
+    return f"{log_time(after_ms, zone_hours=zone_hours, millis=millis)} INFO [main] started"
+
+
 # --- a trial ----------------------------------------------------------------------------------------------------------
 
 
@@ -84,7 +97,7 @@ class Trial:
     hold_ms: float = 60_000.0
     hiccup_ms: float = 1.5
     logs: dict[str, Sequence[str]] = field(default_factory=dict)
-    """Lines of each client process's own log."""
+    """Lines of each client process's own log, or of another file of it, such as ``successor/gc.log``."""
     drained: bool | None = True
     """None: the drain left no record."""
     remaining: int = 0
@@ -445,8 +458,9 @@ class Trial:
         _lines(folder / "events.jsonl", [*(self.frame() if self.has_frame else ()), *self.events])
         for process, records in self.history.items():
             _lines(folder / "history" / f"{process}.jsonl", records, self.tails.get(process, ""))
-        for process, lines in self.logs.items():
-            path = folder / "clients" / process / "rocketmq_client.log"
+        for name, lines in self.logs.items():
+            process, _, file = name.partition("/")
+            path = folder / "clients" / process / (file or "rocketmq_client.log")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(f"{line}\n" for line in lines))
 

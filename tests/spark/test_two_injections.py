@@ -9,9 +9,7 @@ import pytest
 
 from tests.lib.own_scenarios import ENTRY_MS, stall
 from tests.lib.runs import Analysis, Run
-from tests.lib.trials import MS, Trial, at, log_time
-
-SAFEPOINT = "Safepoint {what}, Time since last: 1 ns, Reaching safepoint: {ns} ns, At safepoint: 9 ns, Total: {ns} ns"
+from tests.lib.trials import MS, Trial, at, stopped
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +24,9 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
                 event["at_ns"] = at(ENTRY_MS + engaged_late_ms)
         return trial
 
-    def stopped(at_ms: float, for_ms: float) -> str:
-        """A line of the JVM's log: a safepoint that ended so long after the append began."""
-        day, time = log_time(ENTRY_MS + at_ms).replace(",", ".").split()
-        text = SAFEPOINT.format(what='"ICBufferFull"', ns=round(for_ms * MS))
-        return f"[{day}T{time}+0000][9.9s][info][safepoint   ] {text}"
+    def stopped_at(at_ms: float, for_ms: float, age_s: float = 600.0) -> str:
+        """A safepoint that ended so long after the append began."""
+        return stopped(ENTRY_MS + at_ms, for_ms, age_s=age_s)
 
     def stalled_for(trial: Trial, in_lock_ms: float) -> Trial:
         for event in trial.events:
@@ -51,18 +47,23 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
         freeze("stopped", deployment="d-stopped", refused=44),
         freeze("stopped-before", deployment="d-before", refused=2),
         freeze("unlogged", deployment="d-unlogged", refused=44),
+        freeze("cut", deployment="d-cut", refused=2),
+        freeze("rotated", deployment="d-rotated", refused=2),
         stalled_for(freeze("late", deployment="d-late", refused=44), 500),
         without_append(freeze("unstamped", deployment="d-unstamped", refused=3)),
         without_append(freeze("unstamped-stopped", deployment="d-stopped", refused=3)),
         stall("quiet", arm="baseline", stall_ms=0, refused=0, chosen_injection="freeze", deployment="d-freeze"),
     ]
     logs = {
-        "d-freeze/broker-a/gc.log": [stopped(-2_000, 0.2), stopped(4_000, 0.2)],
-        "d-byteman/broker-a/gc.log": [stopped(450, 400)],
-        "d-stopped/broker-a/gc.log": [stopped(450.5, 300)],
-        "d-before/broker-a/gc.log": [stopped(-1, 300), stopped(460, 0.3)],
-        "d-unstamped/broker-a/gc.log": [stopped(-2_000, 0.2)],
-        "d-late/broker-a/gc.log": [stopped(-2_000, 0.2)],
+        "d-freeze/broker-a/gc.log": [stopped_at(-2_000, 0.2), stopped_at(4_000, 0.2)],
+        "d-byteman/broker-a/gc.log": [stopped_at(450, 400)],
+        "d-stopped/broker-a/gc.log": [stopped_at(-60_000, 0.1, age_s=0.02), stopped_at(450.5, 300)],
+        "d-before/broker-a/gc.log": [stopped_at(-1, 300), stopped_at(460, 0.3)],
+        "d-unstamped/broker-a/gc.log": [stopped_at(-2_000, 0.2)],
+        "d-late/broker-a/gc.log": [stopped_at(-2_000, 0.2)],
+        "d-cut/broker-a/gc.log": [stopped_at(4_000, 0.2)],
+        "d-rotated/broker-a/gc.log": [stopped_at(8_000, 0.2, age_s=0.02)],
+        "d-rotated/broker-a/gc.log.0": [stopped_at(4_000, 0.2, age_s=0.02)],
     }
     return analysed(new_run(trials=trials, logs=logs))
 
@@ -72,7 +73,7 @@ def test_a_claim_has_a_finding_for_each_way_from_that_ways_trials_alone(run: Ana
     assert set(found) == {"byteman", "freeze"}
     assert (found["byteman"].trials, found["byteman"].parts[0].values) == (2, (30, 30))
     # What the broker does after the freeze is a result; only where no append was stamped nothing was stalled.
-    assert (found["freeze"].trials, found["freeze"].parts[0].values) == (6, (2, 2, 2, 44, 44, 44))
+    assert (found["freeze"].trials, found["freeze"].parts[0].values) == (8, (2, 2, 2, 2, 2, 44, 44, 44))
 
 
 def test_findings_and_trials_of_the_report_name_their_way(run: Analysis) -> None:
@@ -106,8 +107,9 @@ def test_a_safepoint_in_a_stall_that_byteman_made_does_no_harm(run: Analysis) ->
     assert run.reasons("b1") == run.notes("b1") == []
 
 
-def test_a_freeze_whose_safepoints_are_unknown_is_noted(run: Analysis) -> None:
-    assert run.notes("unlogged") == ["the broker's safepoint log says nothing"]
+@pytest.mark.parametrize("trial", ["unlogged", "cut", "rotated"])
+def test_a_freeze_whose_safepoints_are_unknown_is_noted(run: Analysis, trial: str) -> None:
+    assert run.notes(trial) == ["the broker's safepoint log says nothing"]
 
 
 def test_a_freeze_that_stalled_the_append_for_another_time_is_noted(run: Analysis) -> None:
