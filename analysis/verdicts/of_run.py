@@ -22,7 +22,8 @@ def tries_of_run(
 ) -> list[Tries]:
     """A row for each trial, measure that its scenario asks for and the measure's own parameters.
 
-    A trial without a value of a measure has a row without tries. What is true of a deployment is one try of each arm in it.
+    A trial without a value of a measure has a row without tries. What is true of a deployment is one try of each arm in it; it has
+    such a row where another deployment of the cell has a value, since what it would have shown is not known.
     """
     found: dict[tuple[str, str, tuple[tuple[str, object], ...]], list[Observation]] = defaultdict(list)
     for item in observations:
@@ -38,6 +39,7 @@ def tries_of_run(
         for trial in trials
         if trial.deployment in {one.deployment for one in trials if one.trial in damaged}
     }
+    elsewhere = {(_cell(trial), measure) for trial in trials for name, measure in shown if name == trial.trial}
     by_name = {scenario.name: scenario for scenario in scenarios}
     rows: list[Tries] = []
     for trial in trials:
@@ -45,12 +47,17 @@ def tries_of_run(
         for measure in sorted(scenario.measures((trial.arm,)) & MEASURES.keys()) if scenario else ():
             is_of_trial = "trial" in MEASURES[measure].independent.key
             is_damaged = trial.trial in (damaged if is_of_trial else spoiled)
-            lacking: list[Sequence[Observation]] = [()] if is_of_trial or is_damaged else []
+            is_lacking = is_of_trial or is_damaged or (_cell(trial), measure) in elsewhere
+            lacking: list[Sequence[Observation]] = [()] if is_lacking else []
             rows += [
                 _row(trial, known.get(trial.trial), measure, observed, is_damaged)
                 for observed in shown.get((trial.trial, measure), lacking)
             ]
     return rows
+
+
+def _cell(trial: TrialRecord) -> tuple[object, ...]:
+    return trial.incident, trial.arm, trial.release, trial.chosen_injection, cell_of(trial.params)
 
 
 def _row(

@@ -197,6 +197,16 @@ def test_values_beyond_the_bound_confirm_and_values_short_of_it_refute() -> None
     assert (found.verdict, found.reason) == (REFUTED, "")
 
 
+def test_a_deployment_that_could_not_be_read_leaves_a_fact_of_deployments_open() -> None:
+    trials = [dataclasses.replace(_trial(name), deployment=f"d-{name}") for name in ("t1", "t2", "t3")]
+    seen = [_seen(trial, 50, unit=trial.deployment, measure="size_lines") for trial in trials]
+    claim = _claim(_part(measure="size_lines"))
+    assert _judge(claim, seen, trials).verdict is CONFIRMED
+    found = _judge(claim, seen[:2], trials)
+    assert (found.verdict, found.reason) == (UNDECIDED, Reason.DIFFERS)
+    assert _judge(claim, [], trials).verdict is UNDECIDED
+
+
 def test_a_claim_is_as_good_as_its_worst_part() -> None:
     trial = _trial("t1")
     observed = _values(trial, [50] * 6)
