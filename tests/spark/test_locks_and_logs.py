@@ -15,7 +15,7 @@ from analysis.logs import broker, client, gc, lines, lock, namesrv, store, water
 from analysis.logs.files import LogFile, rotated_name
 from tests.lib.own_scenarios import handover
 from tests.lib.runs import Analysis, Run
-from tests.lib.trials import log_time
+from tests.lib.trials import log_time, started
 
 
 def _clients(trial: str, group: str = "g0") -> tuple[str, str]:
@@ -102,7 +102,9 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
         trials=[probed, second, handover("stock", deployment="d3"), unanswered],
         logs={
             "d1/broker-a/logs/lock.log": lab_lines,
-            "d2/broker-a/logs/lock.2.log": shut_lines,
+            "d2/broker-a/logs/lock.1.log": shut_lines,
+            "d2/broker-a/logs/lock.log": [],
+            **{f"{name}/broker-a/logs/broker.log": [started()] for name in ("d1", "d2", "d3", "d4")},
             "d3/broker-a/logs/rocketmqlogs/filter.log": stock_lines,
             "d3/broker-a/logs/rocketmqlogs/lock.log": [],
             "d1/broker-a/logs/storeerror.log": [],
@@ -166,6 +168,7 @@ def test_log_files_are_told_by_deployment_rotated_ones_included(run: Analysis) -
     assert lines_in["d3", "filter.log"] == 2
     assert lines_in["d1", "lock.log"] == 9
     assert lines_in["d2", "lock.log"] == 3
+    assert ("d4", "lock.log") not in lines_in
 
 
 def test_what_no_parser_knows_is_counted_and_shown(run: Analysis) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lib.own_scenarios import ENTRY_MS, stall
 from tests.lib.runs import Analysis, Run
-from tests.lib.trials import MS, Record, Trial, at, log_time
+from tests.lib.trials import MS, Record, Trial, at, log_time, started
 
 ENTRY = at(ENTRY_MS)
 MEASURES = (
@@ -44,8 +44,11 @@ def run(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analy
             slow(702, 702),
             slow(703, 640),
         ],
-        "d-stock/broker-a/logs/rocketmqlogs/store.log": [slow(702, 703, stock=True)],
-        "d-other/broker-a/logs/store.log": [slow(702, 600), slow(5_000, 702)],
+        "d-stock/broker-a/logs/rocketmqlogs/store.log": [
+            started(zone_hours=8, millis=False),
+            slow(702, 703, stock=True),
+        ],
+        "d-other/broker-a/logs/store.log": [started(), slow(702, 600), slow(5_000, 702)],
         "d-other/broker-b/logs/store.log": [slow(702, 702)],
         "d-other/broker-a/logs/elsewhere.log": [slow(702, 710)],
     }
@@ -167,7 +170,11 @@ def test_a_logged_append_belongs_to_the_stall_of_its_node_time_and_length(run: A
 def test_an_append_that_is_not_in_the_log_is_a_zero_and_another_file_is_named(run: Analysis) -> None:
     assert run.values("store_log_line", "not-in-log", file="store.log") == [0]
     assert run.values("store_log_line", "not-in-log", file="elsewhere.log") == [1]
-    assert run.values("store_log_line", "stall", file="store.log") == [0]
+
+
+def test_a_store_log_that_is_not_there_does_not_lack_the_line(run: Analysis) -> None:
+    assert run.values("store_log_line", "stall", file="store.log") == []
+    assert run.values("append_in_lock_ms", "stall") == [450]
 
 
 def test_latency_counts_from_the_intended_start_over_accepted_sends(run: Analysis) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
@@ -38,7 +39,9 @@ def observe(inputs: Inputs) -> DataFrame:
     stored = inputs.records.sends.where(of_incident & (F.col("outcome") == "ok"))
     sent = stored.select("trial", "seq", "intended_ns", "file", "n")
     retries = _retries(inputs, consumed).persist()
-    return together(_attempts(consumed), _delays(retries), _timed_out(inputs, retries), _others(inputs, sent, consumed))
+    return together(
+        _attempts(consumed), _delays(retries), _timed_out(inputs, consumed, retries), _others(inputs, sent, consumed)
+    )
 
 
 def _attempts(consumed: DataFrame) -> DataFrame:
@@ -68,13 +71,27 @@ def _delays(retries: DataFrame) -> DataFrame:
     return observations(retries, Value("retry_late_s", late, "message {seq}, retry {retry}", params={"retry": "retry"}))
 
 
-def _timed_out(inputs: Inputs, retries: DataFrame) -> DataFrame:
-    """A client gives back all that has timed out at once, and once a minute at most: before a retry it did so last for it."""
+def _timed_out(inputs: Inputs, consumed: DataFrame, retries: DataFrame) -> DataFrame:
+    """A client gives back all that has timed out at once, and once a minute at most: before a retry it did so last for it.
+
+    The last time may stand in the log of any process in which a message took too long, so that all of these have to be there.
+    """
+    took_too_long = F.col("error") == TOOK_TOO_LONG
+    logs = (
+        consumed.where(took_too_long)
+        .groupBy("trial", "process")
+        .agg(F.min(logged.wall_us("started_ns")).alias("from_us"))
+        .join(F.broadcast(logged.of_processes(inputs, logged.CLIENT_LOG)), ["trial", "process"], "left")
+        .groupBy("trial")
+        .agg(F.bool_and(logged.spans(F.col("from_us"))).alias("has_logs"))
+        .where("has_logs")
+    )
     given_back = expired.parse(inputs.logs.kept).select("trial", F.col("wall_us").alias("given_us"))
     given_ns = (F.col("given_us") - F.col("wall_minus_mono_us")) * 1000
     of_retry = ("trial", "deployment", "group", "seq", "retry")
     each = (
-        retries.where(F.col("error") == TOOK_TOO_LONG)
+        retries.where(took_too_long)
+        .join(F.broadcast(logs), "trial", "left_semi")
         .join(F.broadcast(given_back), "trial")
         .where(given_ns <= F.col("started_ns"))
         .groupBy(*of_retry, "delay_s")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.consumption import OWNER, SECOND_NS, SUCCESSOR, queue_name
 from analysis.evidence.records import place
@@ -23,7 +24,7 @@ _FRAME = ["deployment", "end_ns", "wall_minus_mono_us"]
 def observe(inputs: Inputs) -> DataFrame:
     """The measures of each queue whose lock a member was granted that joined after the fault.
 
-    ``put_off_pull_count`` needs the log of the member's process; where there is none it is not known.
+    ``put_off_pull_count`` needs the log of the member's process from the grant on; where there is none it is not known.
     """
     trials = inputs.trials.select("trial", "fault_ns", *_FRAME)
     joined = (
@@ -75,7 +76,7 @@ def _granted_columns() -> list[Column]:
 
 def _with_put_off(inputs: Inputs, waits: DataFrame) -> DataFrame:
     """``waits`` with how many pulls the member's log says were put off until then, and where the first one stands."""
-    logs = [item for item in inputs.logs.files if item.kind == "client" and item.process == SUCCESSOR]
+    logs = logged.of_processes(inputs, logged.CLIENT_LOG).where(F.col("process") == SUCCESSOR).drop("process")
     lines = (
         client.parse(inputs.logs.kept)
         .where((F.col("process") == SUCCESSOR) & ~F.col("topic").startswith(RETRY_PREFIX))
@@ -91,6 +92,5 @@ def _with_put_off(inputs: Inputs, waits: DataFrame) -> DataFrame:
         .groupBy(*_QUEUE)
         .agg(F.count("*").alias("told"), F.min_by("line_at", "wall_us").alias("put_off_at"))
     )
-    has_log = F.col("trial").isin(sorted({item.trial for item in logs})) if logs else F.lit(False)
-    put_off = F.when(has_log, F.coalesce("told", F.lit(0)))
-    return waits.join(told, _QUEUE, "left").withColumn("put_off", put_off)
+    put_off = F.when(logged.spans(logged.wall_us("granted_ns")), F.coalesce("told", F.lit(0)))
+    return waits.join(F.broadcast(logs), "trial", "left").join(told, _QUEUE, "left").withColumn("put_off", put_off)

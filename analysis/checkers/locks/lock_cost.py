@@ -12,6 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, at_fault, observations, together
 from analysis.checkers.locks.requests import LOCKED_QUEUE, of_topic_queues, owned_queues
 from analysis.evidence.consumption import OWNER
@@ -83,6 +84,10 @@ def _requests(inputs: Inputs, windows: DataFrame) -> DataFrame:
 def _logged(inputs: Inputs, windows: DataFrame) -> DataFrame:
     mono_ns = (F.col("wall_us") - F.col("wall_minus_mono_us")) * 1000
     lines = lock.parse(inputs.logs.kept).select("deployment", "group", "wall_us", "bytes")
+    # All of a group's brokers write of it, so that without one of their logs the sum is none.
+    windows = windows.join(F.broadcast(logged.of_lock_managers(inputs)), "deployment").where(
+        logged.spans(logged.wall_us("from_ns"))
+    )
     groups = inputs.records.instances.where("event = 'starting'").select("trial", "group").distinct()
     counted = (
         groups.join(windows, "trial")

@@ -44,7 +44,7 @@ def of_topic_queues() -> Column:
 
 
 def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    """What was asked about each queue (``LOCKED_QUEUE``): the owner's last renewal and its unlocking, the successor's requests.
+    """What was asked about each queue (``LOCKED_QUEUE``) by its owner, first, last and to unlock it, and by the successor.
 
     A request without an answer was neither granted nor refused.
     """
@@ -64,6 +64,7 @@ def requests_of_queues(inputs: Inputs, trials: DataFrame) -> DataFrame:
     refused_ns = F.when(locks & by_successor & after & ~granted, started)
     unlock_ns = F.when(~locks & by_owner & after, started)
     return each.groupBy(*LOCKED_QUEUE).agg(
+        F.min(F.when(locks & by_owner & granted, started)).alias("locked_ns"),
         F.max(F.when(locks & by_owner & ~after & granted, started)).alias("renewed_ns"),
         F.min(granted_ns).alias("granted_ns"),
         F.min_by(place(), granted_ns).alias("granted_at"),

@@ -2,7 +2,7 @@
 
 A lock's age is counted from the owner's last granted request to the successor's first granted one, both from the start
 of the request, so that the way to the broker cancels out. Log lines are joined by group, queue and both client ids, in
-the time between the fault and the take-over.
+the time between the fault and the take-over. Where a lock manager's log is not there nothing is said of its lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues, requests_of_queues
 from analysis.evidence.consumption import OWNER, SECOND_NS, SUCCESSOR
@@ -17,7 +18,6 @@ from analysis.evidence.records import place
 from analysis.evidence.trials import OWNERS_END
 from analysis.logs import lock
 
-_LOCK_LOG = "lock.log"
 _LOGGED_QUEUE = ("deployment", "group", "topic", "broker", "queue")
 
 
@@ -29,10 +29,11 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _changed_queues(inputs: Inputs) -> DataFrame:
-    """The queues that the owner had at the fault, with the requests about them and both client ids."""
+    """The queues that the owner had at the fault, with the requests about them, both client ids and their lock managers' logs."""
     trials = inputs.trials.where(F.col("fault").isin(*OWNERS_END))
     requests = requests_of_queues(inputs, trials)
     queues = owned_queues(inputs, trials).join(requests, list(LOCKED_QUEUE), "left")
+    queues = queues.join(F.broadcast(logged.of_lock_managers(inputs)), "deployment", "left")
     clients = ["owner_client", "successor_client"]
     return queues.join(_client_ids(inputs), ["trial", "group"], "left").fillna("?", clients)
 
@@ -65,11 +66,11 @@ def _lines_of_queues(inputs: Inputs, changed: DataFrame) -> DataFrame:
     )
     from_owner = (F.col("client") == F.col("successor_client")) & (F.col("holder") == F.col("owner_client"))
     waiting = (
-        (happened == lock.WAITING) & from_owner & (F.col("wall_us") <= _wall_us(F.coalesce("granted_ns", "end_ns")))
+        (happened == lock.WAITING) & from_owner & (F.col("wall_us") <= logged.wall_us("coalesce(granted_ns, end_ns)"))
     )
     unlocked = (happened == lock.UNLOCKED) & (F.col("client") == F.col("owner_client"))
     # The line's time is the start of its millisecond or second; the event may be anywhere in it.
-    not_before_fault = F.col("wall_us") + F.col("resolution_us") > _wall_us(F.col("fault_ns"))
+    not_before_fault = F.col("wall_us") + F.col("resolution_us") > logged.wall_us("fault_ns")
     taken = (happened == lock.EXPIRED) & from_owner
     return (
         changed.join(lines, list(_LOGGED_QUEUE))
@@ -90,7 +91,7 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
     def told(happened: str, column: str) -> Column:
         return F.when(F.col("happened") == happened, F.col(column))
 
-    in_lock_log = F.col("name") == _LOCK_LOG
+    in_lock_log = F.col("name") == logged.LOCK_LOG
     counted = lines.groupBy(*LOCKED_QUEUE).agg(
         F.sum(F.when(in_lock_log, told(lock.WAITING, "lines"))).alias("waiting_lines"),
         F.max(F.when(in_lock_log, told(lock.WAITING, "last_at"))).alias("waiting_at"),
@@ -102,10 +103,12 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
         F.min_by("upper_at", told(lock.EXPIRED, "upper_at.line")).alias("takeover_at"),
     )
     granted = F.col("granted_ns").isNotNull()
+    # Nothing is read of the owner's first lock where the log begins after it, though it may have all that follows.
+    of_fault, of_first = (logged.spans(logged.wall_us(moment)) for moment in ("fault_ns", "locked_ns"))
     words = F.when(granted, "lock granted to the successor").otherwise("lock never granted")
     queue = "group {group} queue {broker}:{queue}: "
     return observations(
-        changed.join(counted, list(LOCKED_QUEUE), "left").withColumns({"taken": words, "name": F.lit(_LOCK_LOG)}),
+        changed.join(counted, list(LOCKED_QUEUE), "left").withColumns({"taken": words, "name": F.lit(logged.LOCK_LOG)}),
         Value(
             "lock_age_at_takeover_s",
             (F.coalesce("granted_ns", "end_ns") - F.col("renewed_ns")) / SECOND_NS,
@@ -116,19 +119,19 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
         _waiting_value(),
         Value(
             "unlock_lines",
-            F.coalesce("unlock_lines", F.lit(0)),
+            F.when(of_fault, F.coalesce("unlock_lines", F.lit(0))),
             queue + "{value} lines of unlocking by the owner",
             at=F.coalesce("unlocked_at", "unlock_at", "owned_at"),
         ),
         Value(
             "first_lock_lines",
-            F.coalesce("first_lines", F.lit(0)),
+            F.when(of_first, F.coalesce("first_lines", F.lit(0))),
             queue + "{value} lines of its first lock",
             at=F.coalesce("first_at", "owned_at"),
         ),
         Value(
             "takeover_lines",
-            F.coalesce("takeover_lines", F.lit(0)),
+            F.when(of_fault, F.coalesce("takeover_lines", F.lit(0))),
             queue + "{value} lines of its take-over",
             at=F.coalesce("takeover_at", "owned_at"),
         ),
@@ -137,7 +140,7 @@ def _of_queues(changed: DataFrame, lines: DataFrame) -> DataFrame:
 
 def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
     """Lines about the waiting in files other than lock.log, one row for each queue and file that has any."""
-    elsewhere = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") != _LOCK_LOG)).select(
+    elsewhere = lines.where((F.col("happened") == lock.WAITING) & (F.col("name") != logged.LOCK_LOG)).select(
         *LOCKED_QUEUE, "name", F.col("lines").alias("waiting_lines"), F.col("last_at").alias("waiting_at")
     )
     return observations(changed.join(elsewhere, list(LOCKED_QUEUE)), _waiting_value())
@@ -146,12 +149,8 @@ def _in_other_files(changed: DataFrame, lines: DataFrame) -> DataFrame:
 def _waiting_value() -> Value:
     return Value(
         "lock_lines_waiting",
-        F.coalesce("waiting_lines", F.lit(0)),
+        F.when(logged.spans(logged.wall_us("fault_ns")), F.coalesce("waiting_lines", F.lit(0))),
         "group {group} queue {broker}:{queue}: {value} lines in {name} that {successor_client} waits for {owner_client}",
         at=F.coalesce("waiting_at", "refused_at", "granted_at", "owned_at"),
         params={"file": "name"},
     )
-
-
-def _wall_us(monotonic_ns: Column) -> Column:
-    return (monotonic_ns / 1_000).cast("long") + F.col("wall_minus_mono_us")

@@ -2,7 +2,7 @@
 
 The log lines are those of the lock manager that another client has the queue locked, in any file. The threads are the
 consuming threads of the successors' process, counted once a second. Stops come from that process's own log of collections
-and safepoints.
+and safepoints. Where a log is not there, or begins after the fault, nothing is said of its lines.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, at_fault, observations, together
 from analysis.checkers.locks.requests import owned_queues
 from analysis.evidence.consumption import SUCCESSOR
@@ -27,7 +28,12 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _logged(inputs: Inputs, trials: DataFrame) -> DataFrame:
-    queues = owned_queues(inputs, trials).where("taken_ns IS NOT NULL")
+    queues = (
+        owned_queues(inputs, trials)
+        .where("taken_ns IS NOT NULL")
+        .join(F.broadcast(logged.of_lock_managers(inputs)), "deployment")
+        .where(logged.spans(logged.wall_us("fault_ns")))
+    )
     lines = (
         lock.parse(inputs.logs.kept)
         .where(F.col("happened") == lock.WAITING)
@@ -59,11 +65,17 @@ def _parked(inputs: Inputs, trials: DataFrame) -> DataFrame:
 
 def _stopped(inputs: Inputs, trials: DataFrame) -> DataFrame:
     own = F.concat(F.lit("trials/"), F.col("trial"), F.lit(f"/clients/{SUCCESSOR}/"))
-    windows = trials.select("trial", "deployment", "fault_ns", "fault_line", "hold_to_ns", "wall_minus_mono_us")
+    logs = logged.of_processes(inputs, logged.GC_LOG).where(F.col("process") == SUCCESSOR)
+    windows = (
+        trials.select("trial", "deployment", "fault_ns", "fault_line", "hold_to_ns", "wall_minus_mono_us")
+        .join(F.broadcast(logs.drop("process")), "trial")
+        .where(logged.spans(logged.wall_us("fault_ns")))
+        .drop("since_us")
+    )
     mono_us = F.col("wall_us") - F.col("wall_minus_mono_us")
     stops = (
         gc.parse(inputs.logs.kept)
-        .drop("deployment")
+        .drop("deployment", "since_us")
         .join(windows, "trial")
         .where(F.col("file").startswith(own) & mono_us.between(F.col("fault_ns") / 1000, F.col("hold_to_ns") / 1000))
         .groupBy("trial")

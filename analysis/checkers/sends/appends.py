@@ -5,24 +5,22 @@ the measure, and store.log is cross-evidence. A line belongs to a stall when it 
 between its entry and one second after its exit, and names a duration within 50 ms of the stamps'.
 
 The rule stamps the append to a file. The wait for the next file is under the lock as well, but outside of that method:
-only the log knows it, and ``slow_append_lines`` counts what it says from the fault to the trial's end.
+only the log knows it, and ``slow_append_lines`` counts what it says from the fault to the trial's end. Where store.log is not
+there, or begins after the fault, it is not said that it lacks a line.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import StringType
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
 from analysis.evidence.records import place
-from analysis.evidence.tables import frame_of, table
 from analysis.logs import store
 
-_STORE_LOG = "store.log"
 _TOLERANCE_MS = 50.0
 _WRITTEN_AFTER_US = 1_000_000
-_LOGS = table(deployment=StringType(), fault_target=StringType(), log_file=StringType())
 
 
 def observe(inputs: Inputs) -> DataFrame:
@@ -37,21 +35,29 @@ def _stalls(inputs: Inputs) -> DataFrame:
     lines = _lines_of_stalls(inputs, stalls)
     # store.log is asked of every stall, another file only where it names one.
     asked = (
-        stalls.select("trial", F.lit(_STORE_LOG).alias("name")).unionByName(lines.select("trial", "name")).distinct()
+        stalls.select("trial", F.lit(logged.STORE_LOG).alias("name"))
+        .unionByName(lines.select("trial", "name"))
+        .distinct()
     )
-    files = stalls.join(asked, "trial").join(lines, ["trial", "name"], "left")
+    logs = logged.of_nodes(inputs, logged.STORE_LOG).withColumnRenamed("node", "append_node")
+    files = (
+        stalls.join(asked, "trial")
+        .join(lines, ["trial", "name"], "left")
+        .join(F.broadcast(logs), ["deployment", "append_node"], "left")
+    )
+    is_told = (F.col("name") != logged.STORE_LOG) | logged.spans(logged.wall_us("append_entry_ns"))
     is_logged, without = F.col("at").isNotNull(), F.concat(F.lit("stalled append without a line in "), "name")
     return observations(
         files.withColumn("logged", F.when(is_logged, "the stalled append, logged").otherwise(without)),
         Value(
             "append_in_lock_ms",
-            F.when(F.col("name") == _STORE_LOG, F.col("in_lock_ms")),
+            F.when(F.col("name") == logged.STORE_LOG, F.col("in_lock_ms")),
             "stalled append on {append_node}",
             at=in_events("append_line"),
         ),
         Value(
             "store_log_line",
-            is_logged.cast("int"),
+            F.when(is_told, is_logged.cast("int")),
             "{logged}",
             at=F.coalesce("at", in_events("append_line")),
             params={"file": "name"},
@@ -61,11 +67,11 @@ def _stalls(inputs: Inputs) -> DataFrame:
 
 def _lines_of_stalls(inputs: Inputs, stalls: DataFrame) -> DataFrame:
     """One row for each stall and file that names it."""
-    logged = store.parse(inputs.logs.kept).withColumnRenamed("in_lock_ms", "logged_ms")
-    entry_us, exit_us = _wall_us("append_entry_ns"), _wall_us("append_exit_ns")
+    written = store.parse(inputs.logs.kept).withColumnRenamed("in_lock_ms", "logged_ms")
+    entry_us, exit_us = logged.wall_us("append_entry_ns"), logged.wall_us("append_exit_ns")
     off_ms = F.abs(F.col("logged_ms") - F.col("in_lock_ms"))
     return (
-        stalls.join(logged, "deployment")
+        stalls.join(written, "deployment")
         .where(F.col("node") == F.col("append_node"))
         .where(F.col("wall_us") + F.col("resolution_us") > entry_us)
         .where(F.col("wall_us") <= exit_us + _WRITTEN_AFTER_US)
@@ -83,37 +89,34 @@ def _lines_of_faults(inputs: Inputs) -> DataFrame:
             "slow_append_lines",
             F.coalesce("lines", F.lit(0)),
             "{logged}",
-            at=F.when(F.col("line").isNotNull(), place("line", "log_file")).otherwise(at_fault()),
+            at=F.coalesce("slow_at", at_fault()),
         ),
     )
 
 
 def _slow_appends(inputs: Inputs) -> DataFrame:
     """One row for each trial, with what the log of its fault's node says."""
-    kept = {(one.deployment, one.node): one.file for one in inputs.logs.files if one.name == _STORE_LOG}
-    logs = frame_of(
-        inputs.spark,
-        [{"deployment": name, "fault_target": node, "log_file": file} for (name, node), file in kept.items()],
-        _LOGS,
+    logs = logged.of_nodes(inputs, logged.STORE_LOG).withColumnRenamed("node", "fault_target")
+    trials = (
+        inputs.trials.join(F.broadcast(logs), ["deployment", "fault_target"])
+        .where(logged.spans(logged.wall_us("fault_ns")))
+        .drop("since_us")
     )
-    trials = inputs.trials.where("wall_minus_mono_us IS NOT NULL").join(logs, ["deployment", "fault_target"])
     lines = (
         store.parse(inputs.logs.kept)
-        .where(F.col("name") == _STORE_LOG)
+        .where(F.col("name") == logged.STORE_LOG)
         .select("deployment", F.col("node").alias("fault_target"), "file", "line", "wall_us", "in_lock_ms")
     )
-    within = F.col("wall_us").between(_wall_us("fault_ns"), _wall_us("end_ns"))
+    within = F.col("wall_us").between(logged.wall_us("fault_ns"), logged.wall_us("end_ns"))
     found = (
         trials.join(lines, ["deployment", "fault_target"])
         .where(within)
         .groupBy("trial")
-        .agg(F.count("*").alias("lines"), F.max("in_lock_ms").alias("longest_ms"), F.min("line").alias("line"))
+        .agg(
+            F.count("*").alias("lines"), F.max("in_lock_ms").alias("longest_ms"), F.min(place("line")).alias("slow_at")
+        )
     )
     words = F.concat(F.lit("slow appends logged; the longest held the lock for ms: "), F.col("longest_ms"))
     return trials.join(found, "trial", "left").withColumn(
         "logged", F.coalesce(words, F.lit("no slow append in store.log"))
     )
-
-
-def _wall_us(column: str) -> Column:
-    return F.expr(f"{column} div 1000") + F.col("wall_minus_mono_us")

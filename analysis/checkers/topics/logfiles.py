@@ -2,6 +2,9 @@
 
 This holds for a deployment, not for one trial: the observations carry no trial and count for every arm that ran there.
 Claims about files are judged where the release's own stock logging was on.
+
+Which files there are is said where all brokers have their broker.log: without it nobody knows what else of the logs is gone.
+Lines are counted where all lock managers' logs are there.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StringType
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, observations
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
@@ -42,15 +46,27 @@ def observe(inputs: Inputs) -> DataFrame:
         .groupBy("deployment", "node", "name")
         .agg(F.count("*").alias("lines"), F.min_by(place("line"), "line").alias("lock_at"))
     )
-    files = places.join(counted, ["deployment", "node", "name"], "full")
+    files = _with_logs(inputs, places.join(counted, ["deployment", "node", "name"], "full"))
     at, has = place(F.lit(1)), F.when(F.col("exists") == 1, "has").otherwise("has no")
     said = "{deployment}/{node}: {value} lines of the lock manager in {name}"
+    exists = F.when(F.col("has_logs"), F.col("exists"))
+    lines = F.when(F.col("has_lock_logs"), F.coalesce("lines", F.lit(0)))
     file = {"file": "name"}
     return observations(
         files.withColumn("has", has),
-        Value("log_file_exists", "exists", "{deployment}/{node} {has} {name}", at=at, params=file),
-        Value("lock_lines_in_file", F.coalesce("lines", F.lit(0)), said, at=F.coalesce("lock_at", at), params=file),
+        Value("log_file_exists", exists, "{deployment}/{node} {has} {name}", at=at, params=file),
+        Value("lock_lines_in_file", lines, said, at=F.coalesce("lock_at", at), params=file),
     )
+
+
+def _with_logs(inputs: Inputs, files: DataFrame) -> DataFrame:
+    """``files`` with whether the deployment's logs are there from its first fault on."""
+    for column, logs in (("has_logs", logged.of_brokers(inputs)), ("has_lock_logs", logged.of_lock_managers(inputs))):
+        spanning = logs.join(logged.first_fault_us(inputs), "deployment").select(
+            "deployment", logged.spans(F.col("fault_us")).alias(column)
+        )
+        files = files.join(F.broadcast(spanning), "deployment", "left")
+    return files.fillna(False, ["has_logs", "has_lock_logs"])
 
 
 def _places(run: RunDirectory) -> list[dict[str, object]]:

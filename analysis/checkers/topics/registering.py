@@ -1,6 +1,7 @@
 """When brokers registered with each name server, by their own logs, beside what the name servers listed.
 
-All brokers and name servers of a trial watch one event, so that the worst of them is the trial's.
+All brokers and name servers of a trial watch one event, so that the worst of them is the trial's. It is not known where a broker's
+log is not there, or begins after the fault.
 
 Incidents of this kind have one trial in each deployment.
 """
@@ -11,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, in_events, observations, together
 from analysis.checkers.topics.routes import SILENT, servers
 from analysis.evidence.records import place
@@ -28,11 +30,21 @@ _SERVERS = table(deployment=StringType(), node=StringType(), name_server=StringT
 
 def observe(inputs: Inputs) -> DataFrame:
     """Of each broker and name server the longest time without a registration; whether a forgotten topic came back without."""
-    done = _registrations(inputs)
-    return together(_without(done), _back(inputs, done))
+    trials = _trials(inputs)
+    done = _registrations(inputs, trials)
+    return together(_without(done), _back(inputs, trials, done))
 
 
-def _registrations(inputs: Inputs) -> DataFrame:
+def _trials(inputs: Inputs) -> DataFrame:
+    """Those of the incident whose brokers all have their logs."""
+    return (
+        inputs.trials.where(F.col("incident") == INCIDENT)
+        .join(F.broadcast(logged.of_brokers(inputs)), "deployment")
+        .where(logged.spans(logged.wall_us("fault_ns")))
+    )
+
+
+def _registrations(inputs: Inputs, trials: DataFrame) -> DataFrame:
     """Those that a ``broker`` calls done, each at the name server ``node``, with the trial's windows on the wall clock."""
     listed = [
         {"deployment": one.deployment, "node": node.name, "name_server": node.address}
@@ -42,13 +54,12 @@ def _registrations(inputs: Inputs) -> DataFrame:
         if node.kind == "namesrv"
     ]
     addresses = F.broadcast(frame_of(inputs.spark, listed, _SERVERS))
-    wall = F.col("wall_minus_mono_us")
-    windows = inputs.trials.where(F.col("incident") == INCIDENT).select(
+    windows = trials.select(
         "trial",
         "deployment",
         "fault_target",
-        (F.expr("fault_ns div 1000") + wall).alias("fault_us"),
-        (F.expr("hold_to_ns div 1000") + wall).alias("held_us"),
+        logged.wall_us("fault_ns").alias("fault_us"),
+        logged.wall_us("hold_to_ns").alias("held_us"),
     )
     lines = broker.parse(inputs.logs.kept).where("registered").withColumnRenamed("node", "broker")
     return lines.join(addresses, ["deployment", "name_server"]).join(windows, "deployment")
@@ -79,9 +90,9 @@ def _without(done: DataFrame) -> DataFrame:
     return observations(found, longest("before", "before_us", "before_at"), longest("held", "in_hold_us", "in_hold_at"))
 
 
-def _back(inputs: Inputs, done: DataFrame) -> DataFrame:
+def _back(inputs: Inputs, trials: DataFrame, done: DataFrame) -> DataFrame:
     """A topic that comes back within the hold comes by a registration when a broker wrote of one at that moment."""
-    windows = inputs.trials.where(F.col("incident") == INCIDENT).where("fault = 'forgotten-topic'")
+    windows = trials.where("fault = 'forgotten-topic'")
     views = inputs.records.events.where("type = 'route'").where(F.col("registered") != SILENT)
     in_turn = Window.partitionBy("trial", "node").orderBy("at_ns")
     turns = views.select("trial", "node", "at_ns", "routed", "n").select(

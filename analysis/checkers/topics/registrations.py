@@ -3,7 +3,8 @@
 Of a broker's lines about its registration those are counted that name how many topics it has: from when it was refused first,
 which the flood wrote down, to the last of the groups that came after that.
 
-This holds for a deployment; incidents of this kind have one trial in each.
+This holds for a deployment; incidents of this kind have one trial in each. Where the log of one of its name servers or brokers is
+not there, or begins after the fault, nothing is said of any: what is not refused, or not named, is to be seen in all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
+from analysis.checkers import logged
 from analysis.checkers.base import Inputs, Value, observations, together
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
@@ -25,7 +27,13 @@ _NODES = table(deployment=StringType(), node=StringType(), kind=StringType(), ro
 
 def observe(inputs: Inputs) -> DataFrame:
     """Refused frames by name server; by broker its failures, the lines that name a size, and what it calls done."""
-    nodes = frame_of(inputs.spark, _nodes(inputs), _NODES)
+    logs = (
+        logged.of_registrations(inputs)
+        .join(logged.first_fault_us(inputs), "deployment")
+        .where(logged.spans(F.col("fault_us")))
+        .select("deployment")
+    )
+    nodes = frame_of(inputs.spark, _nodes(inputs), _NODES).join(F.broadcast(logs), "deployment")
     return together(_refused(inputs, nodes), _of_brokers(inputs, nodes), _done(inputs, nodes), _counts(inputs, nodes))
 
 

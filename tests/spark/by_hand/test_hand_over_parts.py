@@ -237,7 +237,7 @@ def plant(run: Run) -> Asked:
     busy(run.ordered("busy_and_locked"))
     long_at_work(run)
     keyed(run, "keyed")
-    stamped(run.ordered("no_pull"), pulled_ms=None)
+    run.log(stamped(run.ordered("no_pull"), pulled_ms=None).deployment, "lock.log")
     marked_late(run.ordered("marked_late"))
     stamped(run.ordered("shut_down", arm="fix-graceful-shutdown")).unlock(OWNER, at_ms=40)
     run.ordered("baseline", arm="baseline")

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios import orderly_start_waits
 from tests.lib.runs import Analysis, Asked, Run
-from tests.lib.trials import SUCCESSOR, Trial, log_time
+from tests.lib.trials import SUCCESSOR, Trial, log_time, started
 
 INCIDENT = orderly_start_waits.SCENARIO
 MEASURES = ("join_gap_s", "lock_wait_s", "put_off_pull_count")
@@ -38,6 +38,12 @@ def plant(run: Run) -> Asked:
     later, retries = _put_off(waits, 25_000, queue=1), _put_off(waits, 21_120, queue=1, topic=f"%RETRY%{waits.group}")
     waits.logs[SUCCESSOR] = [*(_put_off(waits, ms, queue=0) for ms in (21_110, 22_111, 23_112)), later, retries]
 
+    for name, first in (("cut", 3_000), ("begun_before_it", 1_000)):
+        cut = _owned(run, name, "incident", starts_ms=500)
+        cut.lock(SUCCESSOR, at_ms=1_500, granted=True, queues=(1,))
+        cut.consume(1, at_ms=4_000, process=SUCCESSOR, queue=1)
+        cut.logs[SUCCESSOR] = [started(first), _put_off(cut, 3_500, queue=1)]
+
     nothing = _owned(run, "nothing", "incident", starts_ms=1_000)
     nothing.lock(SUCCESSOR, at_ms=1_998, granted=True, queues=(1,))
 
@@ -60,6 +66,11 @@ def test_pulls_that_its_log_puts_off_count_until_the_first_message_of_their_queu
 
 def test_a_member_without_a_log_says_nothing_of_its_pulls(seen: Analysis) -> None:
     assert seen.values("put_off_pull_count", "nothing") == []
+
+
+def test_a_log_that_begins_after_the_grant_may_have_lost_pulls(seen: Analysis) -> None:
+    assert seen.values("put_off_pull_count", "cut") == []
+    assert seen.values("put_off_pull_count", "begun_before_it") == [1]
 
 
 def test_a_queue_that_is_granted_and_never_consumed_waits_to_the_trials_end(seen: Analysis) -> None:

@@ -42,6 +42,7 @@ def seen(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Anal
     run.ordered("clean_baseline", arm="baseline")
     run.ordered("two_queues", queues=(0, 1))
     run.ordered("shut_down", arm="fix-graceful-shutdown").unlock(OWNER, at_ms=40)
+    run.log("d-shut_down", "lock.log")
     for name, plant in _planted.items():
         plant(run.ordered(name))
     return analysed(run, ordered_lock_handover.SCENARIO, measures=MEASURES)

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios import ordered_lock_handover
 from tests.lib.runs import Analysis, Asked, Run
-from tests.lib.trials import Trial, log_time
+from tests.lib.trials import Trial, log_time, started
 
 WAITING = {
     "4.6.0": "tryLockBatch, message queue locked by other client. Group: {group} OtherClientId: {owner} "
@@ -61,6 +61,8 @@ def plant(run: Run) -> Asked:
             run.deployment(f"d-{name}", incident="ordered-lock-handover", release=release, logging=logging, zone=zone)
             arm = "incident" if logging == "lab" else "incident-as-documented"
             trial = run.ordered(name, arm=arm, release=release)
+            if logging == "stock":
+                run.log(f"d-{name}", "rocketmqlogs/broker.log", started(zone_hours=8, millis=False))
             waiting = _filled(WAITING[release], trial)
             run.log(
                 f"d-{name}",

@@ -6,7 +6,7 @@ import pytest
 
 from scenarios import dead_letter
 from tests.lib.runs import Analysis, Asked, Run
-from tests.lib.trials import Trial, at, log_time
+from tests.lib.trials import Trial, at, log_time, started
 
 INCIDENT = dead_letter.SCENARIO
 MEASURES = ("consumption_count", "retry_late_s", "timed_out_retry_off_s")
@@ -37,9 +37,8 @@ def _timed_out(run: Run, name: str, second_delay_ms: float, *, has_log: bool = T
         for retry, at_ms in enumerate((seq, FIRST_MS + 10_020, SECOND_MS + second_delay_ms)):
             _took_long(trial, seq, at_ms, retry)
     if has_log:
-        trial.logs["clients"] = [
-            _given_back(trial, ms) for ms in (FIRST_MS, FIRST_MS + 4, SECOND_MS, SECOND_MS + 120_000)
-        ]
+        given_back = (FIRST_MS, FIRST_MS + 4, SECOND_MS, SECOND_MS + 120_000)
+        trial.logs["clients"] = [started(), *(_given_back(trial, ms) for ms in given_back)]
     return trial
 
 
@@ -47,6 +46,13 @@ def plant(run: Run) -> Asked:
     _timed_out(run, "level_3_again", 10_020)
     _timed_out(run, "next_level", 30_020)
     _timed_out(run, "without_a_log", 30_020, has_log=False)
+    cut = _timed_out(run, "begun_too_late", 30_020)
+    cut.logs["clients"] = cut.logs["clients"][2:]
+    other = _timed_out(run, "without_another_log", 30_020)
+    _took_long(other, 10, 3.0, 0)
+    # A process whose log is gone had a message that took too long as well.
+    other.history["others"] = [other.history["clients"].pop()]
+    other.history["others"][0]["process"] = "others"
     return Asked(scenarios=(INCIDENT,), measures=MEASURES)
 
 
@@ -62,5 +68,6 @@ def test_every_consumption_counts_and_none_is_taken_for_a_refusal(seen: Analysis
     assert seen.values("retry_late_s", "level_3_again") == []
 
 
-def test_without_the_clients_log_nobody_knows_when_it_was_given_back(seen: Analysis) -> None:
-    assert seen.values("timed_out_retry_off_s", "without_a_log") == []
+@pytest.mark.parametrize("trial", ["without_a_log", "begun_too_late", "without_another_log"])
+def test_without_the_clients_whole_log_nobody_knows_when_it_was_given_back(seen: Analysis, trial: str) -> None:
+    assert seen.values("timed_out_retry_off_s", trial) == []

@@ -8,7 +8,7 @@ import pytest
 
 from scenarios import dead_letter, name_server_divergence, retry_topic_flood
 from tests.lib.runs import Analysis, Run
-from tests.lib.trials import Trial, at, log_time
+from tests.lib.trials import Trial, at, log_time, started
 
 ALL = "broker-a:0,broker-b:0"
 FIRST = "broker-a:0"
@@ -122,6 +122,7 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     run.log(
         in_turn.deployment,
         "broker.log",
+        started(),
         *(f"{log_time(at_ms)} {registered}" for at_ms in (-70_000, -40_000, -10_000, 44_000)),
         f"{log_time(20_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9876",
     )
@@ -133,7 +134,7 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         _view(lost, "namesrv-1", 300, ALL, routed="")
         if back_ms is not None:
             _view(lost, "namesrv-1", back_ms, ALL)
-        run.log(lost.deployment, "broker.log", f"{log_time(registered_ms)} {registered}")
+        run.log(lost.deployment, "broker.log", started(), f"{log_time(registered_ms)} {registered}")
 
     agreed = run.trial("agreed", "name-server-divergence", "baseline", groups=["agreed-g0"])
     for server in ("namesrv-1", "namesrv-2", "namesrv-3"):
@@ -175,6 +176,7 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     run.log(
         flooded.deployment,
         "namesrv.log",
+        started(),
         f"{log_time(1_000)} ERROR [t] RocketmqRemoting - decode exception, 127.0.0.1:1",
         "io.netty.handler.codec.TooLongFrameException: Adjusted frame length exceeds 262144: 262300 - discarded",
         f"{log_time(9_000)} ERROR [t] RocketmqRemoting - decode exception, 127.0.0.1:1",
@@ -184,6 +186,7 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     run.log(
         flooded.deployment,
         "broker.log",
+        started(),
         f"{log_time(900)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
         f"{log_time(1_500)} INFO [t] RocketmqBroker - register broker[0]to name server 127.0.0.1:9 OK",
         f"{log_time(2_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9",
@@ -198,9 +201,11 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
     counted.event(
         "probe", at_ns=at(1_000), measure="topics_at_limit", value=1107.0, of="broker-a", params="{}", detail=""
     )
+    run.log(counted.deployment, "namesrv.log", started(), node="namesrv-1")
     run.log(
         counted.deployment,
         "broker.log",
+        started(),
         f"{log_time(1_500)} WARN [t] RocketmqBroker - registerBroker Exception, 1107 topics",
         f"{log_time(2_500)} WARN [t] RocketmqBroker - registering 1110 topics failed",
     )
