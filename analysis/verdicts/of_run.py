@@ -34,12 +34,10 @@ def tries_of_run(
     known = {item.trial: item for item in validity}
     damaged = {item.trial for item in known.values() if item.discarded is Discard.DAMAGED}
     # What is true of a deployment may rest on any of its trials.
-    spoiled = {
-        trial.trial
-        for trial in trials
-        if trial.deployment in {one.deployment for one in trials if one.trial in damaged}
-    }
-    elsewhere = {(_cell(trial), measure) for trial in trials for name, measure in shown if name == trial.trial}
+    clusters = {trial.deployment for trial in trials if trial.trial in damaged}
+    spoiled = {trial.trial for trial in trials if trial.deployment in clusters}
+    cells = {trial.trial: _cell(trial) for trial in trials}
+    elsewhere = {(cells[name], measure) for name, measure in shown if name in cells}
     by_name = {scenario.name: scenario for scenario in scenarios}
     rows: list[Tries] = []
     for trial in trials:
@@ -47,7 +45,7 @@ def tries_of_run(
         for measure in sorted(scenario.measures((trial.arm,)) & MEASURES.keys()) if scenario else ():
             is_of_trial = "trial" in MEASURES[measure].independent.key
             is_damaged = trial.trial in (damaged if is_of_trial else spoiled)
-            is_lacking = is_of_trial or is_damaged or (_cell(trial), measure) in elsewhere
+            is_lacking = is_of_trial or is_damaged or (cells[trial.trial], measure) in elsewhere
             lacking: list[Sequence[Observation]] = [()] if is_lacking else []
             rows += [
                 _row(trial, known.get(trial.trial), measure, observed, is_damaged)
