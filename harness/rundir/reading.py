@@ -4,7 +4,7 @@ A reading starts from the manifest, which names each trial that was begun, and f
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -51,7 +51,7 @@ class RunDirectory:
 
     def history_files(self) -> tuple[Path, ...]:
         """Every client process's history that has at least one byte, of trials whose evidence is not damaged."""
-        return self.evidence("trials/*/history/*.jsonl")
+        return _with_content(self.evidence("trials/*/history/*.jsonl"))
 
     def history_bytes(self) -> int:
         """How large all of them are."""
@@ -59,9 +59,9 @@ class RunDirectory:
 
     def event_files(self) -> tuple[Path, ...]:
         """Every trial's events that have at least one byte, of trials whose evidence is not damaged."""
-        return self.evidence("trials/*/events.jsonl")
+        return _with_content(self.evidence("trials/*/events.jsonl"))
 
-    def evidence(self, pattern: str, *, with_empty: bool = False) -> tuple[Path, ...]:
+    def evidence(self, pattern: str) -> tuple[Path, ...]:
         """The files of that pattern that may be read as evidence, in the order of their names.
 
         What the run does not name is none, nor is what belongs to a trial whose evidence is damaged, or to a deployment without
@@ -83,9 +83,13 @@ class RunDirectory:
             if (kind, name) not in named or not path.is_file():
                 continue
             files = named[kind, name]
-            if (files is None or "/".join(rest) in files) and (with_empty or path.stat().st_size > 0):
+            if files is None or "/".join(rest) in files:
                 found.append(path)
         return tuple(found)
+
+
+def _with_content(files: Sequence[Path]) -> tuple[Path, ...]:
+    return tuple(path for path in files if path.stat().st_size > 0)
 
 
 def read_run_directory(path: Path) -> RunDirectory:

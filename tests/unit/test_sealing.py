@@ -194,7 +194,7 @@ def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
     read = look(run)
     assert [trial.trial for trial in read.trials] == list(TRIALS)
     assert len(read.history_files()) == 3
-    assert len(read.evidence("deployments/*/nodes/*/logs/*.log", with_empty=True)) == 2
+    assert len(read.evidence("deployments/*/nodes/*/logs/*.log")) == 2
 
 
 def test_a_copied_cluster_is_no_other_cluster(run: Path) -> None:
