@@ -89,9 +89,11 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     plan = plan_of(request)
     plan = dataclasses.replace(plan, notes=(*plan.notes, *job.notes, *override_notes(plan, request.user)))
     _require_trials(plan, request)
+    finished: frozenset[str] = frozenset()
     if options.resume:
         with RunWriter.open(options.resume) as earlier:
-            plan = plan.without(finished_trials(earlier))
+            finished = finished_trials(earlier)
+        plan = plan.without(finished)
     _print_plan(plan, request, console)
     if options.plan:
         return EXIT_OK
@@ -105,7 +107,9 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
     if options.register:
         register_run(manifest)
     with RunWriter.open(path) if options.resume else RunWriter.create(path, manifest) as run:
-        if not options.resume:
+        if options.resume:
+            run.set_aside([name for name in run.manifest.begun if name not in finished])
+        else:
             keep_files(run.path, options.incidents, options.broker_conf)
         if job.resumed:
             run.add_note(job.resumed)

@@ -10,7 +10,7 @@ import fcntl
 import glob
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -197,15 +197,27 @@ class RunWriter:
         )  # fmt: skip
         with self._lock:
             self._replace(dataclasses.replace(self._manifest, begun={**self._manifest.begun, record.trial: begun}))
-        if directory.path.exists():
-            earlier = self.path / "earlier"
-            earlier.mkdir(exist_ok=True)
-            number = 1 + sum(1 for _ in earlier.glob(f"{glob.escape(record.trial)}~*"))
-            directory.path.rename(earlier / f"{record.trial}~{number}")
+        self._keep_apart(record.trial)
         (directory.path / "history").mkdir(parents=True, exist_ok=True)
         (directory.path / "clients").mkdir(exist_ok=True)
         directory.write(record)
         return directory
+
+    def set_aside(self, trials: Collection[str]) -> None:
+        """Have trials that will be made again, or were repetitions of such, belong to the run no more; what is there is kept apart."""
+        with self._lock:
+            begun = {name: of for name, of in self._manifest.begun.items() if name not in trials}
+            self._replace(dataclasses.replace(self._manifest, begun=begun, status="running", documents={}))
+        for name in trials:
+            self._keep_apart(name)
+
+    def _keep_apart(self, trial: str) -> None:
+        directory = self.trial(trial).path
+        if directory.exists():
+            earlier = self.path / "earlier"
+            earlier.mkdir(exist_ok=True)
+            number = 1 + sum(1 for _ in earlier.glob(f"{glob.escape(trial)}~*"))
+            directory.rename(earlier / f"{trial}~{number}")
 
     def trial(self, trial: str) -> TrialDirectory:
         """The folder of a trial, whether it exists or not."""

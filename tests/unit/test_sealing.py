@@ -292,3 +292,21 @@ def test_reading_a_file_takes_its_last_record_from_its_last_whole_line(tmp_path:
             events.record("drain", complete=True, remaining=number)
     summed = read_sum(tmp_path / "events.jsonl")
     assert (summed.lines, summed.last_line, summed.last_number, summed.last_type) == (1000, 1000, 1000, "drain")
+
+
+def test_a_repetition_of_a_trial_that_is_made_again_belongs_to_the_run_no_more(tmp_path: Path) -> None:
+    """It lies on a cluster that was not closed, and the new trial may need no repetition."""
+    with RunWriter.create(tmp_path / "run", MANIFEST) as writer:
+        record_trial(writer, "t1", deployment=DEPLOYMENT)
+        directory = writer.trial("t1")
+        directory.write(dataclasses.replace(directory.read(), superseded_by="t1.a2"))
+        record_trial(writer, "t1.a2", deployment=DEPLOYMENT)
+        writer.make_deployment(_deployment(writer.manifest))
+        assert finished_trials(writer) == frozenset()
+        writer.set_aside(list(writer.manifest.begun))
+        record_trial(writer, "t1", deployment="d2")
+        close_deployment(writer, "d2")
+        writer.set_status("complete")
+    assert [trial.trial for trial in look(tmp_path / "run").trials] == ["t1"]
+    assert damage(tmp_path / "run") == []
+    assert sorted(path.name for path in (tmp_path / "run" / "earlier").iterdir()) == ["t1.a2~1", "t1~1"]

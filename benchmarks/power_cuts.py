@@ -1,0 +1,113 @@
+"""The power of a run's file system is cut while trials run on a real cluster; the run is resumed, and each trial read.
+
+Each round runs ``mqlab verify append-stall`` into an ext4 file system of its own, cuts its power at a random moment after the first
+trial has begun, mounts it again, and resumes. Printed are how many trials were whole before and after the resumption, and whether
+what counts is whole: its history, events and logs are what its last record says. Needs root and loop devices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness.backends.store_mount import mount_store
+from harness.faults.broker_crash import cut_power, restore_power
+from harness.leases.healing import clean
+from harness.leases.leases import Leases
+from harness.model.cluster import BrokerSettings
+from harness.rundir.reading import RunDirectory, read_run_directory, verified
+from harness.wait import wait_until
+
+RUN_S_MAX = 420.0
+WORDS = ("verify", "append-stall", "--quick", "--arm", "incident", "--trials", "2")
+PROGRAM = "from mqlab.main import main; raise SystemExit(main())"
+
+
+def start(environment: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
+    """The command in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End what the cut has left of it."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(20)
+
+
+def whole_trials(run: RunDirectory) -> set[str]:
+    """Complete trials of which nothing is damaged."""
+    return {trial.trial for trial in run.trials if trial.status == "complete" and not run.damage_of(trial.trial)}
+
+
+def cut_once(leases: Leases, folder: Path, state: Path, release: str, rng: random.Random) -> str:
+    """One round; a line of what came of it. Raises SystemExit when something that counts is not whole."""
+    environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+    disk = folder / "disk"
+    stored = mount_store(leases, disk, BrokerSettings(store="loop-ext4", store_mb=2048), until_s=1800)
+    assert stored is not None
+    run = disk / "run"
+    try:
+        process = start(environment, *WORDS, "--release", release, "--out", str(run))
+        wait_until("the first trial", lambda: any(run.glob("trials/*/trial.json")), timeout_s=120)
+        time.sleep(rng.uniform(0.0, 22.0))
+        cut_power(stored.mount)
+        stop(process)
+        clean(state)
+        restore_power(stored.mount)
+        before = verified(read_run_directory(run))
+        kept = whole_trials(before)
+        resumed = start(environment, "verify", "--resume", str(run))
+        code = resumed.wait(RUN_S_MAX)
+        after = verified(read_run_directory(run))
+        spoiled = [damage.words for damage in after.damage if damage.trials]
+        planned = set(after.manifest.trials)
+        if spoiled or after.manifest.status != "complete" or not planned <= whole_trials(after) | failed(after):
+            raise SystemExit(f"not whole: exit code {code}, status {after.manifest.status}, {spoiled[:3]}")
+        return (
+            f"{len(before.trials)} begun, {len(kept)} whole at the cut; {len(planned)} of {len(planned)} whole after it"
+        )
+    finally:
+        clean(state)
+        stored.unmount()
+
+
+def failed(run: RunDirectory) -> set[str]:
+    """Trials that ended otherwise than complete: they do not count, and are whole all the same."""
+    return {trial.trial for trial in run.trials if trial.status == "failed" and not run.damage_of(trial.trial)}
+
+
+def main() -> None:
+    """A line for each cut."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cuts", type=int, default=3)
+    parser.add_argument("--release", default="4.6.0")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, Leases.open(Path(scratch) / "own-state") as leases:
+        for number in range(options.cuts):
+            folder = Path(scratch) / str(number)
+            folder.mkdir()
+            rng = random.Random(options.seed * 1000 + number)
+            line = cut_once(leases, folder, Path(scratch) / "state", options.release, rng)
+            print(f"  cut {number + 1} of {options.cuts}: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
