@@ -204,7 +204,7 @@ class RunWriter:
         return directory
 
     def set_aside(self, trials: Collection[str]) -> None:
-        """Have trials that will be made again, or were repetitions of such, belong to the run no more; what is there is kept apart."""
+        """Let trials that will be made again, and repetitions of such, belong to the run no more; their folders are kept apart."""
         with self._lock:
             begun = {name: of for name, of in self._manifest.begun.items() if name not in trials}
             self._replace(dataclasses.replace(self._manifest, begun=begun, status="running", documents={}))
