@@ -318,12 +318,15 @@ def able(load: LoadSession, to: type[Capability]) -> Capability:
 class Healed:
     """The end of a fault: what it achieved, in words and where it was to last for a time in milliseconds.
 
-    ``exercised`` says whether it took effect, where the injection can tell by itself.
+    ``exercised`` says whether it took effect, by something that was observed at the thing itself and would be otherwise if it had
+    not; None where that cannot be told. ``achieved`` says what was observed. ``healed_ns`` is when it was over; without it the
+    runner takes the time at which ``end`` or ``heal`` returned, which may come later since it was looked at something.
     """
 
     achieved: str = ""
     achieved_ms: float | None = None
     exercised: bool | None = None
+    healed_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,7 +336,7 @@ class Injected:
     Stamps are CLOCK_MONOTONIC in nanoseconds; the runner takes those that are not given, before ``inject`` is called and
     after it has returned. Only a fault that has ended by itself has ``healing_ns`` and ``healed_ns``. ``end`` switches off
     what is on, and raises LabError when something of it stays: the runner calls it in the heal phase, or earlier when the
-    trial fails.
+    trial fails. ``exercised`` is that of ``Healed``, where it is known already, and ``detail`` says why where it is False.
     """
 
     target: str = ""

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from harness.backends.store_mount import StoreMount
 from harness.errors import ClientError
 from harness.leases.client_process import ClientHost
+from harness.leases.proc import ProcessId
 from harness.model.cluster import BrokerSettings, Topology, UserSettings
 from harness.model.rocketmq import CHECKS_GROUP, HALF_TOPIC
 from harness.protocol.access import OPEN, Access
@@ -107,8 +108,8 @@ class Cluster(Protocol):
     def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
         """Start it again with further JVM options or another release, which it keeps, and wait only until it listens."""
 
-    def pause_node(self, name: str, *, until_s: float) -> None:
-        """Pause every thread of a node until it is resumed or ``until_s`` seconds are over."""
+    def pause_node(self, name: str, *, until_s: float) -> Sequence[ProcessId]:
+        """Pause every thread of a node until it is resumed or ``until_s`` seconds are over; the processes that this is about."""
 
     def resume_node(self, name: str) -> None:
         """Resume a paused node."""

@@ -13,6 +13,7 @@ from harness.backends.reached import Reached, ReachedNode, wait_back
 from harness.errors import ConfigurationError
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
+from harness.leases.proc import ProcessId
 from harness.protocol.access import OPEN, Access
 
 
@@ -121,9 +122,10 @@ class GivenCluster:
         """Refused."""
         self._refuse(name)
 
-    def pause_node(self, name: str, *, until_s: float) -> None:
-        """Pause every thread of a node that the file names, until it is resumed or ``until_s`` seconds are over."""
-        self._pauses[name] = self._node(name).pause(self._leases, until_s=until_s)
+    def pause_node(self, name: str, *, until_s: float) -> Sequence[ProcessId]:
+        """Pause every thread of a node that the file names, until it is resumed or ``until_s`` seconds are over; its processes."""
+        self._pauses[name], processes = self._node(name).pause(self._leases, until_s=until_s)
+        return processes
 
     def resume_node(self, name: str) -> None:
         """Resume a paused node."""

@@ -13,6 +13,7 @@ from harness.errors import NodeStartError
 from harness.leases.client_process import ClientHost
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
+from harness.leases.proc import ProcessId
 from harness.releases.java import Java
 
 STOCK_GRACE_S = 15.0
@@ -24,6 +25,9 @@ class NodeProcess(Protocol):
     @property
     def pid(self) -> int:
         """Its process id on this host."""
+
+    def processes(self) -> Sequence[ProcessId]:
+        """Those that a pause makes stand still."""
 
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
@@ -146,9 +150,11 @@ class LaunchedCluster(abc.ABC):
             self._start([launch])
         wait_listening(self, [launch.node])
 
-    def pause_node(self, name: str, *, until_s: float) -> None:
-        """Pause every thread of a node, under a lease that ends that in ``until_s`` seconds at the latest."""
-        self._pauses[name] = self._running[name].pause(self._leases, until_s=until_s)
+    def pause_node(self, name: str, *, until_s: float) -> Sequence[ProcessId]:
+        """Pause every thread of a node, under a lease that ends that in ``until_s`` seconds at the latest; its processes."""
+        process = self._running[name]
+        self._pauses[name] = process.pause(self._leases, until_s=until_s)
+        return process.processes()
 
     def resume_node(self, name: str) -> None:
         """Resume a paused node."""

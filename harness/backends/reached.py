@@ -52,8 +52,8 @@ class ReachedNode(Protocol):
     def means(self) -> Means:
         """How it is stopped, let go on, killed and started again."""
 
-    def pause(self, leases: Leases, *, until_s: float) -> Lease:
-        """Let every thread of it stand still, under a lease whose end lets it go on."""
+    def pause(self, leases: Leases, *, until_s: float) -> tuple[Lease, Sequence[ProcessId]]:
+        """Let every thread of it stand still, under a lease whose end lets it go on; the processes that do."""
 
     def kill(self, leases: Leases, *, until_s: float) -> tuple[int, int, Lease]:
         """SIGKILL, under a lease whose end starts it again; monotonic nanoseconds before it and when it was gone."""
@@ -91,11 +91,11 @@ class ReachedProcess:
             stop=f"SIGSTOP {to}", go_on=f"SIGCONT {to}", kill=f"SIGKILL {to}", start=shlex.join(self.named.start)
         )
 
-    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+    def pause(self, leases: Leases, *, until_s: float) -> tuple[Lease, Sequence[ProcessId]]:
         """SIGSTOP."""
         process = self._process()
         data: LeaseData = {**identity(self.named.name, process), "token": None}
-        return stop_process(leases, process, data, until_s=until_s)
+        return stop_process(leases, process, data, until_s=until_s), [process]
 
     def kill(self, leases: Leases, *, until_s: float) -> tuple[int, int, Lease]:
         """SIGKILL. Raises LeaseError when it stays."""

@@ -15,6 +15,8 @@ from harness.leases.leases import Leases
 ROOT_V2 = Path("/sys/fs/cgroup")
 NAMES_V1: Mapping[str, str] = {"io": "blkio"}
 """Controllers that version 1 has under another name."""
+FREEZER = "freezer"
+"""A controller of version 1 alone; in version 2 each group can be frozen."""
 
 
 def unified_root() -> Path | None:
@@ -61,6 +63,10 @@ class Group:
             self.lease.heal()
             raise LeaseError(f"{name} of a control group cannot be {value}: {error.strerror}") from error
 
+    def has(self, pid: int) -> bool:
+        """Whether the process is in it, by the kernel's own list."""
+        return str(pid) in _read(self.path / "cgroup.procs").split()
+
     def end(self) -> None:
         """Move its processes back and remove it. Raises LeaseError."""
         self.lease.end()
@@ -90,3 +96,46 @@ def _group_of(pid: int, root: Path) -> Path:
         if (root.name in controllers.split(",")) if is_of_v1 else not controllers:
             return root / path.lstrip("/")
     raise LeaseError(f"process {pid} is in no control group below {root}")
+
+
+# --- frozen groups ----------------------------------------------------------------------------------------------------
+
+
+def is_frozen(pid: int) -> bool:
+    """Whether the kernel says that the process's group is frozen, with or without the groups above it."""
+    if (v1 := _freezer_group(pid)) is not None and _read(v1 / "freezer.state").strip() == "FROZEN":
+        return True
+    root = unified_root()
+    return root is not None and "frozen 1" in _read(_group_or_root(pid, root) / "cgroup.events").splitlines()
+
+
+def frozen_with(pid: int) -> list[int]:
+    """The processes that are frozen when the group of this one is; itself where nothing says so."""
+    root = unified_root()
+    groups = [_freezer_group(pid), None if root is None else _group_or_root(pid, root)]
+    # In a root there is everything that nobody has put into a group.
+    for group in groups:
+        if group is not None and group not in (ROOT_V2 / FREEZER, root):
+            return [int(word) for word in _read(group / "cgroup.procs").split()] or [pid]
+    return [pid]
+
+
+def _freezer_group(pid: int) -> Path | None:
+    """The group of version 1, whose controller is one of its own; None where that is not mounted."""
+    root = ROOT_V2 / FREEZER
+    return _group_or_root(pid, root) if root.is_dir() and not (root / "cgroup.controllers").exists() else None
+
+
+def _group_or_root(pid: int, root: Path) -> Path:
+    try:
+        return _group_of(pid, root)
+    except LeaseError:
+        return root
+
+
+def _read(file: Path) -> str:
+    """Empty where there is none, or it may not be read."""
+    try:
+        return file.read_text()
+    except OSError:
+        return ""

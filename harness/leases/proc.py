@@ -43,11 +43,15 @@ class ProcessId:
 
 @dataclass(frozen=True, kw_only=True)
 class Stat:
-    """``code`` is one letter, of the first thread: R running, S sleeping, T stopped, Z zombie, ..."""
+    """``code`` is one letter, of the first thread: R running, S sleeping, T stopped, Z zombie, ...
+
+    ``cpu_ticks`` is what all threads have computed so far, in clock ticks: the process's own code, and the kernel for it.
+    """
 
     code: str
     start_ticks: int
     threads: int
+    cpu_ticks: int
 
     @property
     def runs(self) -> bool:
@@ -64,7 +68,12 @@ def read_stat(pid: int) -> Stat | None:
         return None
     # The command's name is in parentheses and may itself hold spaces and parentheses.
     fields = text[text.rindex(b")") + 2 :].split()
-    return Stat(code=fields[0].decode(), start_ticks=int(fields[19]), threads=int(fields[17]))
+    return Stat(
+        code=fields[0].decode(),
+        start_ticks=int(fields[19]),
+        threads=int(fields[17]),
+        cpu_ticks=int(fields[11]) + int(fields[12]),
+    )
 
 
 def identify(pid: int) -> ProcessId | None:

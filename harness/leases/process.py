@@ -43,6 +43,10 @@ class LeasedProcess:
         """The data of a lease about something that is done to this process (``stopped-process``)."""
         return {"name": self.name, "pid": self.pid, "start_ticks": self._process.start_ticks, "token": self.token}
 
+    def processes(self) -> list[ProcessId]:
+        """The one that a pause stops: nodes and clients start no others."""
+        return [self._process]
+
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""
         return self._popen.poll()

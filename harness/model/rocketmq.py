@@ -66,8 +66,10 @@ SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
 """Whose queues are the delay levels, from level 1 on."""
 HALF_TOPIC, OP_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 """Half messages of transactions, and what ended these (MixAll of 4.6.0, TopicValidator since): one queue each."""
+SELF_TEST_TOPIC = "SELF_TEST_TOPIC"
+"""A topic that each broker has by itself, with one queue to write to and to read (TopicConfigManager's own ones)."""
 SYSTEM_TOPICS = frozenset(
-    {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", "SELF_TEST_TOPIC", "BenchmarkTest", "OFFSET_MOVED_EVENT"}
+    {DEFAULT_TOPIC, "AUTO_CREATE_TOPIC_KEY", SELF_TEST_TOPIC, "BenchmarkTest", "OFFSET_MOVED_EVENT"}
     | {SCHEDULE_TOPIC, "TRANS_CHECK_MAX_TIME_TOPIC", HALF_TOPIC, "DefaultHeartBeatSyncerTopic"}
 )
 """Topics that RocketMQ itself makes: ``MixAll`` of 4.6.0, ``TopicValidator`` of 4.9.7 and 5.x; the last one is a proxy's."""
@@ -80,8 +82,8 @@ SYSTEM_GROUP_PREFIXES = (
     "SELF_TEST",
 )
 """What the names of the consumer groups begin with that RocketMQ itself has (``MixAll``)."""
-PERM_READ, PERM_READ_WRITE = 4, 6
-"""``PERM_READ`` and ``PERM_READ | PERM_WRITE`` of org.apache.rocketmq.common.constant.PermName."""
+PERM_WRITE, PERM_READ, PERM_READ_WRITE = 2, 4, 6
+"""``PERM_WRITE``, ``PERM_READ`` and both of org.apache.rocketmq.common.constant.PermName."""
 BROKER_PERMISSION = "brokerPermission"
 """What a broker itself may be used for (org.apache.rocketmq.common.BrokerConfig)."""
 

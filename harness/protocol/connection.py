@@ -3,6 +3,7 @@
 mqadmin is not used: it may print an error and then "success".
 """
 
+import contextlib
 import itertools
 import re
 import socket
@@ -72,6 +73,11 @@ class Connection:
         """End the connection. The groups that it kept online are offline once the other side has seen that."""
         self._answers.close()
         self._socket.close()
+
+    def hang_up(self) -> None:
+        """Have an ``ask`` that another thread waits for fail at once; that thread closes the connection."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def ask(self, code: int, fields: Fields | None = None, body: bytes = b"") -> Answer:
         """One request and its answer, whatever its code."""

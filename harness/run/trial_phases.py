@@ -145,6 +145,7 @@ class TrialFault:
             detail=healed.achieved,
             achieved_ms=healed.achieved_ms,
             exercised=healed.exercised,
+            at_ns=healed.healed_ns,
             number=self._number,
         )
 

@@ -17,6 +17,7 @@ import docker
 from harness.backends.docker.engine import ENGINE_ERRORS, Engine, docker_command
 from harness.backends.docker.image import Image
 from harness.errors import LeaseError
+from harness.host.cgroups import frozen_with
 from harness.leases import kernel, proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
 from harness.leases.lease import Lease
@@ -86,6 +87,12 @@ def pause_container(
         lease.heal()
         raise LeaseError(f"{container} could not be paused: {error}") from error
     return lease
+
+
+def processes_of(first: ProcessId) -> list[ProcessId]:
+    """The processes of the container that has this first one: those of its control group, which a pause freezes."""
+    found = (proc.identify(pid) for pid in frozen_with(first.pid) if pid != first.pid)
+    return [first, *(one for one in found if one is not None)]
 
 
 class ContainerProcess:

@@ -20,6 +20,7 @@ from harness.backends.docker.client_containers import (
     ClientContainers,
     kill_container,
     pause_container,
+    processes_of,
     remove_containers,
 )
 from harness.backends.docker.engine import ENGINE_ERRORS, Compose, Engine
@@ -71,6 +72,10 @@ class NodeContainer:
     def pid(self) -> int:
         """The container's first process, as this host numbers it."""
         return self.process.pid
+
+    def processes(self) -> list[ProcessId]:
+        """Those of its control group."""
+        return processes_of(self.process)
 
     def poll(self) -> int | None:
         """The exit code, or None while it runs."""

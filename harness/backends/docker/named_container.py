@@ -1,8 +1,9 @@
 """A node of the user's own cluster that a nodes file names by its container, which the engine of this machine runs."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from harness.backends.docker.client_containers import kill_container, pause_container
+from harness.backends.docker.client_containers import kill_container, pause_container, processes_of
 from harness.backends.docker.engine import ENGINE_ERRORS, find_engine
 from harness.backends.nodes_file import Means, NamedNode, on_loopback
 from harness.clock import mono_ns
@@ -10,6 +11,7 @@ from harness.leases import proc
 from harness.leases.given_kinds import KILLED_CONTAINER
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
+from harness.leases.proc import ProcessId
 from harness.protocol.connection import split_address
 
 
@@ -39,14 +41,16 @@ class NamedContainer:
             start=f"docker start {name}",
         )
 
-    def pause(self, leases: Leases, *, until_s: float) -> Lease:
+    def pause(self, leases: Leases, *, until_s: float) -> tuple[Lease, Sequence[ProcessId]]:
         """Freeze its control group."""
-        container = self._inspect()["Id"]
+        facts = self._inspect()
         client = self._engine.client()
         try:
-            return pause_container(leases, self._engine, client, container, None, until_s=until_s)
+            lease = pause_container(leases, self._engine, client, facts["Id"], None, until_s=until_s)
         finally:
             client.close()
+        first = proc.identify(facts["State"]["Pid"])
+        return lease, () if first is None else processes_of(first)
 
     def kill(self, leases: Leases, *, until_s: float) -> tuple[int, int, Lease]:
         """SIGKILL by the engine. Raises LeaseError."""
