@@ -2,10 +2,12 @@
 
 import contextlib
 import threading
+from collections.abc import Sequence
 
 from harness.backends.abilities import NODES
 from harness.clock import mono_ns
 from harness.errors import LabError
+from harness.faults.pause_proof import Pause
 from harness.faults.targets import node_of
 from harness.model.faults import FlappingNode, PauseNode
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
@@ -16,35 +18,42 @@ PAUSED_S_MAX = 30.0
 
 def pause(fault: PauseNode, trial: TrialContext, load: LoadSession) -> Injected:
     """SIGSTOP of the node's process, or the pause of its container, under a lease."""
-    name = node_of(trial, fault.node).name
-    trial.cluster.pause_node(name, until_s=trial.until_s)
+    node = node_of(trial, fault.node)
+    processes = trial.cluster.pause_node(node.name, until_s=trial.until_s)
     from_ns = mono_ns()
+    still = Pause(processes, node)
 
     def resume() -> Healed:
-        trial.cluster.resume_node(name)
-        return Healed(achieved=f"paused for {(mono_ns() - from_ns) / 1e6:.0f} ms", exercised=True)
+        still.ends()
+        trial.cluster.resume_node(node.name)
+        return still.shown(f"paused for {(mono_ns() - from_ns) / 1e6:.0f} ms", trial.cancel)
 
-    return Injected(target=name, detail="until it is healed", end=resume)
+    return Injected(target=node.name, detail="until it is healed", injected_ns=from_ns, end=resume)
 
 
 def flap(fault: FlappingNode, trial: TrialContext, load: LoadSession) -> Injected:
     """The same for a moment and again and again, each time under a lease, from a thread; the first time at once."""
-    name = node_of(trial, fault.node).name
+    node = node_of(trial, fault.node)
     over = threading.Event()
-    pauses = 0
-    trial.cluster.pause_node(name, until_s=trial.until_s)
+    pauses: list[Pause] = []
+    processes = trial.cluster.pause_node(node.name, until_s=trial.until_s)
+    from_ns = mono_ns()
+    first = Pause(processes, node)
 
     def go_on() -> None:
-        nonlocal pauses
+        still = first
         # A node that cannot be paused any more has ended; the count of pauses tells.
         with contextlib.suppress(LabError):
             while True:
                 over.wait(fault.stopped_s)
-                trial.cluster.resume_node(name)
-                pauses += 1
+                still.ends()
+                trial.cluster.resume_node(node.name)
+                pauses.append(still)
                 if over.wait(fault.runs_s):
                     return
-                trial.cluster.pause_node(name, until_s=trial.until_s)
+                stopped = trial.cluster.pause_node(node.name, until_s=trial.until_s)
+                # One that is busy is asked again when it has answered.
+                still = Pause(stopped, node, asks=still.has_answered)
 
     thread = threading.Thread(target=go_on, daemon=True)
     thread.start()
@@ -52,10 +61,19 @@ def flap(fault: FlappingNode, trial: TrialContext, load: LoadSession) -> Injecte
     def end() -> Healed:
         over.set()
         thread.join(timeout=PAUSED_S_MAX)
-        trial.cluster.resume_node(name)
-        return Healed(achieved=f"paused {pauses} times", exercised=pauses > 0)
+        trial.cluster.resume_node(node.name)
+        return shown_of_all(pauses, trial.cancel)
 
-    return Injected(target=name, detail=f"{fault.stopped_s:g} s of every {fault.stopped_s + fault.runs_s:g}", end=end)
+    detail = f"{fault.stopped_s:g} s of every {fault.stopped_s + fault.runs_s:g}"
+    return Injected(target=node.name, detail=detail, injected_ns=from_ns, end=end)
+
+
+def shown_of_all(pauses: Sequence[Pause], cancel: threading.Event) -> Healed:
+    """Whether the node stood still each time, with the words of the time that says least for it."""
+    healed_ns, each = mono_ns(), [one.shown(f"{number}. time", cancel) for number, one in enumerate(pauses, 1)]
+    worst = min(each, key=lambda one: {False: 0, None: 1, True: 2}[one.exercised], default=Healed(exercised=False))
+    achieved = "; ".join(filter(None, (f"paused {len(pauses)} times", worst.achieved)))
+    return Healed(achieved=achieved, exercised=worst.exercised, healed_ns=healed_ns)
 
 
 INJECTIONS: Injections = {

@@ -7,6 +7,8 @@ goes on.
 from harness.backends.abilities import NODES
 from harness.backends.cluster import Cluster, Node, masters
 from harness.errors import ConfigurationError
+from harness.faults.pause_proof import Pause
+from harness.faults.questions import answers
 from harness.model.faults import StoppedSlave
 from harness.trial import CanStopSending, Healed, Injected, Injection, Injections, LoadSession, TrialContext, able
 
@@ -18,25 +20,30 @@ def stop(fault: StoppedSlave, trial: TrialContext, load: LoadSession) -> Injecte
     """SIGSTOP of the slave's process, or the pause of its container, under a lease. Raises ConfigurationError."""
     slave = slave_of(trial.cluster)
     able(load, CanStopSending)
-    trial.cluster.pause_node(slave.name, until_s=trial.until_s)
+    still = Pause(trial.cluster.pause_node(slave.name, until_s=trial.until_s), slave)
     return Injected(
-        target=slave.name, detail="until its master is killed", end=lambda: _leave_alone(slave, trial, load)
+        target=slave.name, detail="until its master is killed", end=lambda: _leave_alone(slave, still, trial, load)
     )
 
 
-def _leave_alone(slave: Node, trial: TrialContext, load: LoadSession) -> Healed:
+def _leave_alone(slave: Node, still: Pause, trial: TrialContext, load: LoadSession) -> Healed:
     """Kill the master, let the slave go on, read what it has, and start the master again."""
     master, sends = masters(trial.cluster)[0], able(load, CanStopSending)
     try:
         sends.stop_sending()
         trial.cluster.kill_node(master.name)
+        is_gone = not answers(master)
+        still.ends()
     finally:
         trial.cluster.resume_node(slave.name)
     trial.stay(DISPATCHED_S)
     sends.record_ends("held", on=[slave])
     trial.cluster.restart_node(master.name)
     sends.restore_topic()
-    return Healed(achieved=f"{master.name} was killed before {slave.name} went on", exercised=True)
+    if not is_gone:
+        return Healed(achieved=f"{master.address} answered although {master.name} had been killed", exercised=False)
+    shown = still.shown(f"{master.name} was killed before {slave.name} went on", trial.cancel)
+    return Healed(achieved=shown.achieved, exercised=shown.exercised)
 
 
 def slave_of(cluster: Cluster) -> Node:

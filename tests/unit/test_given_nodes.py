@@ -19,23 +19,29 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.backends.cluster import ClusterSpec
 from harness.backends.given import GivenCluster
-from harness.backends.nodes_file import read_nodes_file
-from harness.backends.reached import Reached, reach
+from harness.backends.nodes_file import NamedNode, read_nodes_file
+from harness.backends.reached import Reached, ReachedProcess, reach
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, TargetNotAllowedError
+from harness.faults.injections import injection_of
 from harness.host.ports import free_port
 from harness.leases import proc
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
+from harness.model.faults import PauseNode
 from harness.model.rocketmq import GET_BROKER_CLUSTER_INFO
 from harness.protocol.access import OPEN
 from harness.protocol.targets import LOOPBACK
+from harness.trial import Healed
 from harness.wait import wait_until
 from mqlab.main import main
+from tests.lib.answering import Answering, answering
 
 LISTENS = "import socket, sys, time\ns = socket.create_server(('127.0.0.1', int(sys.argv[-1])))\nwhile True: s.accept()[0].close()"
 BROKER = "org.apache.rocketmq.broker.BrokerStartup"
@@ -137,7 +143,7 @@ def test_a_process_is_stopped_and_goes_on(
     assert java is not None
     with Leases.open(state_dir) as leases:
         cluster = _cluster(tmp_path, leases, namesrv, port, reached)
-        cluster.pause_node("broker-a", until_s=300)
+        assert cluster.pause_node("broker-a", until_s=300) == [java]
         assert java.is_stopped()
         with pytest.raises(ConfigurationError, match="stands still already"):
             reached.nodes["broker-a"].check()
@@ -150,6 +156,48 @@ def test_a_process_is_stopped_and_goes_on(
             with pytest.raises(ConfigurationError, match="no node of the lab's"):
                 act("broker-a")
     assert java.is_alive()
+
+
+class Mistaken(ReachedProcess):
+    """A node whose file names another process than the one that serves its address."""
+
+    def __init__(self, named: NamedNode, other: proc.ProcessId) -> None:
+        super().__init__(named)
+        self._other = other
+
+    def _process(self) -> proc.ProcessId:
+        return self._other
+
+
+def _paused(folder: Path, leases: Leases, broker: Answering, namesrv: str, other: Answering | None = None) -> Healed:
+    """The end of a pause of what the file names as the broker."""
+    port = int(broker.node.address.rsplit(":", 1)[1])
+    (named,) = read_nodes_file(_file(folder, port, f"pid = {broker.process.pid}"))
+    node = ReachedProcess(named) if other is None else Mistaken(named, other.process)
+    listed = {broker.node.address: ("broker-a", 0)}
+    cluster = _cluster(folder, leases, namesrv, port, Reached(nodes={"broker-a": node}, listed=listed))
+    trial: Any = SimpleNamespace(cluster=cluster, until_s=300.0, cancel=threading.Event())
+    done = injection_of(PauseNode(node="broker-a")).inject(PauseNode(node="broker-a"), trial, trial)
+    assert done.end is not None
+    return done.end()
+
+
+def test_a_pause_is_shown_by_the_process_and_by_what_answers_at_its_address(
+    tmp_path: Path, state_dir: Path, namesrv: str
+) -> None:
+    with (
+        answering(further=(BROKER,)) as broker,
+        answering(further=(BROKER,)) as decoy,
+        Leases.open(state_dir) as leases,
+    ):
+        healed = _paused(tmp_path, leases, broker, namesrv)
+        assert healed.exercised is True, healed.achieved
+        assert not broker.process.is_stopped()
+        touched_nothing = _paused(tmp_path, leases, broker, namesrv, other=decoy)
+        assert touched_nothing.exercised is False
+        said = f"another process than {decoy.process.pid} takes connections to {broker.node.address}"
+        assert said in touched_nothing.achieved
+        assert not decoy.process.is_stopped()
 
 
 def test_a_process_is_killed_and_started_again_by_its_command(
