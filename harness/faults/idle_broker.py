@@ -7,42 +7,52 @@ among them (seen with Linux 6.18).
 """
 
 from harness.backends.abilities import NODES
-from harness.backends.cluster import Node, masters, wait_registered
+from harness.backends.cluster import RECORD_S_MAX, Node, ask, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.host.meter import times_of_threads
+from harness.leases import proc
 from harness.model.faults import SETTLED_S, IdleBroker
 from harness.trial import Healed, Injected, Injection, Injections, LoadSession, TrialContext
 
 STOP_S_MAX = 30.0
+IDLE_BYTES_PER_S_MAX = 16 * 1024
+"""A broker that is left alone writes less: a message a second, and what is its own, such as the half messages of sixty transactions
+again after each check. A hundred small sends a second are more."""
 
 
 def leave_alone(fault: IdleBroker, trial: TrialContext, load: LoadSession) -> Injected:
-    """Nothing is done to it."""
+    """Nothing is done to it; whether it was idle shows when it was looked at."""
     now_ns = mono_ns()
-    return Injected(target=masters(trial.cluster)[0].name, injecting_ns=now_ns, injected_ns=now_ns, exercised=True)
+    return Injected(target=masters(trial.cluster)[0].name, injecting_ns=now_ns, injected_ns=now_ns)
 
 
 def heal(fault: IdleBroker, trial: TrialContext, load: LoadSession) -> Healed:
     """Look at its threads; where it is to be cured, restart it, and look again when it has settled. Raises LabError."""
     broker = masters(trial.cluster)[0]
-    achieved = _look(fault, trial, broker, "idle")
+    achieved, was_idle = _look(fault, trial, broker, "idle")
     if fault.cure == "restart":
+        before = trial.cluster.pid(broker.name)
         trial.cluster.stop_node(broker.name, grace_s=STOP_S_MAX)
         trial.cluster.start_node(broker.name)
         wait_registered(trial.cluster)
         trial.stay(SETTLED_S)
-        achieved = f"{achieved}; {_look(fault, trial, broker, 'restarted')}"
-    return Healed(achieved=achieved, exercised=True)
+        again, is_idle = _look(fault, trial, broker, "restarted")
+        achieved, was_idle = f"{achieved}; {again}", was_idle and is_idle and trial.cluster.pid(broker.name) != before
+    return Healed(achieved=achieved, exercised=was_idle)
 
 
-def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> str:
+def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> tuple[str, bool]:
+    """What its threads did, in words, and whether it was the same process all the while, and idle."""
     pid = trial.cluster.pid(broker.name)
-    if pid is None:
+    process = None if pid is None else proc.identify(pid)
+    if pid is None or process is None:
         raise ClientError(f"{broker.name} is down, so that none of its threads can be looked at")
+    end_before = _end_of_log(broker)
     before, from_ns = times_of_threads(pid), mono_ns()
     trial.stay(fault.watch_s)
     after, took_ns = times_of_threads(pid), mono_ns() - from_ns
+    bytes_per_s = (_end_of_log(broker) - end_before) / (took_ns / 1e9)
     grown = {
         thread: (now[0] - before[thread][0], now[1] - before[thread][1])
         for thread, now in after.items()
@@ -54,7 +64,14 @@ def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> st
     said = f"{when}: {busiest[1]} computed for {computed_ns / took_ns:.0%} of the time, of {cores:.2f} cores in all"
     share = computed_ns / max(computed_ns, took_ns - waited_ns, 1)
     trial.events.probe("thread_busy_share", share, of=said, params={"when": when})
-    return said
+    if bytes_per_s > IDLE_BYTES_PER_S_MAX:
+        return f"{said}; it was not idle: its commit log grew by {bytes_per_s / 1024:.0f} KiB/s", False
+    return (said, True) if process.is_alive() else (f"{said}; it ended meanwhile", False)
+
+
+def _end_of_log(broker: Node) -> int:
+    with ask(broker, timeout_s=RECORD_S_MAX) as connection:
+        return int(connection.runtime_info()["commitLogMaxOffset"])
 
 
 INJECTIONS: Injections = {IdleBroker: Injection(name="signal", inject=leave_alone, needs=NODES, heal=heal)}

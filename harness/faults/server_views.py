@@ -30,6 +30,7 @@ def restart_server(fault: RestartNameServer, trial: TrialContext, load: LoadSess
     """Kill it, create a topic, which it must learn of when it is back, start it, and measure until it lists the topic."""
     server = last_server(trial.cluster)
     topics = {"known before": trial.record.topic, "made meanwhile": f"{trial.record.topic}-meanwhile"}
+    process = trial.cluster.pid(server.name)
     before_ns, gone_ns = trial.cluster.kill_node(server.name)
     for master in masters(trial.cluster):
         with ask(master) as connection:
@@ -45,7 +46,14 @@ def restart_server(fault: RestartNameServer, trial: TrialContext, load: LoadSess
             cancel=trial.cancel,
         )
         trial.events.probe("topic_back_s", time.monotonic() - started, of=server.name, params={"topic": name})
-    return Injected(target=server.name, injecting_ns=before_ns, injected_ns=gone_ns)
+    is_new = trial.cluster.pid(server.name) not in (None, process)
+    return Injected(
+        target=server.name,
+        detail=f"{server.name} is {'another process' if is_new else 'the same process'} now",
+        injecting_ns=before_ns,
+        injected_ns=gone_ns,
+        exercised=is_new,
+    )
 
 
 def _has_all(cluster: Cluster, server: Node, topic: str) -> bool:
@@ -75,6 +83,7 @@ def forget_topic(fault: ForgottenTopic, trial: TrialContext, load: LoadSession) 
 
     with ask_name_server(server) as connection:
         connection.delete_route(trial.record.topic)
+        is_forgotten = connection.route(trial.record.topic) is None
     stop = _every(LOOK_S, look)
 
     def end() -> Healed:
@@ -85,7 +94,8 @@ def forget_topic(fault: ForgottenTopic, trial: TrialContext, load: LoadSession) 
         topic.resize(*topic.numbers)
         return Healed()
 
-    return Injected(target=server.name, end=end)
+    detail = f"{server.name} {'has no' if is_forgotten else 'still had a'} route of {trial.record.topic} then"
+    return Injected(target=server.name, detail=detail, exercised=is_forgotten, end=end)
 
 
 Connection = tuple[int, int]
@@ -130,20 +140,24 @@ def _every(seconds: float, act: Callable[[], None]) -> Callable[[], None]:
 def unhear(fault: UnheardBroker, trial: TrialContext, load: LoadSession) -> Injected:
     """Unregister the second broker from the last name server again and again, until it is healed."""
     broker, server = masters(trial.cluster)[1], last_server(trial.cluster)
-    told = 0
+    told, is_unlisted = 0, False
 
     def tell() -> None:
-        nonlocal told
+        nonlocal told, is_unlisted
         # A name server that is busy is told later.
         with contextlib.suppress(ClientError), ask_name_server(server) as connection:
             connection.unregister_broker(CLUSTER_NAME, broker.broker_name, broker.broker_id, broker.address)
             told += 1
+            # Whoever asks it then finds the broker gone: looked at until that was so once.
+            if not is_unlisted:
+                is_unlisted = broker.broker_id not in connection.cluster_brokers().get(broker.broker_name, {})
 
     stop = _every(fault.every_s, tell)
 
     def end() -> Healed:
         stop()
-        return Healed(achieved=f"told {told} times", exercised=told > 0)
+        words = "did not list it then" if is_unlisted else f"went on listing {broker.name}"
+        return Healed(achieved=f"told {told} times; {server.name} {words}", exercised=is_unlisted)
 
     target = f"{broker.name} on {server.name}"
     return Injected(target=target, detail=f"told that it is gone, every {fault.every_s:g} s", end=end)

@@ -12,11 +12,15 @@ from harness.protocol.frames import Answer, Fields
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """Where a topic lives: addresses by broker name and broker id (0 is the master), queue numbers by broker name."""
+    """Where a topic lives: addresses by broker name and broker id (0 is the master).
+
+    By broker name there are its numbers of queues, and what it may be used for (PERM_READ, PERM_WRITE).
+    """
 
     addresses: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     read_queues: Mapping[str, int] = field(default_factory=dict)
     write_queues: Mapping[str, int] = field(default_factory=dict)
+    permissions: Mapping[str, int] = field(default_factory=dict)
 
 
 def _read_route(answer: Answer) -> Route | None:
@@ -30,6 +34,7 @@ def _read_route(answer: Answer) -> Route | None:
         addresses={broker["brokerName"]: _addresses(broker) for broker in data.get("brokerDatas", ())},
         read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
         write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
+        permissions={queue["brokerName"]: int(queue["perm"]) for queue in data.get("queueDatas", ())},
     )
 
 

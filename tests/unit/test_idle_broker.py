@@ -29,12 +29,13 @@ BUSY: Times = {
 class Cluster:
     nodes = (SimpleNamespace(name="broker-a", kind="broker", broker_id=0),)
 
-    def __init__(self, pid: int | None = 17) -> None:
+    def __init__(self, pid: int | None = 17, *, restarts: bool = True) -> None:
         self.done: list[str] = []
         self._pid = pid
+        self._restarts = restarts
 
     def pid(self, name: str) -> int | None:
-        return self._pid
+        return self._pid if self._pid is None or not self._restarts else self._pid + self.done.count(f"start {name}")
 
     def stop_node(self, name: str, *, grace_s: float) -> None:
         self.done.append(f"stop {name}")
@@ -53,8 +54,19 @@ def _trial(cluster: Cluster) -> tuple[Any, list[Mapping[str, Any]]]:
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def log() -> list[int]:
+    """Where the commit log ends at each look; it grows by one message a second."""
+    return [1000, 3000, 4000, 6000]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch, log: list[int]) -> None:
     """Two looks, 8 s apart, and two more in which nothing is computed."""
+    ends = iter(log)
+    monkeypatch.setattr(idle_broker, "_end_of_log", lambda broker: next(ends))
+    monkeypatch.setattr(
+        idle_broker, "proc", SimpleNamespace(identify=lambda pid: SimpleNamespace(is_alive=lambda: True))
+    )
     seen, now = iter([CALM, BUSY, CALM, CALM]), iter([0, 8_000_000_000, 20_000_000_000, 28_000_000_000])
     monkeypatch.setattr(idle_broker, "times_of_threads", lambda pid: next(seen))
     monkeypatch.setattr(idle_broker, "mono_ns", lambda: next(now))
@@ -68,20 +80,45 @@ def test_the_busiest_thread_is_named_and_one_that_came_meanwhile_does_not_count(
     assert [(one["measure"], one["when"]) for one in told] == [("thread_busy_share", "idle")]
     assert told[0]["value"] == pytest.approx(3.2 / 3.6)
     assert done.achieved == told[0]["of"] == "idle: TransactionalOp computed for 40% of the time, of 0.41 cores in all"
+    assert done.exercised is True
 
 
 @pytest.mark.usefixtures("looks")
 def test_a_restarted_broker_is_looked_at_again() -> None:
     trial, told = _trial(cluster := Cluster())
-    heal(IdleBroker(cure="restart"), trial, cast(Any, None))
+    assert heal(IdleBroker(cure="restart"), trial, cast(Any, None)).exercised is True
     assert cluster.done == ["stop broker-a", "start broker-a", "registered"]
     assert {one["when"]: one["value"] for one in told} == {"idle": pytest.approx(3.2 / 3.6), "restarted": 0.0}
+
+
+@pytest.mark.parametrize("log", [[1000, 1_001_000]])
+@pytest.mark.usefixtures("looks")
+def test_a_broker_that_was_sent_something_was_not_idle() -> None:
+    trial, _ = _trial(Cluster())
+    done = heal(IdleBroker(), trial, cast(Any, None))
+    assert done.exercised is False
+    assert done.achieved.endswith("it was not idle: its commit log grew by 122 KiB/s")
+
+
+@pytest.mark.usefixtures("looks")
+def test_a_broker_that_ended_meanwhile_was_not_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = SimpleNamespace(identify=lambda pid: SimpleNamespace(is_alive=lambda: False))
+    monkeypatch.setattr(idle_broker, "proc", gone)
+    done = heal(IdleBroker(), _trial(Cluster())[0], cast(Any, None))
+    assert done.exercised is False
+    assert done.achieved.endswith("it ended meanwhile")
+
+
+@pytest.mark.usefixtures("looks")
+def test_a_cure_that_leaves_the_process_is_none() -> None:
+    trial, _ = _trial(Cluster(restarts=False))
+    assert heal(IdleBroker(cure="restart"), trial, cast(Any, None)).exercised is False
 
 
 def test_nothing_is_done_to_it_and_a_broker_that_is_down_is_an_error() -> None:
     trial, _ = _trial(Cluster(pid=None))
     done = leave_alone(IdleBroker(), trial, cast(Any, None))
-    assert (done.target, done.exercised) == ("broker-a", True)
+    assert (done.target, done.exercised) == ("broker-a", None)
     with pytest.raises(ClientError, match="broker-a is down"):
         heal(IdleBroker(), trial, cast(Any, None))
 

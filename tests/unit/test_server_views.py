@@ -61,7 +61,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch, found: Any, pids: dict[str, int]
     @contextlib.contextmanager
     def ask(node: Node) -> Iterator[SimpleNamespace]:
         asked.append(node.name)
-        yield SimpleNamespace(delete_route=asked.append)
+        yield SimpleNamespace(delete_route=asked.append, route=lambda topic: None)
 
     monkeypatch.setattr(server_views, "ask_name_server", ask)
     monkeypatch.setattr(server_views, "connections_between", found)
@@ -72,6 +72,7 @@ def _forgotten(monkeypatch: pytest.MonkeyPatch, found: Any, pids: dict[str, int]
     )
     topic: Any = _Topic()
     done = forget_topic(ForgottenTopic(), trial, topic)
+    assert (done.exercised, done.detail) == (True, "namesrv-3 has no route of T then")
     assert done.end is not None
     done.end()
     assert asked == ["namesrv-3", "T"]
