@@ -25,11 +25,12 @@ def delete_another(fault: DeleteTopic, trial: TrialContext, load: LoadSession) -
         _wait_checked(trial)
         trial.stay(fault.after_check_s)
     asked_ns = mono_ns()
-    delete_topic(cluster, topic)
+    gone = delete_topic(cluster, topic)
     deleted_ns = mono_ns()
     return Injected(
         target=topic,
-        detail=f"{topic} was deleted",
+        detail=gone.in_words,
+        exercised=not gone.left_on,
         injecting_ns=asked_ns,
         injected_ns=deleted_ns,
         healing_ns=deleted_ns,

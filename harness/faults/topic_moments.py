@@ -26,7 +26,9 @@ def try_moments(fault: TopicMoments, trial: TrialContext, load: LoadSession) -> 
     tried.temporary_groups()
     tried.deletion()
     tried.client_library()
-    return Injected(target=broker.name)
+    left = f": {', '.join(tried.not_deleted)}" if tried.not_deleted else ""
+    detail = f"{len(tried.not_deleted)} of its deletions left the topic there{left}"
+    return Injected(target=broker.name, detail=detail, exercised=not tried.not_deleted)
 
 
 class _Moments:
@@ -35,6 +37,8 @@ class _Moments:
         self._broker = broker
         self._topic = trial.record.topic
         self._prefix = f"{trial.record.groups[0]}-m"
+        self.not_deleted: list[str] = []
+        """Groups whose retry topic was there still when its deletion had been answered."""
 
     def _exists(self, topic: str) -> bool:
         with ask(self._broker) as connection:
@@ -100,6 +104,8 @@ class _Moments:
             if node.kind == "namesrv":
                 with ask_name_server(node) as server:
                     server.delete_route(RETRY_PREFIX + group)
+        if self._exists(RETRY_PREFIX + group):
+            self.not_deleted.append(group)
 
     def _unused(self) -> None:
         group = f"{self._prefix}-unused"

@@ -82,6 +82,8 @@ def pull_fields(group: str, topic: str, queue: int, offset: int, count: int = 1)
     }
 
 
+_RESET = re.compile(rb'\{[^{}]*"queueId":(\d+)[^{}]*\}:(\d+)')
+"""A queue with its offset in a ``ResetOffsetBody``, whose keys are objects, which is no JSON."""
 SUBSCRIPTION_SET = re.compile(rb'"subscriptionSet":(?=\[)')
 
 
@@ -315,10 +317,14 @@ class Broker(Connection):
             found[topic, group] = {int(queue): int(offset) for queue, offset in queues.items()}
         return found
 
-    def reset_offsets(self, group: str, topic: str, at_ms: int) -> None:
-        """Have the group go on from what was stored then (milliseconds since 1970), as ``mqadmin resetOffsetByTime`` does."""
+    def reset_offsets(self, group: str, topic: str, at_ms: int) -> dict[int, int]:
+        """Have the group go on from what was stored then (milliseconds since 1970), as ``mqadmin resetOffsetByTime`` does.
+
+        Returns by queue from where it is to go on, as the broker says that it has told the members, or keeps for them.
+        """
         fields: Fields = {"topic": topic, "group": group, "timestamp": at_ms, "isForce": "true"}
-        self.call(rocketmq.INVOKE_BROKER_TO_RESET_OFFSET, fields)
+        body = self.call(rocketmq.INVOKE_BROKER_TO_RESET_OFFSET, fields).body
+        return {int(queue): int(offset) for queue, offset in _RESET.findall(body)}
 
     def lock(self, group: str, client_id: str, queues: Sequence[tuple[str, str, int]]) -> set[tuple[str, int]]:
         """Ask for the locks of queues, each (topic, broker name, queue); returns the granted as (broker name, queue)."""
