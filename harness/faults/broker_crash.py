@@ -10,6 +10,7 @@ before could not be told from what is sent after.
 
 import math
 import os
+import secrets
 
 from harness.backends.abilities import NODES
 from harness.backends.cluster import RECORD_S_MAX, Node, ask, masters
@@ -41,13 +42,15 @@ def crash(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Injecte
         trial.stay(REST_S)
         sends.send_one()
     asked_ns, gone_ns = trial.cluster.kill_node(broker.name)
-    detail = "its process was killed"
+    detail, is_cut = "its process was killed", None
     if store is not None:
         cut_power(store)
         gone_ns = mono_ns()
+        is_cut = takes_nothing(store)
         detail += f", and its {store.kind} shut down without flushing its journal"
+        detail += "" if is_cut else ", but it took a file all the same"
     sends.stop_sending()
-    return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns)
+    return Injected(target=broker.name, detail=detail, injecting_ns=asked_ns, injected_ns=gone_ns, exercised=is_cut)
 
 
 def restore(fault: BrokerCrash, trial: TrialContext, load: LoadSession) -> Healed:
@@ -107,6 +110,17 @@ def cut_power(store: StoreMount) -> None:
         kernel.shut_down_ext4(handle)
     finally:
         os.close(handle)
+
+
+def takes_nothing(store: StoreMount) -> bool:
+    """Whether no file can be made there, as on one that was shut down."""
+    path = store.mountpoint / f"mqlab-{secrets.token_hex(8)}"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return True
+    path.unlink()
+    return False
 
 
 def restore_power(store: StoreMount) -> None:

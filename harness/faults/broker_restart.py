@@ -8,6 +8,7 @@ from harness.backends.cluster import Node, masters, wait_registered
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.faults.owners import owners_of
+from harness.faults.questions import answers
 from harness.faults.targets import node_of
 from harness.model.faults import BrokerAway, KillNode, KillOwnersRestartBroker, MasterAway, RestartBroker
 from harness.trial import HasLocks, Healed, Injected, Injection, Injections, LoadSession, TrialContext
@@ -69,9 +70,17 @@ def kill_named(fault: KillNode, trial: TrialContext, load: LoadSession) -> Injec
 
 
 def _killed(trial: TrialContext, broker: Node) -> Injected:
+    """A process that was killed by mistake is gone as well: nobody may answer at the node's address any more."""
     before_ns, gone_ns = trial.cluster.kill_node(broker.name)
-    achieved_ms = (gone_ns - before_ns) / 1e6
-    return Injected(target=broker.name, injecting_ns=before_ns, injected_ns=gone_ns, achieved_ms=achieved_ms)
+    is_gone = not answers(broker)
+    return Injected(
+        target=broker.name,
+        detail="" if is_gone else f"{broker.address} answered although {broker.name} had been killed",
+        injecting_ns=before_ns,
+        injected_ns=gone_ns,
+        achieved_ms=(gone_ns - before_ns) / 1e6,
+        exercised=is_gone,
+    )
 
 
 def start_second(fault: BrokerAway, trial: TrialContext, load: LoadSession) -> Healed:

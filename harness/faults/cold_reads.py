@@ -165,7 +165,7 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
     cold_share = old.make_cold(pid)
     with (
         watch_appends(broker) as appends,
-        limited(trial, broker, limit_mb),
+        limited(trial, broker, limit_mb) as is_limited,
         slow_disk(trial, pid, device, fault.disk_reads_hz),
     ):
         begun_ns, reads_before, faults_before = mono_ns(), device_count(device, READS), _major_faults(pid)
@@ -176,6 +176,7 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
         disk_reads = device_count(device, READS) - reads_before
         from_device = device_bytes(device, SECTORS_READ) - bytes_before
         major_faults = _major_faults(pid) - faults_before
+        stayed = is_limited()
         tally = appends.tally()
     record_tally(trial.events, broker.name, tally)
     readings = {"cold_share": cold_share, "cold_read_mb": given.bytes / 2**20, "major_faults": float(major_faults)}
@@ -190,7 +191,8 @@ def read_cold(fault: ColdReads, trial: TrialContext, load: LoadSession) -> Injec
     )
     is_cold = cold_share >= COLD_SHARE_MIN and from_device >= FROM_DEVICE_MIN * given.bytes
     has_read = bool(given.messages) or not count
-    return Injected(target=broker.name, detail=detail, exercised=is_cold and has_read, injecting_ns=begun_ns)
+    detail += "" if stayed else "; the broker's memory was not limited"
+    return Injected(target=broker.name, detail=detail, exercised=is_cold and has_read and stayed, injecting_ns=begun_ns)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ The broker itself may be held to little memory meanwhile: the pages of its files
 """
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -87,29 +87,33 @@ def flood(fault: PageCacheNeighbour | LimitedPageCache, trial: TrialContext, loa
     watch_s = float(trial.params["watch_ms"]) / 1000
     file_mb = int(trial.params["neighbour_mb"])
     limit_mb = int(trial.params["limit_mb"]) if isinstance(fault, LimitedPageCache) else 0
-    with watch_appends(broker) as appends, limited(trial, broker, limit_mb):
+    with watch_appends(broker) as appends, limited(trial, broker, limit_mb) as is_limited:
         begun_ns = mono_ns()
         neighbour = start_neighbour(trial.leases, store.mountpoint, file_mb=file_mb, seconds=2 * watch_s)
         trial.stay(watch_s)
         end = neighbour.end()
+        stayed = is_limited()
         tally = appends.tally()
     record_tally(trial.events, broker.name, tally)
-    detail = f"{end.achieved}, with a file of {file_mb} MiB"
-    return Injected(target=broker.name, detail=detail, exercised=end.exercised, injecting_ns=begun_ns)
+    detail = f"{end.achieved}, with a file of {file_mb} MiB" + (
+        "" if stayed else "; the broker's memory was not limited"
+    )
+    exercised = bool(end.exercised) and stayed
+    return Injected(target=broker.name, detail=detail, exercised=exercised, injecting_ns=begun_ns)
 
 
 @contextmanager
-def limited(trial: TrialContext, broker: Node, limit_mb: int) -> Iterator[None]:
-    """The broker in a group that may have so many mebibytes of memory; 0: as it is."""
+def limited(trial: TrialContext, broker: Node, limit_mb: int) -> Iterator[Callable[[], bool]]:
+    """The broker in a group that may have so many mebibytes of memory, and whether it is in it; 0: as it is."""
     if not limit_mb:
-        yield
+        yield lambda: True
         return
     pid = pid_of(trial, broker.name)
     group = make_group(trial.leases, pid, controller_root("memory"), until_s=trial.until_s)
     group.set("memory.max" if is_v2() else "memory.limit_in_bytes", str(limit_mb * 2**20))
     group.set("cgroup.procs", str(pid))
     try:
-        yield
+        yield lambda: group.has(pid)
     finally:
         group.end()
 

@@ -38,6 +38,8 @@ BACK_S_MAX = 120.0
 FLOODED_MAX = 3000
 DELETIONS_PER_S = 20.0
 LAST_BYTES = 64 * 1024 * 1024
+GROWN_SHARE_MIN = 0.9
+"""Of what a flood was to come to, by the broker's own table; heartbeats that make no topic leave it as it was."""
 
 
 def flood(fault: CrossFrameLimit, trial: TrialContext, load: LoadSession) -> Injected:
@@ -47,9 +49,15 @@ def flood(fault: CrossFrameLimit, trial: TrialContext, load: LoadSession) -> Inj
     flood.predict()
     begun_ns = mono_ns()
     crossed = flood.come_closer(fault.frame_bytes)
+    stops = fault.stop_at_share < 1
+    is_long = flood.frame_share >= GROWN_SHARE_MIN * fault.stop_at_share
     limit = f"the limit of {fault.frame_bytes} bytes"
-    detail = f"crossed {limit}" if crossed else f"stopped below {limit}"
-    return Injected(target=flood.broker.name, detail=detail, injecting_ns=begun_ns)
+    return Injected(
+        target=flood.broker.name,
+        detail=f"crossed {limit}" if crossed else f"stopped at {flood.frame_share:.2f} of {limit}",
+        injecting_ns=begun_ns,
+        exercised=is_long and not crossed if stops else crossed,
+    )
 
 
 def fix(fault: CrossFrameLimit, trial: TrialContext, load: LoadSession) -> Healed:
@@ -73,6 +81,8 @@ class _Flood:
         self.name_bytes = int(trial.params.get("name_bytes", ahead.name_bytes))
         self.last_name_bytes = fault.last_name_bytes or self.name_bytes
         self.servers = [node for node in trial.cluster.nodes if node.kind == "namesrv"]
+        self.frame_share = 0.0
+        """How long the broker's registration is with the topics that it has after the flood, of the limit."""
 
     def predict(self) -> None:
         """Write down at how many topics the broker will be refused."""
@@ -143,7 +153,8 @@ class _Flood:
 
     def _measured(self, before: TopicTable, table: TopicTable) -> None:
         added = len(table.topics) - len(before.topics)
-        self._probe("frame_share_after", self._frame(table) / self.fault.frame_bytes)
+        self.frame_share = self._frame(table) / self.fault.frame_bytes
+        self._probe("frame_share_after", self.frame_share)
         if added and self.last_name_bytes == self.name_bytes:
             self._probe("bytes_per_topic", (table.json_bytes - before.json_bytes) / added)
 

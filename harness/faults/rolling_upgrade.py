@@ -11,6 +11,7 @@ from harness.backends.cluster import READY_S_MAX, Cluster, Node, ask, ask_name_s
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.model.faults import RollingUpgrade, UpgradeStep
+from harness.model.rocketmq import PERM_WRITE, SELF_TEST_TOPIC, version_of
 from harness.releases.jars import ensure_jars
 from harness.trial import Injected, Injection, Injections, LoadSession, RenewsClients, TrialContext, able
 from harness.wait import patience, wait_until
@@ -55,11 +56,11 @@ def upgrade(fault: RollingUpgrade, trial: TrialContext, load: LoadSession) -> In
     before, to = trial.cluster.spec.release, str(trial.params["to"])
     for release in (before, to):
         ensure_jars(release)
-    begun_ns = mono_ns()
+    begun_ns, writable = mono_ns(), list[str]()
     for number, step in enumerate(steps_of(fault, list(trial.cluster.nodes)), 1):
         was, becomes = (to, before) if step.back else (before, to)
         if step.node is not None and step.role == "master" and fault.drained_s:
-            _wipe_write_permission(trial.cluster, step.node)
+            writable += _wipe_write_permission(trial.cluster, step.node)
             trial.stay(fault.drained_s)
         trial.meter()
         stopping_ns = mono_ns()
@@ -81,29 +82,43 @@ def upgrade(fault: RollingUpgrade, trial: TrialContext, load: LoadSession) -> In
         )  # fmt: skip
     done_ns = mono_ns()
     return Injected(
-        detail=f"{before} to {to}{' and back' if fault.back else ''}",
+        detail=f"{before} to {to}{' and back' if fault.back else ''}" + "".join(f"; {words}" for words in writable),
+        exercised=not writable,
         injecting_ns=begun_ns, injected_ns=done_ns, healing_ns=done_ns, healed_ns=done_ns,
     )  # fmt: skip
 
 
-def _wipe_write_permission(cluster: Cluster, master: Node) -> None:
+def _wipe_write_permission(cluster: Cluster, master: Node) -> list[str]:
+    """Which name servers list the master as writable all the same, in words."""
+    found = []
     for node in cluster.nodes:
         if node.kind == "namesrv":
             with ask_name_server(node) as namesrv:
                 namesrv.wipe_write_permission(master.broker_name)
+                route = namesrv.route(SELF_TEST_TOPIC)
+            if route is not None and route.permissions.get(master.broker_name, 0) & PERM_WRITE:
+                found.append(f"{node.name} listed {master.broker_name} as writable all the same")
+    return found
 
 
 def _check_release(node: Node, release: str) -> None:
-    """Raises ClientError where a broker says that it is of another release than it was started as."""
-    if node.kind == "broker":
-        told = wait_until(f"{node.name} to say its release", lambda: _told_release(node), timeout_s=READY_S_MAX)
-        if told != f"V{release.replace('.', '_')}":
-            raise ClientError(f"{node.name} was started as {release} and says {told}")
+    """Raises ClientError where a node says that it is of another release than it was started as."""
+    told = wait_until(f"{node.name} to say its release", lambda: _told_release(node), timeout_s=READY_S_MAX)
+    if told != release:
+        raise ClientError(f"{node.name} was started as {release} and says {told}")
 
 
 def _told_release(node: Node) -> str:
-    with patience(), ask(node) as broker:
-        return str(broker.runtime_info()["brokerVersionDesc"])
+    """A broker's own words; a name server has its release in the header of each answer."""
+    with patience():
+        if node.kind == "broker":
+            with ask(node) as broker:
+                version = version_of(broker.runtime_info()["brokerVersionDesc"])
+        else:
+            with ask_name_server(node) as server:
+                server.route(SELF_TEST_TOPIC)
+                version = server.version
+    return ".".join(map(str, version)) or "nothing"
 
 
 INJECTIONS: Injections = {

@@ -58,6 +58,11 @@ class Fault:
     kind: ClassVar[str]
     proofs: ClassVar[tuple[Proof, ...]] = ()
     """All of them must hold; a fault that names none is never counted."""
+    shown_by: ClassVar[str] = ""
+    """What was observed at the thing itself that would be otherwise if the fault had not happened, in words.
+
+    Where that is the answer of a call alone, it is one that comes after the effect and not without it.
+    """
     ends_owners: ClassVar[bool] = False
     """The groups' queues change hands by it."""
     needs_rules: ClassVar[bool] = False
@@ -90,6 +95,7 @@ class KillOwners(Fault):
     """SIGKILL of the client process that holds every group's owner."""
 
     proofs = (Proof.OWNERS_KILLED,)
+    shown_by = "the process ran before the signal, and its exit was seen after it"
     ends_owners = True
 
 
@@ -97,6 +103,7 @@ class ShutDownOwners(Fault):
     """``consumer.shutdown()`` on every owner, which is what a graceful stop of the application does."""
 
     proofs = (Proof.OWNERS_SHUT_DOWN,)
+    shown_by = "the call of each consumer's shutdown has returned in the client itself, whose history has each return"
     ends_owners = True
 
 
@@ -109,6 +116,7 @@ class KillStoppingOwners(Fault):
     """
 
     proofs = (Proof.OWNERS_KILLED,)
+    shown_by = "the process ran still when its grace was over, and its exit was seen after the signal"
     ends_owners = True
     grace_s: float = 5.0
     first_s: float = 30.0
@@ -121,6 +129,7 @@ class SilenceOwners(Fault):
     """
 
     proofs = (Proof.OWNERS_GONE,)
+    shown_by = "each thread was stopped soon after the signal and just before the end, and none had computed in between"
     ends_owners = True
 
 
@@ -131,6 +140,7 @@ class CutOffOwners(Fault):
     """
 
     proofs = (Proof.OWNERS_GONE, Proof.HELD)
+    shown_by = "the rules of the cut have dropped packets, by the kernel's count"
     ends_owners = True
 
 
@@ -138,6 +148,9 @@ class PauseOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
     proofs = (Proof.PAUSED,)
+    shown_by = (
+        "each thread was stopped soon after the signal and just before it went on, and none had computed in between"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +159,7 @@ class CollectOwners(Fault):
     ``stop_s`` or more; it lets go of them at the end. The fault's time is that of this collection."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the longest full collection of the process's own gc.log took as long as was asked"
     stop_s: float = 6.0
 
     def seconds(self, params: Parameters) -> float:
@@ -161,6 +175,9 @@ class ThrottleOwners(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = (
+        "what the group wrote came close to the limit and the device took no more than that, by the kernel's counts"
+    )
     bytes_per_s: int = 128 * 1024
     since_s: float = 10.0
 
@@ -177,6 +194,7 @@ class LockOwners(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = "two listeners or more waited for the lock when it was let go, by the lock's own count"
     since_s: float = 10.0
 
     def seconds(self, params: Parameters) -> float:
@@ -193,6 +211,7 @@ class ResizeTopic(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = "each name server lists the topic with the step's numbers, which is waited for; a step may ask for what there is"
     steps: tuple[tuple[int, int, float], ...]
     mended: tuple[int, int] = (8, 8)
     drained: bool = False
@@ -202,6 +221,7 @@ class BrokerAway(Fault):
     """SIGKILL of the second broker, which is started again on its store when the hold is over."""
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
 
 
@@ -209,6 +229,7 @@ class MasterAway(Fault):
     """SIGKILL of the first master, which is started again on its store when the hold is over."""
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
 
 
@@ -217,6 +238,7 @@ class RestartBroker(Fault):
     of one queue of each group's owner. The owners stay."""
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the process's exit was seen before another one was started, which every name server has listed since"
     kills_broker = True
 
 
@@ -229,6 +251,7 @@ class RestartAmidDelays(Fault):
     """
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the file was seen to be written, and the process's exit so long after it"
     kills_broker = True
     ends: Literal["killed", "stopped"] = "killed"
     age_s: float = 4.0
@@ -243,6 +266,7 @@ class KillOwnersRestartBroker(Fault):
     once."""
 
     proofs = (Proof.OWNERS_GONE, Proof.BROKER_GONE)
+    shown_by = "the exits of both processes were seen, and every name server lists the broker's new one"
     ends_owners = True
     kills_broker = True
 
@@ -262,6 +286,7 @@ class RollingUpgrade(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = "each node was stopped, and says in its own answers that it is of the other release; a client's history says its own"
     kills_broker = True
     order: tuple[UpgradeStep, ...] = ("namesrv", "slave", "master")
     back: bool = False
@@ -282,6 +307,7 @@ class AppendStall(Fault):
     """
 
     proofs = (Proof.STAMPED,)
+    shown_by = "the rule in the broker, or its watch of a freeze, stamped the append at its entry and its exit"
     needs_rules = True
     before_store_ms: float = 0.0
     every_master: bool = False
@@ -301,6 +327,9 @@ class CrossFrameLimit(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = (
+        "a name server does not list the broker any more; below the limit, the broker's own table is as long as asked"
+    )
 
     frame_bytes: int
     stop_at_share: float = 2.0
@@ -319,12 +348,14 @@ class TopicMoments(Fault):
     """The moments at which a retry topic may be created, each tried on a group of its own, and deleting it again."""
 
     proofs = (Proof.DONE,)
+    shown_by = "each request was answered, and what was deleted is not in the broker's table then; the rest is what is measured"
 
 
 class RestartNameServer(Fault):
     """The last name server is killed, a topic is created meanwhile, and it starts again at once."""
 
     proofs = (Proof.DONE,)
+    shown_by = "the process's exit was seen before the topic was made, and another one lists both topics"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,6 +368,9 @@ class EarlyTopic(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = (
+        "the broker has the new topic, and the name server does not list the old one then; a cure shows in the broker"
+    )
     creates: bool = True
     cure: Literal["none", "permission", "restart", "another-topic"] = "none"
 
@@ -353,6 +387,7 @@ class IdleBroker(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = "the broker's process was the same one at both looks, and its commit log hardly grew in between"
     watch_s: float = 8.0
     cure: Literal["none", "restart"] = "none"
 
@@ -369,6 +404,7 @@ class UnheardBroker(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = "the name server did not list the broker after it had been told"
     every_s: float = 1.0
 
 
@@ -376,6 +412,7 @@ class ForgottenTopic(Fault):
     """The trial's topic is deleted on the last name server alone."""
 
     proofs = (Proof.DONE,)
+    shown_by = "the name server has no route of the topic after the request"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,6 +423,9 @@ class RecreateTopic(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = (
+        "no broker's table and no name server had the topic after its deletion; each name server lists it after that"
+    )
     cure: Literal["none", "offsets"] = "none"
 
     def seconds(self, params: Parameters) -> float:
@@ -402,6 +442,7 @@ class DeleteTopic(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = "no broker's table and no name server had the topic after its deletion"
     after_check_s: float = 0.0
     cure: Literal["none", "op-topic"] = "none"
 
@@ -418,6 +459,7 @@ class ResetOffsets(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = "where each group is to go on, by what the broker has or has told, lies before the ends that there were"
     back_s: float = 5.0
     cure: Literal["none", "away"] = "none"
 
@@ -430,6 +472,7 @@ class MoreQueues(Fault):
     """The trial's topic gets twice its queues on every broker."""
 
     proofs = (Proof.DONE,)
+    shown_by = "each name server lists the topic with twice its numbers, which is waited for"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,6 +483,7 @@ class NetworkCut(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = "the rules of the cut have dropped packets, by the kernel's count"
     nodes: tuple[str, ...]
     peers: tuple[str, ...] = ()
 
@@ -449,6 +493,7 @@ class NetworkDelay(Fault):
     """Each packet to or from the ports of ``nodes`` arrives ``delay_ms`` later."""
 
     proofs = (Proof.HELD,)
+    shown_by = "netem has delayed packets, by the kernel's count"
     nodes: tuple[str, ...]
     delay_ms: float
 
@@ -458,6 +503,7 @@ class PauseNode(Fault):
     """Every thread of a node stands still."""
 
     proofs = (Proof.HELD,)
+    shown_by = "each thread was stopped or frozen at both ends and none had computed; nobody answered at its own address meanwhile"
     node: str
 
 
@@ -466,6 +512,7 @@ class KillNode(Fault):
     """SIGKILL of a node, which is started again on its store when the hold is over."""
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the process's exit was seen, and nobody answered at its address then"
     kills_broker = True
     node: str
 
@@ -478,6 +525,7 @@ class StoppedSlave(Fault):
     """
 
     proofs = (Proof.HELD,)
+    shown_by = "the slave stood still, as of PauseNode, and nobody answered at its master's address when it went on"
     kills_broker = True
 
     def seconds(self, params: Parameters) -> float:
@@ -490,6 +538,7 @@ class FlappingNode(Fault):
     """Every thread of a node stands still for ``stopped_s`` and goes on for ``runs_s``, again and again."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the same as of PauseNode, each time"
     node: str
     stopped_s: float = 3.0
     runs_s: float = 7.0
@@ -500,6 +549,7 @@ class SlowBroker(Fault):
     """Every send to a broker is held up in its send thread for ``slow_ms``, before the store. ``every_master``: on all of them."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the rules in the brokers have held sends up, by their own count"
     needs_rules = True
     slow_ms: float
     node: str = "broker-a"
@@ -511,6 +561,7 @@ class SlowFlush(Fault):
     """Every force of a broker's commit log to disk takes ``flush_ms`` longer, whoever waits for it."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the rule in the broker has held flushes up, by its own count"
     needs_rules = True
     flush_ms: float = 5.0
     node: str = "broker-a"
@@ -521,6 +572,7 @@ class ReadOnlyBroker(Fault):
     """A broker is without the permission to write (``brokerPermission`` 4)."""
 
     proofs = (Proof.HELD,)
+    shown_by = "each name server that answers lists the broker's topics as readable alone just before the end"
     node: str
 
 
@@ -529,6 +581,7 @@ class DiskFull(Fault):
     """The file system of a broker's store has ``free_mb`` mebibytes left."""
 
     proofs = (Proof.HELD,)
+    shown_by = "no more is free than was asked, by the file system's own count"
     node: str
     free_mb: float = 0.0
 
@@ -538,6 +591,7 @@ class DiskFilled(Fault):
     """Of the file system of a broker's store ``share`` is used, with what it reserves for root counted as free."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the share that is used is the one that was asked for, by the file system's own count"
     node: str
     share: float
 
@@ -547,6 +601,9 @@ class ThrottledWrites(Fault):
     """A broker's writes to its store reach the device at ``bytes_per_s`` at most."""
 
     proofs = (Proof.HELD,)
+    shown_by = (
+        "what the group wrote came close to the limit and the device took no more than that, by the kernel's counts"
+    )
     node: str
     bytes_per_s: int
 
@@ -556,6 +613,7 @@ class DirtyPages(Fault):
     """A neighbour rewrites a file of ``file_mb`` mebibytes beside a broker's store, for ``seconds_max`` at most."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the neighbour has written its whole file once or more, by its own count"
     node: str
     file_mb: int
     seconds_max: float
@@ -565,6 +623,7 @@ class AppendWatch(Fault):
     """Nothing is done; every append of the first broker is stamped for the cell's ``watch_ms``."""
 
     proofs = (Proof.WATCHED,)
+    shown_by = "the rule in the broker has seen appends, by its own count"
     needs_rules = True
 
 
@@ -574,6 +633,7 @@ class CommitWatch(Fault):
     ``period_ms`` after the one before, as by a timer alone. The default is that of commitCommitLogThoroughInterval."""
 
     proofs = (Proof.HELD,)
+    shown_by = "the rule in the broker has seen commits, by its own count"
     needs_rules = True
     period_ms: float = 200.0
 
@@ -587,6 +647,9 @@ class AppendThrows(Fault):
     """
 
     proofs = (Proof.DONE,)
+    shown_by = (
+        "the rule in the broker stamped the place where it threw; a cure is seen in the broker's offsets, or its start"
+    )
     needs_rules = True
     cure: Literal["none", "restart", "raise-limit"] = "none"
 
@@ -605,6 +668,9 @@ class DeliveryThrows(Fault):
     OutOfMemoryError, as users had. With ``cure`` the broker is stopped and started again after the hold."""
 
     proofs = (Proof.DONE,)
+    shown_by = (
+        "the rule in the broker stamped the place where it threw; a cure is a start that every name server has listed"
+    )
     needs_rules = True
     throws: Literal["exception", "error"] = "exception"
     cure: Literal["none", "restart"] = "none"
@@ -619,6 +685,9 @@ class DispatchThrows(Fault):
     """One dispatch of a stored message to the consume queues of the first broker throws, as ``DeliveryThrows`` does."""
 
     proofs = (Proof.DONE,)
+    shown_by = (
+        "the rule in the broker stamped the place where it threw; a cure is a start that every name server has listed"
+    )
     needs_rules = True
     throws: Literal["exception", "error"] = "error"
     cure: Literal["none", "restart"] = "none"
@@ -632,6 +701,7 @@ class CommitStall(Fault):
     """One commit of the transient store pool to the page cache takes ``stall_ms`` (a cell's parameter), outside the lock."""
 
     proofs = (Proof.LASTED,)
+    shown_by = "the rule in the broker stamped the commit at its entry and at the stall's end"
     needs_rules = True
 
 
@@ -644,6 +714,7 @@ class PoolJam(Fault):
     pool's next request on: each that has taken a request from the pool's queue, before it does anything for it."""
 
     proofs = (Proof.LASTED,)
+    shown_by = "the rule in the broker stamped the first request that it held, and its end"
     needs_rules = True
     pool: Pool = "pull"
 
@@ -652,6 +723,7 @@ class SlowSends(Fault):
     """Single sends are held up in their send threads, before the store, each for as long as the load says for its topic."""
 
     proofs = (Proof.LASTED,)
+    shown_by = "the rules in the brokers stamped each send that they held, and its end"
     needs_rules = True
 
     def seconds(self, params: Parameters) -> float:
@@ -666,6 +738,7 @@ class StoreFreeze(Fault):
     """
 
     proofs = (Proof.LASTED,)
+    shown_by = "the kernel's calls that freeze and thaw were stamped by the process that made them"
     needs_rules = True
 
 
@@ -673,6 +746,7 @@ class PageCacheNeighbour(Fault):
     """A neighbour rewrites a file of ``neighbour_mb`` on the first broker's file system for ``watch_ms`` (of the cell)."""
 
     proofs = (Proof.HELD, Proof.WATCHED)
+    shown_by = "the neighbour has written its whole file once or more, and the rule in the broker has seen appends"
     needs_rules = True
 
 
@@ -684,6 +758,7 @@ class LimitedPageCache(Fault):
     """
 
     proofs = (Proof.HELD, Proof.WATCHED)
+    shown_by = "the same, and the broker was in the limited group to the end, by the kernel's list"
     needs_rules = True
 
 
@@ -702,6 +777,7 @@ class ColdReads(Fault):
     """
 
     proofs = (Proof.HELD, Proof.WATCHED)
+    shown_by = "nearly nothing of the old files was in memory before, and the device has read what readers were given, as it counts"
     needs_rules = True
     old_mb: int = 160
     at_once: int = 32
@@ -727,6 +803,7 @@ class BrokerCrash(Fault):
     """
 
     proofs = (Proof.BROKER_GONE,)
+    shown_by = "the process's exit was seen; without power its file system has taken no file since"
     kills_broker = True
     power: bool = False
     after_lone: bool = False

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,16 +17,21 @@ import pytest
 
 from harness.backends.store_mount import LeasedStore, mount_store
 from harness.errors import ConfigurationError, LabError, LeaseError
+from harness.faults.broker_crash import cut_power, restore_power, takes_nothing
 from harness.faults.dirty_pages import start_neighbour
 from harness.faults.disk_full import fill, inflate_to, used_share
 from harness.faults.network import cut_ports, cut_processes, delay_ports, why_no_netem
+from harness.faults.pause_proof import Pause
 from harness.faults.write_throttle import limit, why_no_throttle
 from harness.host.abilities import Abilities
-from harness.host.cgroups import unified_root
+from harness.host.cgroups import FREEZER, controller_root, frozen_with, is_frozen, unified_root
+from harness.host.standstill import look
 from harness.leases.leases import Leases
 from harness.leases.store import leases_in
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import DiskFilled
+from harness.wait import wait_until
+from tests.lib.answering import answering
 
 CONNECT_S_MAX = 1.0
 
@@ -313,3 +319,47 @@ def test_a_neighbour_ends_by_itself_when_its_time_is_over(leases: Leases, store:
     neighbour = start_neighbour(leases, store.mount.mountpoint, file_mb=4, seconds=0.5)
     assert neighbour.process.wait(20) == 0
     assert neighbour.end().exercised
+
+
+def test_a_frozen_process_stands_still_by_the_kernels_own_word(host: Abilities) -> None:
+    """As ``docker pause`` freezes it, with all that is in its group."""
+    root = controller_root(FREEZER)
+    if host.cgroup != "v1" or not root.is_dir():
+        pytest.skip("no freezer of version 1")
+    group = root / "mqlab-test-frozen"
+    with answering(computes=True) as one, answering() as other:
+        group.mkdir()
+        try:
+            for process in (one.process, other.process):
+                (group / "cgroup.procs").write_text(str(process.pid))
+            assert {*frozen_with(one.process.pid)} == {one.process.pid, other.process.pid}
+            assert "were not stopped" in look(one.process).running
+            (group / "freezer.state").write_text("FROZEN")
+            wait_until("it to be frozen", lambda: is_frozen(one.process.pid), timeout_s=20)
+            pause = Pause([one.process, other.process], one.node)
+            wait_until("it to be asked", lambda: pause._question is not None, timeout_s=20)
+            pause.ends()
+            (group / "freezer.state").write_text("THAWED")
+            healed = pause.shown("frozen", threading.Event())
+            assert healed.exercised is True, healed.achieved
+            assert not is_frozen(one.process.pid)
+        finally:
+            (group / "freezer.state").write_text("THAWED")
+            for process in (one.process, other.process):
+                (root / "cgroup.procs").write_text(str(process.pid))
+            group.rmdir()
+    assert frozen_with(os.getpid()) == [os.getpid()], "in a root there is everything"
+
+
+def test_a_file_system_without_power_takes_nothing(leases: Leases, tmp_path: Path) -> None:
+    leased = mount_store(leases, tmp_path / "store", BrokerSettings(store="loop-ext4", store_mb=64), until_s=60)
+    assert leased is not None
+    try:
+        assert not takes_nothing(leased.mount)
+        cut_power(leased.mount)
+        assert takes_nothing(leased.mount)
+        restore_power(leased.mount)
+        assert not takes_nothing(leased.mount)
+        assert [path.name for path in leased.mount.mountpoint.iterdir()] == ["lost+found"]
+    finally:
+        leased.unmount()

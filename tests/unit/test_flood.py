@@ -18,7 +18,7 @@ from harness.model.loads import SteadyClients
 from harness.model.scenario import Arm
 from harness.protocol.broker import TopicConfig, TopicTable
 from harness.protocol.registration import Registrant, frame_of_listing, topic_bytes
-from harness.trial import LoadSession, TrialContext
+from harness.trial import Injected, LoadSession, TrialContext
 
 LIMIT_BYTES = 100_000
 USUAL_BYTES, LONG_BYTES = 54, 127
@@ -39,9 +39,10 @@ REGISTRANT = Registrant(
 class Flooded:
     """A broker whose table grows with heartbeats, and name servers of which some do not answer."""
 
-    def __init__(self, topics: int, silent: Sequence[str] = ()) -> None:
+    def __init__(self, topics: int, silent: Sequence[str] = (), *, makes: bool = True, refuses: bool = True) -> None:
         self.names = [f"{index:0{USUAL_BYTES}d}" for index in range(topics)]
         self.silent = silent
+        self.makes, self.refuses = makes, refuses
 
     def table(self) -> TopicTable:
         topics = tuple(TopicConfig(name=name, read_queues=1, write_queues=1) for name in self.names)
@@ -49,7 +50,7 @@ class Flooded:
         return TopicTable(topics=topics, json_bytes=size)
 
     def is_refused(self) -> bool:
-        return frame_of_listing(self.table().json_bytes, REGISTRANT) > LIMIT_BYTES
+        return self.refuses and frame_of_listing(self.table().json_bytes, REGISTRANT) > LIMIT_BYTES
 
     def ask(self, node: Node, *, timeout_s: float = 5.0) -> Asked:
         return Asked(self, node)
@@ -70,7 +71,7 @@ class Asked:
         return self._flooded.table()
 
     def heartbeat(self, client_id: str, groups: Sequence[str], topic: str) -> None:
-        self._flooded.names += [f"%RETRY%{group}" for group in groups]
+        self._flooded.names += [f"%RETRY%{group}" for group in groups] if self._flooded.makes else []
 
     def cluster_brokers(self) -> Mapping[str, Mapping[int, str]]:
         if self._node.name in self._flooded.silent:
@@ -89,12 +90,21 @@ class Events:
 def _flood(
     monkeypatch: pytest.MonkeyPatch, flooded: Flooded, *, name_bytes: int, last_name_bytes: int
 ) -> dict[str, float]:
+    """The probes of one that took effect."""
+    done, probes = _done(monkeypatch, flooded, name_bytes=name_bytes, last_name_bytes=last_name_bytes)
+    assert (done.exercised, done.detail) == (True, f"crossed the limit of {LIMIT_BYTES} bytes")
+    return probes
+
+
+def _done(
+    monkeypatch: pytest.MonkeyPatch, flooded: Flooded, *, name_bytes: int, last_name_bytes: int, **more: Any
+) -> tuple[Injected, dict[str, float]]:
     monkeypatch.setattr(frame_limit, "ask", flooded.ask)
     monkeypatch.setattr(frame_limit, "ask_name_server", flooded.ask)
     monkeypatch.setattr(frame_limit, "EFFECT_S", 0.002)
     events = Events()
     ahead = TopicsAhead(frame_bytes=LIMIT_BYTES, share=0.5, name_bytes=USUAL_BYTES)
-    fault = CrossFrameLimit(frame_bytes=LIMIT_BYTES, last_name_bytes=last_name_bytes)
+    fault = CrossFrameLimit(frame_bytes=LIMIT_BYTES, last_name_bytes=last_name_bytes, **more)
     trial = SimpleNamespace(
         arm=Arm(
             name="incident",
@@ -110,8 +120,8 @@ def _flood(
         cancel=threading.Event(),
         stay=lambda seconds: None,
     )
-    flood(fault, cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
-    return events.probes
+    done = flood(fault, cast(TrialContext, trial), cast(LoadSession, cast(Any, None)))
+    return done, events.probes
 
 
 def test_the_crossing_is_where_it_was_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,6 +144,18 @@ def test_the_last_groups_have_names_of_their_own_length_and_cross_the_line_by_le
     assert 0 < over <= topic_bytes(USUAL_BYTES, is_5x=False)
     # Two lengths have no bytes per topic.
     assert "bytes_per_topic" not in probes
+
+
+def test_a_flood_that_makes_no_topic_or_crosses_no_limit_took_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(flooded: Flooded, **more: Any) -> Injected:
+        return _done(monkeypatch, flooded, name_bytes=USUAL_BYTES, last_name_bytes=0, **more)[0]
+
+    assert done(Flooded(250), stop_at_share=0.8).exercised is True
+    idle = done(Flooded(250, makes=False), stop_at_share=0.8)
+    assert (idle.exercised, idle.detail) == (False, "stopped at 0.59 of the limit of 100000 bytes")
+    assert done(Flooded(250, refuses=False)).exercised is False
+    crossed = done(Flooded(415), stop_at_share=0.9)
+    assert crossed.exercised is True, "it is that long already"
 
 
 def test_a_name_server_that_does_not_answer_has_refused_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

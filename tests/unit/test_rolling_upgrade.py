@@ -52,12 +52,14 @@ def test_a_role_that_the_cluster_has_no_node_of_is_a_mistake() -> None:
 
 
 class FakeCluster:
-    """Notes what is done to its nodes; brokers tell the release that they were started as, or another one."""
+    """Notes what is done to its nodes; they tell the release that they were started as, or another one."""
 
     def __init__(self, told: str = "", timeouts: int = 0) -> None:
         self.timeouts = timeouts
         self.spec, self.nodes, self.done, self.told = SimpleNamespace(release="4.6.0"), NODES, list[str](), told
         self.releases: dict[str, str] = {}
+        self.permission = 4
+        """Of the first master, when its permission to write is taken away."""
         self.metered: list[int] = []
         """How much had been done each time."""
 
@@ -81,9 +83,11 @@ def _run(
             if cluster.timeouts:
                 cluster.timeouts -= 1
                 raise ClientError("did not answer request 28: timed out")
-            version = f"V{(cluster.told or cluster.releases.get(self.node.name, '')).replace('.', '_')}"
+            release = cluster.told or cluster.releases.get(self.node.name, "")
             return SimpleNamespace(
-                runtime_info=lambda: {"brokerVersionDesc": version},
+                runtime_info=lambda: {"brokerVersionDesc": f"V{release.replace('.', '_')}"},
+                route=lambda topic: SimpleNamespace(permissions={"broker-a": cluster.permission, "broker-b": 4}),
+                version=tuple(int(part) for part in release.split(".") if part),
                 wipe_write_permission=lambda broker: cluster.done.append(f"{self.node.name} wipes {broker}"),
             )
 
@@ -131,17 +135,27 @@ def test_on_the_way_back_a_node_gets_the_release_that_it_had(monkeypatch: pytest
 
 def test_a_master_is_stopped_once_producers_know_that_it_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = FakeCluster()
-    _run(monkeypatch, RollingUpgrade(order=("slave", "master"), drained_s=35.0), cluster)
+    _, done = _run(monkeypatch, RollingUpgrade(order=("slave", "master"), drained_s=35.0), cluster)
+    assert done.exercised is True
     begin = cluster.done.index("stop broker-a")
     assert cluster.done[begin - 2 : begin] == ["namesrv-1 wipes broker-a", "stay 35"]
     assert cluster.done.count("stay 35") == 2
 
 
-def test_a_broker_that_is_of_another_release_than_it_was_started_as_is_no_upgrade(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_master_that_is_listed_as_writable_was_not_drained(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = FakeCluster()
+    cluster.permission = 6
+    _, done = _run(monkeypatch, RollingUpgrade(order=("master",), drained_s=35.0), cluster)
+    assert done.exercised is False
+    assert done.detail == "4.6.0 to 5.5.0; namesrv-1 listed broker-a as writable all the same"
+
+
+@pytest.mark.parametrize(("role", "node"), [("master", "broker-a"), ("namesrv", "namesrv-1")])
+def test_a_node_that_is_of_another_release_than_it_was_started_as_is_no_upgrade(
+    monkeypatch: pytest.MonkeyPatch, role: Any, node: str
 ) -> None:
-    with pytest.raises(ClientError, match=r"broker-a was started as 5\.5\.0 and says V4_6_0"):
-        _run(monkeypatch, RollingUpgrade(order=("master",)), FakeCluster(told="4.6.0"))
+    with pytest.raises(ClientError, match=rf"{node} was started as 5\.5\.0 and says 4\.6\.0"):
+        _run(monkeypatch, RollingUpgrade(order=(role,)), FakeCluster(told="4.6.0"))
 
 
 def test_a_broker_that_is_too_busy_to_say_its_release_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
