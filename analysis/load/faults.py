@@ -35,6 +35,8 @@ TAKEN_OVER_S_MAX = 60.0
 REFUSED_BEFORE_NS, REFUSED_AFTER_NS = 1_000_000_000, 2_000_000_000
 """A refusal is counted to a stall whose send was due so long before it, or after."""
 
+NO_REASON = "it says itself that it took no effect"
+
 _WINDOWS = table(number=LongType(), phase=StringType(), from_ns=LongType(), to_ns=LongType(), seconds=DoubleType())
 _PROOFS = {fault.kind: fault.proofs for fault in FAULTS}
 PHASES = ("before", "during", "after")
@@ -172,6 +174,7 @@ def _stamped(events: TrialEvents, facts: TrialFacts) -> list[_Stamped]:
         def last(name: str, states: Sequence[Event] = states) -> Any:
             return next((one[name] for one in reversed(states) if one.get(name) not in (None, "")), None)
 
+        denied = [one for one in states if one.get("exercised") is False]
         within = [one for one in appends if at["injecting"] <= one["entry_ns"] <= at.get("healed", one["entry_ns"])]
         one = dataclasses.replace(
             facts,
@@ -182,13 +185,16 @@ def _stamped(events: TrialEvents, facts: TrialFacts) -> list[_Stamped]:
             healed_ns=at.get("healed"),
             asked_ms=last("asked_ms"),
             achieved_ms=last("achieved_ms"),
-            exercised=last("exercised"),
+            exercised=False if denied else last("exercised"),
+            no_effect=(denied[-1].get("detail") or NO_REASON) if denied else None,
             fault_target=last("target"),
             appends=len(within),
             append_entry_ns=within[0]["entry_ns"] if within else None,
             append_exit_ns=within[0]["exit_ns"] if within else None,
         )
-        found.append(_Stamped(facts=one, number=number, detail=str(last("detail") or ""), line=states[0]["n"]))
+        # Whom it was done to is said first; what its end achieved comes behind that.
+        detail = next((one["detail"] for one in states if one.get("detail")), "")
+        found.append(_Stamped(facts=one, number=number, detail=str(detail), line=states[0]["n"]))
     return found
 
 

@@ -73,6 +73,30 @@ def test_a_queue_that_nobody_takes_refutes_and_a_fault_that_is_not_shown_leaves_
     assert found.exit_code == 1
 
 
+def test_a_fault_that_denies_its_effect_once_is_not_shown_whatever_its_end_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    trial = handover("load")
+    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
+    trial.drop(lambda record: record.get("group") == "g1")
+    _number(trial, detail="owner")
+    for event in trial.events:
+        if event.get("state") == "healed":
+            event |= {"detail": "3 packets were dropped", "exercised": True}
+        elif event.get("state") == "injected":
+            event |= {"exercised": False}
+    found = _judged(spark, tmp_path / "run", trial)
+    assert found.faults[0].not_shown == ("owner",)
+    assert len(found.faults[0].taken_over) == 2, "what its end achieved is no name of the one that ended"
+    for event in trial.events:
+        if event["type"] == "fault":
+            event["detail"] = ""
+    found = _judged(spark, tmp_path / "other", trial)
+    assert found.faults[0].not_shown == ("it says itself that it took no effect",)
+    told = {item.name: item for item in found.properties}
+    assert told["faults took effect"].verdict == "undecided"
+
+
 STALLED, KILLED = "append-stall:450ms@0s", "kill-consumer@99s"
 
 
