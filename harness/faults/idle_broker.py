@@ -64,9 +64,11 @@ def _look(fault: IdleBroker, trial: TrialContext, broker: Node, when: str) -> tu
     said = f"{when}: {busiest[1]} computed for {computed_ns / took_ns:.0%} of the time, of {cores:.2f} cores in all"
     share = computed_ns / max(computed_ns, took_ns - waited_ns, 1)
     trial.events.probe("thread_busy_share", share, of=said, params={"when": when})
-    if bytes_per_s > IDLE_BYTES_PER_S_MAX:
-        return f"{said}; it was not idle: its commit log grew by {bytes_per_s / 1024:.0f} KiB/s", False
-    return (said, True) if process.is_alive() else (f"{said}; it ended meanwhile", False)
+    if not process.is_alive():
+        return f"{said}; it ended meanwhile", False
+    is_idle = bytes_per_s <= IDLE_BYTES_PER_S_MAX
+    words = "" if is_idle else "it was not idle: "
+    return f"{said}; {words}its commit log grew by {bytes_per_s / 1024:.1f} KiB/s", is_idle
 
 
 def _end_of_log(broker: Node) -> int:

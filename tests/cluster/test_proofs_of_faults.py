@@ -121,14 +121,15 @@ def test_a_broker_that_a_name_server_is_told_is_gone_is_not_listed(trial: Any) -
 
 
 def test_topics_are_forgotten_deleted_and_made_anew(trial: Any) -> None:
-    fault = ForgottenTopic()
-    done = _done(fault, trial)
+    forgotten = ForgottenTopic()
+    done = _done(forgotten, trial)
     assert done.exercised is True
-    _healed(fault, trial, done)
+    _healed(forgotten, trial, done)
     for broker in masters(trial.cluster):
         with ask(broker) as connection:
             connection.create_group("g0")
-    for fault in (RecreateTopic(), RecreateTopic(cure="offsets"), DeleteTopic()):
+    deletions: list[Fault] = [RecreateTopic(), RecreateTopic(cure="offsets"), DeleteTopic()]
+    for fault in deletions:
         done = _done(fault, trial)
         assert done.exercised is True, done.detail
     assert delete_topic(trial.cluster, TOPIC).left_on == ()

@@ -22,6 +22,7 @@ from harness.clients.leased import ScheduleSpec
 from harness.clock import mono_ns
 from harness.errors import NodeStartError
 from harness.faults.rules import asked_rule
+from harness.host.standstill import look
 from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL, PAUSE
 from harness.leases.leases import Leases
@@ -156,8 +157,10 @@ def test_a_stopped_name_server_shuts_down_by_itself_and_can_be_started_again(clu
 
 def test_a_pause_ends_with_its_lease(cluster: ComposeCluster, leases: Leases) -> None:
     [master] = masters(cluster)
-    cluster.pause_node("broker-a", until_s=2.0)
+    stopped = cluster.pause_node("broker-a", until_s=2.0)
     paused = time.monotonic()
+    assert cluster.pid("broker-a") in {one.pid for one in stopped}
+    assert [look(one).running for one in stopped] == [""] * len(stopped), "its control group is frozen"
     with pytest.raises(Exception, match="timed out"), ask(master, timeout_s=0.5) as connection:
         connection.broker_config()
     wait_until(

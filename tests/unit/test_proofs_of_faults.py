@@ -14,10 +14,11 @@ from harness.model.faults import FAULTS, Fault, NoFault, Proof
 from harness.paths import PACKAGES
 
 HERE = "unit/test_faults_without_effect.py"
+KERNEL = "unit/test_kernel_faults_without_effect.py"
 WITHOUT_EFFECT: Mapping[str, str] = {
-    "CutOffOwners": f"{HERE}::test_a_cut_that_dropped_nothing_took_no_effect",
+    "CutOffOwners": f"{KERNEL}::test_a_cut_that_dropped_nothing_took_no_effect",
     "CollectOwners": "unit/test_standstills.py::test_a_full_collection_is_proved_by_the_log_of_the_jvm",
-    "ThrottleOwners": f"{HERE}::test_writes_below_the_limit_or_past_it_were_not_throttled",
+    "ThrottleOwners": f"{KERNEL}::test_writes_below_the_limit_or_past_it_were_not_throttled",
     "LockOwners": "unit/test_standstills.py::test_a_lock_of_the_application_counts_if_several_listeners_wait_for_it",
     "ResizeTopic": f"{HERE}::test_a_topic_whose_numbers_the_name_servers_do_not_list_is_not_resized",
     "RollingUpgrade": "unit/test_rolling_upgrade.py::test_a_node_that_is_of_another_release_than_it_was_started_as_is_no_upgrade",
@@ -32,24 +33,24 @@ WITHOUT_EFFECT: Mapping[str, str] = {
     "DeleteTopic": "unit/test_delete_topic.py::test_a_topic_that_a_node_has_all_the_same_was_not_deleted",
     "ResetOffsets": "unit/test_reset_offsets.py::test_a_group_that_goes_on_from_where_it_was_was_not_set_back",
     "MoreQueues": f"{HERE}::test_a_topic_whose_numbers_the_name_servers_do_not_list_is_not_resized",
-    "NetworkCut": f"{HERE}::test_a_cut_that_dropped_nothing_took_no_effect",
-    "NetworkDelay": f"{HERE}::test_a_delay_that_delayed_nothing_took_no_effect",
+    "NetworkCut": f"{KERNEL}::test_a_cut_that_dropped_nothing_took_no_effect",
+    "NetworkDelay": f"{KERNEL}::test_a_delay_that_delayed_nothing_took_no_effect",
     "PauseNode": "unit/test_node_pause.py::test_a_pause_of_another_process_did_not_take_effect",
     "StoppedSlave": "unit/test_stopped_slave.py::test_a_slave_that_did_not_stand_still_shows_it",
     "FlappingNode": "unit/test_node_pause.py::test_a_pause_of_another_process_did_not_take_effect",
     "SlowBroker": f"{HERE}::test_sends_that_no_rule_held_up_were_not_slow",
     "SlowFlush": "unit/test_slow_flush.py::test_a_broker_that_flushed_nothing_was_not_slowed",
     "ReadOnlyBroker": f"{HERE}::test_a_broker_that_is_listed_as_writable_is_not_read_only",
-    "DiskFull": f"{HERE}::test_a_disk_with_more_room_than_was_asked_is_not_full",
-    "DiskFilled": f"{HERE}::test_a_disk_with_more_room_than_was_asked_is_not_full",
-    "ThrottledWrites": f"{HERE}::test_writes_below_the_limit_or_past_it_were_not_throttled",
+    "DiskFull": f"{KERNEL}::test_a_disk_with_more_room_than_was_asked_is_not_full",
+    "DiskFilled": f"{KERNEL}::test_a_disk_with_more_room_than_was_asked_is_not_full",
+    "ThrottledWrites": f"{KERNEL}::test_writes_below_the_limit_or_past_it_were_not_throttled",
     "DirtyPages": "root/test_faults_of_the_kernel.py::test_a_neighbour_that_wrote_too_little_says_that_it_took_no_effect",
     "CommitWatch": "unit/test_commit_watch.py::test_a_broker_that_commits_nothing_shows_nothing",
     "AppendThrows": f"{HERE}::test_a_rule_that_stamped_nothing_threw_nothing",
     "DeliveryThrows": f"{HERE}::test_a_rule_that_stamped_nothing_threw_nothing",
     "DispatchThrows": f"{HERE}::test_a_rule_that_stamped_nothing_threw_nothing",
-    "PageCacheNeighbour": f"{HERE}::test_a_neighbour_that_wrote_too_little_or_a_limit_that_was_left_took_no_effect",
-    "LimitedPageCache": f"{HERE}::test_a_neighbour_that_wrote_too_little_or_a_limit_that_was_left_took_no_effect",
+    "PageCacheNeighbour": f"{KERNEL}::test_a_neighbour_that_wrote_too_little_or_a_limit_that_was_left_took_no_effect",
+    "LimitedPageCache": f"{KERNEL}::test_a_neighbour_that_wrote_too_little_or_a_limit_that_was_left_took_no_effect",
     "ColdReads": "unit/test_cold_reads.py::test_reads_from_memory_are_no_trial",
 }
 """Of each fault that says by itself that it took effect, or that was done: a test in which it did not happen."""
