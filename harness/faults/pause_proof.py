@@ -21,6 +21,8 @@ SILENT_S_MIN = 2.0
 """A node that runs answers within milliseconds, and within a second on a machine that has far more to do than it can."""
 STOPPING_S_MAX = 10.0
 """In which the last thread has stopped: one that waits for a disk does so afterwards."""
+SHORTEST_S_MAX = 2.0
+"""For so long a pause goes on whose time is over before its last thread has stopped: each has to come to a core for that."""
 _PAUSE_S_MAX = 86_400.0
 _POLL_S = 0.01
 
@@ -65,12 +67,16 @@ class Pause:
         if self._node is not None:
             if self._asks and not self._is_over.is_set():
                 self._question = Question(self._node, timeout_s=_PAUSE_S_MAX)
-            self._serve = serve(self._processes, self._node.address)
+            self._serve = serve(self._processes, self._node.address) if self._processes else None
 
     def ends(self) -> None:
         """Look once more: they go on in a moment."""
         self._is_over.set()
         self._last = self._looks()
+        deadline = time.monotonic() + SHORTEST_S_MAX
+        while any(one.running and one.threads for one in self._last) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            self._last = self._looks()
         self._over_ns = mono_ns()
 
     @property
@@ -95,8 +101,7 @@ class Pause:
     def _denied_by_processes(self) -> list[str]:
         # One whose threads were all stopped at the end, and not before, has not gone on in between.
         pairs = ((last if first.running else first, last) for first, last in zip(self._first, self._last, strict=True))
-        why = [words for first, last in pairs if (words := why_not_still(first, last))]
-        return why if self._processes else ["there was no process that could be looked at"]
+        return [words for first, last in pairs if (words := why_not_still(first, last))]
 
     def _denied_by_node(self) -> list[str]:
         """Somebody was there who should have stood still."""
@@ -117,6 +122,8 @@ class Pause:
 
     def _unsure(self, no_answer: str) -> list[str]:
         """Why it cannot be told whether the node was what stood still."""
+        if not self._processes:
+            return ["none of its processes can be seen from here"]
         if self._node is None:
             return []
         asked, address = self._question, self._node.address

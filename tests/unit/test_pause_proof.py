@@ -168,10 +168,15 @@ def test_where_it_cannot_be_seen_who_listens_silence_tells_once_it_is_long_enoug
     assert _ended(pause, broker).exercised is True
 
 
-def test_a_pause_of_no_process_shows_nothing(broker: Answering) -> None:
-    pause = Pause([], broker.node)
+def test_a_pause_of_processes_that_cannot_be_seen_shows_nothing(broker: Answering) -> None:
+    pause = Pause([], broker.node, asks=False)
     pause.ends()
-    assert pause.shown("paused", NEVER).exercised is False
+    healed = pause.shown("paused", NEVER)
+    assert (healed.exercised, healed.achieved) == (None, "paused; none of its processes can be seen from here")
+    pause = Pause([], broker.node)
+    wait_until("the node's answer", lambda: pause.has_answered, timeout_s=WAIT_S_MAX)
+    pause.ends()
+    assert pause.shown("paused", NEVER).exercised is False, "that it answered is seen all the same"
 
 
 def test_a_process_without_a_port_is_shown_by_its_threads(broker: Answering) -> None:
@@ -198,8 +203,8 @@ def test_each_thread_counts() -> None:
 
 def test_a_tick_is_no_computing(broker: Answering) -> None:
     broker.stop()
+    wait_until("each thread to stop", lambda: not look(broker.process).running, timeout_s=WAIT_S_MAX)
     still = look(broker.process)
-    assert not still.running
     assert why_not_still(still, look(broker.process)) == ""
     broker.go_on()
 
