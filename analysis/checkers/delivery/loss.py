@@ -1,7 +1,8 @@
 """Loss: messages that the broker acknowledged and that a group never consumed.
 
-A queue is judged where the drain was complete and the broker's own counts were read after it. Failed and unknown sends
-promise nothing. Of the acknowledged ones two kinds are lost to a group:
+A queue is judged where the drain was complete and the broker's own counts were read after it, at the trial's end. A trial that did
+not come to its end shows what was lost, and never that nothing was. Failed and unknown sends promise nothing. Of the acknowledged
+ones two kinds are lost to a group:
 
 - The message lies in the store (its offset is neither below the queue's smallest nor at its largest), and the group did not
   consume it. The group did come that far: it consumed something at or above the offset, or its committed offset is beyond.
@@ -16,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, in_events, observations
+from analysis.checkers.delivery.ends import came_to_its_end, read_at_end
 from analysis.evidence.consumption import QUEUE_KEY, groups_of
 from analysis.evidence.records import place
 
@@ -39,7 +41,7 @@ def observe(inputs: Inputs) -> DataFrame:
         counts,
         Value(
             "lost_count",
-            "lost",
+            F.when((F.col("lost") > 0) | came_to_its_end(inputs), F.col("lost")),
             "group {group} queue {broker}:{queue}: store holds offsets {min_offset} to below {max_offset}, {value} "
             "acknowledged and never consumed, {absent} of them absent from the store",
             at=F.coalesce("lost_at", in_events("store_line")),
@@ -55,8 +57,7 @@ def _expected(inputs: Inputs) -> DataFrame:
     drained = inputs.trials.where("drained").select("trial", "deployment")
     told = F.struct(F.col("group"), F.col("consumer_offset"))
     store = (
-        inputs.records.events.where("type = 'store_max'")
-        .withColumn("queue", F.col("queue").cast("int"))
+        read_at_end(inputs)
         .groupBy(*_QUEUE)
         .agg(
             F.max("n").alias("store_line"),

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, in_events, observations, together
+from analysis.checkers.delivery.ends import came_to_its_end, read_at_end
 from analysis.evidence.records import place
 
 _GROUP = ["trial", "deployment", "group"]
@@ -93,10 +94,13 @@ def _tags(read: DataFrame) -> DataFrame:
 
 
 def _passed_over(inputs: Inputs, read: DataFrame) -> DataFrame:
-    """Of the messages that nobody read, those below the offset that the group has committed: they will not come any more."""
+    """Of the messages that nobody read, those below the offset that the group has committed: they will not come any more.
+
+    A group of which an offset was not read at the end has no share.
+    """
     ends = (
-        inputs.records.events.where("type = 'store_max' AND moment = 'end' AND group IS NOT NULL")
-        .withColumn("queue", F.col("queue").cast("int"))
+        read_at_end(inputs)
+        .where("group IS NOT NULL")
         .select(
             "trial",
             "topic",
@@ -108,16 +112,18 @@ def _passed_over(inputs: Inputs, read: DataFrame) -> DataFrame:
         )
     )
     unread = (
-        read.where("readers = 0")
-        .join(ends, ["trial", "topic", "broker", "queue", "group"])
+        read.where("readers = 0 AND broker IS NOT NULL AND queue IS NOT NULL")
+        .join(ends, ["trial", "topic", "broker", "queue", "group"], "left")
         .groupBy(*_GROUP)
         .agg(
             F.count("*").alias("unread"),
             F.count_if(F.col("offset") < F.col("committed")).alias("passed"),
+            F.bool_and(F.col("committed").isNotNull()).alias("all_read"),
             F.min("n").alias("line"),
         )
     )
-    said, share = "{group}: {passed} of {unread} unread ones lie below its offset", F.col("passed") / F.col("unread")
+    said = "{group}: {passed} of {unread} unread ones lie below its offset"
+    share = F.when(F.col("all_read") & came_to_its_end(inputs), F.col("passed") / F.col("unread"))
     return observations(unread, Value("passed_over_share", share, said, at=in_events("line")))
 
 

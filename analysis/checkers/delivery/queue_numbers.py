@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
+from analysis.checkers.delivery.ends import came_to_its_end, store_readings
 from analysis.evidence.records import place
 from harness.model.rocketmq import ILLEGAL_QUEUE
 
@@ -79,10 +80,8 @@ def _assigned(inputs: Inputs, trials: DataFrame) -> DataFrame:
 
 
 def _ends(inputs: Inputs) -> DataFrame:
-    return (
-        inputs.records.events.where("type = 'store_max'")
-        .withColumn("queue", F.col("queue").cast("int"))
-        .select(*_SHAPE_KEY, "group", "queue", "min_offset", "max_offset", "consumer_offset", "n")
+    return store_readings(inputs).select(
+        *_SHAPE_KEY, "group", "queue", "min_offset", "max_offset", "consumer_offset", "n"
     )
 
 
@@ -108,7 +107,8 @@ def _in_store(inputs: Inputs, shapes: DataFrame) -> DataFrame:
 def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
     """Stranded messages by group and moment.
 
-    At the end the mended numbers have no unread queue, so the queues that were unread in the hold are taken.
+    At the end the mended numbers have no unread queue, so the queues that were unread in the hold are taken. Where the trial did
+    not come to its end, some may not have been read then: none stranded is no value.
     """
     left = F.col("max_offset") - F.coalesce("consumer_offset", "min_offset")
     beyond = F.col("queue") >= F.least("read_queues", F.coalesce("read_queues_held", "read_queues"))
@@ -128,8 +128,10 @@ def _stranded(inputs: Inputs, shapes: DataFrame) -> DataFrame:
         .agg(F.sum(F.least("left", F.coalesce("unread", F.lit(0)))).alias("stranded"), F.min("n").alias("line"))
     )
     said = "{group}: {stranded} messages where nobody reads"
+    is_known = (F.col("moment") != "end") | (F.col("stranded") > 0) | came_to_its_end(inputs)
+    stranded = F.when(is_known, F.col("stranded"))
     return observations(
-        groups, Value("stranded_count", "stranded", said, at=in_events("line"), params={"moment": "moment"})
+        groups, Value("stranded_count", stranded, said, at=in_events("line"), params={"moment": "moment"})
     )
 
 

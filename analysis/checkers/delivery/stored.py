@@ -8,15 +8,17 @@
   refused send is thus never taken for a stored one on its word alone.
 - ``unanswered_absent_count``: how many messages fewer the queues took than were acknowledged or sent one-way without an error.
 
-Trials are judged whose drain was complete and whose store was read before and after.
+Trials are judged whose drain was complete and whose store was read before and at the end. One that did not come to its end, or of
+which a queue was not read then, shows what was lost and refused, and never that nothing was.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, in_events, observations
+from analysis.checkers.delivery.ends import came_to_its_end, store_readings
 from analysis.checkers.sends.busy import keyword_of
 from analysis.evidence.records import place
 
@@ -29,12 +31,11 @@ _QUEUE = ("trial", "topic", "broker", "queue")
 def observe(inputs: Inputs) -> DataFrame:
     """For every drained trial of ungrouped sends whose store was read."""
     ends = (
-        inputs.records.events.where("type = 'store_max'")
-        .withColumn("queue", F.col("queue").cast("int"))
+        store_readings(inputs)
         .groupBy(*_QUEUE)
         .agg(
             F.min_by("max_offset", "n").alias("first_max"),
-            F.max_by("max_offset", "n").alias("last_max"),
+            F.max(F.when(F.col("moment") == "end", F.col("max_offset"))).alias("last_max"),
             F.max("n").alias("store_line"),
             F.count("*").alias("reads"),
             F.max(F.when(F.col("moment") == "held", F.col("max_offset"))).alias("slave_max"),
@@ -48,6 +49,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .agg(
             F.sum(F.col("last_max") - F.col("first_max")).alias("grown"),
             F.min("reads").alias("reads"),
+            F.bool_and(F.col("last_max").isNotNull()).alias("all_read"),
             F.max("store_line").alias("store_line"),
             F.max("slave_max").isNotNull().alias("has_slave"),
             F.max("log_max").isNotNull().alias("has_log"),
@@ -76,7 +78,8 @@ def observe(inputs: Inputs) -> DataFrame:
         F.min_by(place(), F.when(F.col("outcome") == "failed", F.col("seq"))).alias("failed_at"),
     )
     counts = read.join(absent, "trial", "left").fillna(0, ["lost", "lost_lone", "lost_on_slave", "lost_from_log"])
-    return _observed(counts.join(ended, "trial").withColumn("absent", F.col("lost") + F.col("lost_lone")))
+    table = counts.join(ended, "trial").withColumn("absent", F.col("lost") + F.col("lost_lone"))
+    return _observed(table.withColumn("is_whole", F.col("all_read") & came_to_its_end(inputs)))
 
 
 def _with_log(inputs: Inputs, ends: DataFrame) -> DataFrame:
@@ -95,25 +98,32 @@ def _with_log(inputs: Inputs, ends: DataFrame) -> DataFrame:
 
 def _observed(table: DataFrame) -> DataFrame:
     # Nothing may be said of refused or one-way sends where others have no outcome, or where the store lost its tail.
-    told = (F.col("reads") > 1) & (F.col("unknown") == F.col("unanswered")) & (F.col("absent") == 0)
+    has_outcomes = F.col("unknown") == F.col("unanswered")
+    told = F.col("is_whole") & (F.col("reads") > 1) & has_outcomes & (F.col("absent") == 0)
     judged = told & (F.col("unanswered") == 0)
     stored = F.least(F.greatest(F.col("grown") - F.col("ok"), F.lit(0)), F.col("failed"))
     untold = F.least(F.greatest(F.col("ok") + F.col("unanswered") - F.col("grown"), F.lit(0)), F.col("unanswered"))
     lost_at, failed_at = (F.coalesce(at, in_events("store_line")) for at in ("lost_at", "failed_at"))
     lost_said = "{ok} acknowledged, {absent} of them absent from the store"
-    failed_said = "{failed} sends ended with a refusal; the store grew by {grown}"
+    failed_said = "{failed} sends ended with a refusal; the store {grew}"
+    grew = F.when(F.col("all_read"), F.concat(F.lit("grew by "), "grown")).otherwise(F.lit("was not read at the end"))
+
+    def seen(name: str) -> Column:
+        return F.when(F.col("is_whole") | (F.col(name) > 0), F.col(name))
+
     return observations(
-        table.withColumn("group", F.lit(None).cast("string")),  # nobody consumes: the trial is what is independent
-        Value("lost_count", "lost", lost_said, at=lost_at),
-        Value("lost_lone_count", F.when(F.col("lone") == "ok", F.col("lost_lone")), lost_said, at=lost_at),
+        # Nobody consumes: the trial is what is independent.
+        table.withColumn("group", F.lit(None).cast("string")).withColumn("grew", grew),
+        Value("lost_count", seen("lost"), lost_said, at=lost_at),
+        Value("lost_lone_count", F.when(F.col("lone") == "ok", seen("lost_lone")), lost_said, at=lost_at),
         Value("lost_on_slave_count", F.when(F.col("has_slave"), F.col("lost_on_slave")), lost_said, at=lost_at),
         Value("lost_from_log_count", F.when(F.col("has_log"), F.col("lost_from_log")), lost_said, at=lost_at),
-        Value("refused_for_good_count", "failed", failed_said, at=failed_at),
+        Value("refused_for_good_count", seen("failed"), failed_said, at=failed_at),
         Value("refused_stored_count", F.when(judged, stored), failed_said, at=failed_at),
         Value(
             "unanswered_absent_count",
             F.when(told, untold),
-            "{unanswered} sends were one-way; the store grew by {grown}",
+            "{unanswered} sends were one-way; the store {grew}",
             at=in_events("store_line"),
         ),
     )
