@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs
 from analysis.checkers.delivery.keys import keys_in_queues, queues_of_key
 from analysis.evidence.records import Records
 from analysis.evidence.trials import TrialFacts
+from analysis.load.ending import Ending
 from analysis.load.figures import Figures
 from analysis.load.properties import Property, decided, undecided
 from harness.model.verdicts import VerdictKind
@@ -46,57 +49,111 @@ def bodies(records: Records, trial: TrialRecord) -> Property:
     )
 
 
-def stores_agree(inputs: Inputs, figures: Figures) -> Property:
-    """The brokers hold what they acknowledged, and at most what else may have reached them."""
-    name = "store agrees"
+@dataclass(frozen=True, kw_only=True)
+class Stores:
+    """What the brokers told of the load's queues when it had ended, beside what they acknowledged until then.
+
+    ``queues`` were read then, ``unread`` were not, though the load used them. Of the ``stored`` messages the queues have got
+    ``ever`` so many since the load began. ``placed`` acknowledgements told queue and offset: ``shared`` of them the same ones as
+    another one, and ``beyond`` are the queues that end below one.
+    """
+
+    queues: int
+    unread: int
+    stored: int
+    ever: int
+    placed: int
+    shared: int
+    beyond: int
+
+    @property
+    def were_read(self) -> bool:
+        """All of them."""
+        return self.queues > 0 and not self.unread
+
+
+def stores_of(inputs: Inputs) -> Stores:
+    """Of every queue that was read at any moment, that a client was told of, or that was consumed from."""
     queue = ("topic", "broker", "queue")
-    store = stored_meanwhile(inputs.records)
     sends = inputs.consumption.sent.groupBy(*queue).agg(
         F.sum("sends").alias("ok"),
         F.sum(F.bit_count("offsets")).alias("different"),
         F.max("offset_max").alias("offset_max"),
     )
+    consumed = inputs.consumption.queues.select(*queue).distinct()
     row = (
-        store.join(sends, list(queue), "left")
+        _ends(inputs.records)
+        .join(sends, list(queue), "full")
+        .join(consumed, list(queue), "full")
         .agg(
-            F.count("*").alias("queues"),
-            F.sum("stored").alias("stored"),
-            F.sum("ever").alias("ever"),
-            F.sum("ok").alias("ok"),
-            F.sum(F.col("ok") - F.col("different")).alias("shared"),
-            F.sum(F.when(F.col("offset_max") >= F.col("max_offset"), 1).otherwise(0)).alias("beyond"),
+            F.count("max_offset").alias("queues"),
+            F.count_if(F.col("max_offset").isNull()).alias("unread"),
+            *[F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("stored", "ever")],
+            F.coalesce(F.sum("ok"), F.lit(0)).alias("placed"),
+            F.coalesce(F.sum(F.col("ok") - F.col("different")), F.lit(0)).alias("shared"),
+            F.count_if(F.col("offset_max") >= F.col("max_offset")).alias("beyond"),
         )
         .collect()[0]
     )
-    if not row["queues"]:
-        return undecided(name, "the brokers were not asked for their queues' ends")
-    if not figures.ok:
-        return undecided(name, "nothing was acknowledged")
-    placed, shared = row["ok"] or 0, row["shared"] or 0
-    absent = max(0, figures.ok - row["ever"])
-    bad = shared + row["beyond"] + absent
-    words = f"{row['stored']:,} messages in {row['queues']} queues, {figures.ok:,} acknowledged"
-    if placed:
-        words += f", {placed:,} of them with queue and offset; {shared} offsets acknowledged twice, "
-        words += f"{row['beyond']} queues shorter than was acknowledged"
-    else:
-        words += ", none of them with queue and offset"
-    return Property(name=name, verdict=decided(bad), words=words, count=bad)
+    return Stores(**row.asDict())
 
 
-def stored_meanwhile(records: Records) -> DataFrame:
-    """Each queue's ``max_offset`` at the end, the messages that it got since the load began (``ever``), and those that it has
-    of them still (``stored``)."""
-    at_begin = F.coalesce(F.max(F.when(F.col("moment") == "begin", F.col("max_offset"))), F.lit(0))
+def _ends(records: Records) -> DataFrame:
+    """Each queue that was read at any moment: its ``max_offset`` at the end, null where it was not read then, the messages that
+    it got since the load began (``ever``), and those that it has of them still (``stored``)."""
+
+    def told(name: str, moment: str) -> Column:
+        return F.max(F.when(F.col("moment") == moment, F.col(name)))
+
     return (
         records.events.where("type = 'store_max'")
         .withColumn("queue", F.col("queue").cast("int"))
         .groupBy("topic", "broker", "queue")
-        .agg(F.max("max_offset").alias("max_offset"), F.max("min_offset").alias("min_offset"), at_begin.alias("from"))
+        .agg(
+            told("max_offset", "end").alias("max_offset"),
+            told("min_offset", "end").alias("min_offset"),
+            F.coalesce(told("max_offset", "begin"), F.lit(0)).alias("from"),
+        )
         .withColumn("ever", F.col("max_offset") - F.col("from"))
         .withColumn("stored", F.col("max_offset") - F.greatest("min_offset", "from"))
         .drop("min_offset", "from")
     )
+
+
+def stores_agree(stores: Stores, figures: Figures, ending: Ending) -> Property:
+    """The brokers hold what they acknowledged, and at most what else may have reached them.
+
+    Of queues that were not read at the end an offset that was acknowledged twice alone can be told.
+    """
+    name = "store agrees"
+    is_whole = ending.is_reached and stores.were_read
+    absent = max(0, figures.ok - stores.ever) if is_whole else 0
+    bad = stores.shared + stores.beyond + absent
+    words = f"{stores.stored:,} messages in {stores.queues} queues, " if stores.queues else ""
+    words += f"{figures.ok:,} acknowledged"
+    if stores.placed:
+        words += f", {stores.placed:,} of them with queue and offset; {stores.shared} offsets acknowledged twice"
+        words += f", {stores.beyond} queues shorter than was acknowledged" if stores.queues else ""
+    else:
+        words += ", none of them with queue and offset"
+    if not is_whole:
+        words = f"{unread_words(stores, ending)}: {words}"
+    if bad:
+        return Property(name=name, verdict=VerdictKind.REFUTED, words=words, count=bad)
+    if not stores.queues + stores.unread:
+        return undecided(name, "the brokers were not asked for their queues' ends")
+    if not figures.ok:
+        return undecided(name, "; ".join(filter(None, (ending.why, "nothing was acknowledged"))))
+    if not is_whole:
+        return undecided(name, words)
+    return Property(name=name, verdict=VerdictKind.CONFIRMED, words=words, count=0)
+
+
+def unread_words(stores: Stores, ending: Ending) -> str:
+    """That queues were not read at the end, and why."""
+    queues = stores.queues + stores.unread
+    number = f"{stores.unread} of {queues} queues were not read at the end" if queues else "no queue's end was read"
+    return f"{ending.why}, and {number}" if ending.why else number
 
 
 def keys(records: Records, trial: TrialRecord) -> Property:
@@ -132,7 +189,8 @@ def keys(records: Records, trial: TrialRecord) -> Property:
 def workers_missing(run: RunDirectory, trial: TrialRecord) -> int:
     """How many workers' histories lie on other machines still."""
     producers = [file for file in run.history_files() if file.name.startswith("producer-")]
-    return max(0, int(trial.params.get(WORKERS, 0)) - len(producers))
+    workers = trial.params.get(WORKERS, 0)
+    return max(0, workers - len(producers)) if isinstance(workers, int) else 0
 
 
 def locust_agrees(requests: int | None, failures: int | None, figures: Figures, missing: int) -> Property:

@@ -16,10 +16,22 @@ from analysis.checkers.delivery import duplicates, exclusivity, loss, order
 from analysis.evidence.records import Records
 from analysis.evidence.tables import BITS
 from analysis.evidence.trials import TrialFacts
-from analysis.load.accounts import stored_meanwhile
+from analysis.load.accounts import Stores
+from analysis.load.ending import Ending
 from analysis.load.figures import Figures
 from analysis.load.properties import Property, counted_rows, none_of, undecided
 from harness.rundir.manifest import TrialRecord
+
+ON_THE_END = ("all arrived", "nothing lost")
+"""What rests on the end: whatever is missing may come until then, and the brokers' queues are read then."""
+
+_UNREAD = {
+    True: "are read at its end: what has not come may be",
+    False: "were not read then: what had not come may have been",
+}
+"""By whether the load is under way."""
+
+Job = Callable[[], list[Property]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,19 +58,32 @@ _OVERLAPPING = _OfQueues(
 )
 
 
-def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Callable[[], list[Property]]]:
+def consumed(
+    inputs: Inputs, facts: TrialFacts, figures: Figures, ending: Ending, stores: Callable[[], Stores]
+) -> list[Job]:
     """What the load promised of its consumers, by the checkers that judge incidents, too: a function for each job."""
     trial = facts.trial
     if not trial.groups:
         return [lambda: [undecided("nothing lost", "nobody consumed")]]
-    found: list[Callable[[], list[Property]]] = []
+    if not ending.is_reached:
+        missing = (
+            "what has not come may be on its way"
+            if ending.is_under_way
+            else "what had not come may have been on its way"
+        )
+        why = f"{ending.why}, and the stores were not read then: {missing}"
+        return [lambda: [undecided(name, why) for name in ON_THE_END], *seen_of_consumers(inputs, trial)]
+    found: list[Job] = []
     counted: list[_OfQueues] = []
     if not facts.drained:
-        why = f"the drain did not finish: {facts.remaining} messages were left"
-        names = ("all arrived", "nothing lost", "nothing twice", "stored once")
-        found.append(lambda: [undecided(name, why) for name in names])
+        left = "no drain was recorded" if facts.drained is None else f"{facts.remaining} messages were left"
+        names = (*ON_THE_END, "nothing twice", "stored once")
+        found.append(lambda: [undecided(name, f"the drain did not finish: {left}") for name in names])
     else:
-        found += [partial(_arrived_and_lost, inputs, trial, figures), partial(_stored_once, inputs.records, trial)]
+        found += [
+            partial(_arrived_and_lost, inputs, trial, figures, stores),
+            partial(_stored_once, inputs.records, trial),
+        ]
         counted += [_LOST, _TWICE] if _is_lost_by_queue(figures) else [_TWICE]
     if trial.params.get("ordered") == "yes":
         counted.append(_OUT_OF_ORDER)
@@ -66,16 +91,28 @@ def consumed(inputs: Inputs, facts: TrialFacts, figures: Figures) -> list[Callab
     return [*found, partial(_counted, inputs, counted)] if counted else found
 
 
+def seen_of_consumers(inputs: Inputs, trial: TrialRecord) -> list[Job]:
+    """Those of these properties that a single consumption can refute, whatever comes later: a function for each job."""
+    # Checkers count repetitions of a trial that was drained, since of another one more may come.
+    counting = dataclasses.replace(inputs, trials=inputs.trials.withColumn("drained", F.lit(True)))
+    counted = [_TWICE, _OUT_OF_ORDER, _OVERLAPPING] if trial.params.get("ordered") == "yes" else [_TWICE]
+    return [partial(_stored_once, inputs.records, trial), partial(_counted, counting, counted)]
+
+
 def _is_lost_by_queue(figures: Figures) -> bool:
     return figures.ok > 0 and not figures.unplaced
 
 
-def _arrived_and_lost(inputs: Inputs, trial: TrialRecord, figures: Figures) -> list[Property]:
+def _arrived_and_lost(
+    inputs: Inputs, trial: TrialRecord, figures: Figures, stores: Callable[[], Stores]
+) -> list[Property]:
     """Loss only where queues do not tell it."""
     arrived = _arrived(inputs.records)
     if not figures.ok:
         return [arrived, undecided("nothing lost", "nothing was acknowledged")]
-    return [arrived] if _is_lost_by_queue(figures) else [arrived, _lost_by_number(inputs, trial, arrived)]
+    return (
+        [arrived] if _is_lost_by_queue(figures) else [arrived, _lost_by_number(inputs, trial, arrived, stores().stored)]
+    )
 
 
 def _arrived(records: Records) -> Property:
@@ -106,15 +143,13 @@ def _chunk() -> Column:
     return F.expr(f"(seq - pmod(seq, {BITS})) div {BITS}")
 
 
-def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property) -> Property:
+def _lost_by_number(inputs: Inputs, trial: TrialRecord, arrived: Property, stored: int) -> Property:
     """Where the client did not tell queue and offset: loss by sequence numbers, beside what the stores hold."""
-    stored = stored_meanwhile(inputs.records).agg(F.sum("stored").alias("stored"))
     queues = inputs.consumption.queues.where(F.col("topic") == trial.topic)
-    consumed = queues.agg(F.sum("different_offsets").alias("consumed"))
-    row = stored.crossJoin(consumed).collect()[0]
+    row = queues.agg(F.coalesce(F.sum("different_offsets"), F.lit(0)).alias("consumed")).collect()[0]
     words = (
         f"{arrived.count} acknowledged and never consumed, by the numbers in bodies: the client did not tell all queues; "
-        f"of {row['stored'] or 0:,} messages in the stores {row['consumed'] or 0:,} were consumed"
+        f"of {stored:,} messages in the stores {row['consumed']:,} were consumed"
     )
     return dataclasses.replace(arrived, name="nothing lost", words=words)
 

@@ -13,6 +13,9 @@ from analysis.evidence.trials import TrialFacts
 WARM_UP_S = 2.0
 """Of the asked and achieved rates this much of the beginning is left out: Locust's users come one after another."""
 
+RATE_HZ_BELOW = 1e9
+"""No load is asked for so many sends a second."""
+
 _QUANTILES = (0.5, 0.99, 0.999)
 
 EXACT_SENDS_MAX = 200_000
@@ -70,7 +73,7 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
     ).collect()[0]
     seconds = max((last - from_ns) / 1e9, 1e-9)
     params = facts.trial.params
-    asked = params.get("rate_hz")
+    asked = params.get("rate_hz") if params.get("shape") == "constant" else None
     return Figures(
         sends=row["sends"],
         ok=row["ok"],
@@ -81,7 +84,7 @@ def figures_of(records: Records, facts: TrialFacts) -> Figures:
         not_accepted=row["not_accepted"],
         consumptions=facts.records - facts.sends,
         seconds=seconds,
-        asked_per_s=float(asked) if asked is not None and params.get("shape") == "constant" else None,
+        asked_per_s=float(asked) if isinstance(asked, int | float) and 0 < asked < RATE_HZ_BELOW else None,
         started_per_s=row["started"] / seconds,
         ok_per_s=row["accepted"] / seconds,
         late_ms=_ms(row["late"]),

@@ -22,6 +22,8 @@ from analysis.evidence.trials import trial_facts, trials_frame
 from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
+from analysis.load.cut_short import cut_short, unread_at_end
+from analysis.load.ending import ending_of, trial_of_load
 from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
@@ -44,55 +46,65 @@ SIDE_BY_SIDE = 3
 def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
     """Judge a load's run directory and write ``RUN/analysis/load.json``.
 
-    Raises :class:`harness.errors.RunDirectoryError` when this is no run directory.
+    Raises :class:`harness.errors.RunDirectoryError` when this is no run directory, or has not one trial.
     """
     run = read_run_directory(run_dir)
+    trial_of_load(run)
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
         return judge_load_in(spark, run, reading)
 
 
 def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> JudgedLoad:
     """As :func:`judge_load`, in a session that the caller has and keeps; ``reading`` of the histories is under way."""
+    trial = trial_of_load(run)
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
     compile_from(spark, READING_COMPILED_BYTES_MIN, run)
-    requests, failures = locust_counts(run.path / "trials" / run.trials[0].trial)
+    requests, failures = locust_counts(run.path / "trials" / trial.trial)
+    events = events_of(run, trial.trial)
+    ending = ending_of(run, trial, events)
     # Each job alone leaves a core idle while it is planned, and at its end.
     with ThreadPoolExecutor(max_workers=SIDE_BY_SIDE) as pool:
         loading = pool.submit(load_records, spark, run, reading)
         logs = load_logs(spark, run)
         records = loading.result()
         (facts,) = trial_facts(records, run, gc.parse(logs.kept))
-        trial = facts.trial
         missing = accounts.workers_missing(run, trial)
         trials = trials_frame(spark, run, [facts])
         folding = pool.submit(fold_consumption, spark, records, trials, run)
         figured = pool.submit(figures_of, records, facts)
-        events = events_of(run, trial.trial)
         faulted = pool.submit(faults_of_load, spark, run, records, facts, events)
         own = [pool.submit(accounts.bodies, records, trial), pool.submit(accounts.keys, records, trial)]
         figures = figured.result()
         inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=folding.result(), logs=logs)
-        agreeing = pool.submit(accounts.stores_agree, inputs, figures)
-        arriving = [pool.submit(one) for one in consumed(inputs, facts, figures)]
+        ends = pool.submit(accounts.stores_of, inputs)
+        jobs = consumed(inputs, facts, figures, ending, ends.result)
+        arriving = [pool.submit(one) for one in jobs]
         # Spark is at it.
         html.prepare()
         faults = tuple(faulted.result())
         drawing = pool.submit(series_of, records, facts, faults)
+        stores = ends.result()
+        properties = [
+            *in_their_order(itertools.chain.from_iterable(one.result() for one in arriving)),
+            own[0].result(),
+            accounts.stores_agree(stores, figures, ending),
+            own[1].result(),
+            accounts.locust_agrees(requests, failures, figures, missing),
+            accounts.whole(facts, missing),
+            *properties_of(faults, never_made(events, trial), trial.trial),
+        ]
+        if not stores.were_read:
+            properties = unread_at_end(properties, stores, ending)
+        if not ending.is_reached:
+            properties = cut_short(properties, inputs, facts, events, ending, faults)
         judged = JudgedLoad(
+            ending=ending,
             client=trial.client,
             release=trial.release,
             params=trial.params,
             figures=figures,
-            properties=(
-                *in_their_order(itertools.chain.from_iterable(one.result() for one in arriving)),
-                own[0].result(),
-                agreeing.result(),
-                own[1].result(),
-                accounts.locust_agrees(requests, failures, figures, missing),
-                accounts.whole(facts, missing),
-                *properties_of(faults, never_made(events, trial), trial.trial),
-            ),
+            properties=tuple(properties),
             faults=faults,
             notes=(*run.manifest.notes, *run.problems),
             locust_requests=requests,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.figures import Figures
 from analysis.load.properties import Property
@@ -14,12 +15,13 @@ from harness.model.verdicts import VerdictKind
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedLoad:
-    """Everything that is said of a load.
+    """Everything that is said of a load, and first whether it reached its end.
 
     ``locust_requests`` and ``locust_failures`` are Locust's own counts. ``notes`` are what a reader has to know: weaknesses of
     the client, what went wrong.
     """
 
+    ending: Ending
     client: str
     release: str
     params: Mapping[str, int | float | str]
@@ -41,10 +43,21 @@ class JudgedLoad:
     def lines(self) -> list[str]:
         """For a person."""
         f = self.figures
-        lines = [
+        lines = [self.ending.words] if self.ending.words else []
+        lines.append(
             f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
-            f"{f.unknown:,} unknown; {f.consumptions:,} consumptions",
-            f"started {f.started_per_s:,.1f}/s{_asked(f)}, accepted {f.ok_per_s:,.1f}/s",
+            f"{f.unknown:,} unknown; {f.consumptions:,} consumptions"
+        )
+        if f.sends or self.ending.is_reached:
+            lines += self._lines_of_sends()
+        width = max(len(item.name) for item in self.properties)
+        lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
+        return lines + [f"note: {note}" for note in self.notes]
+
+    def _lines_of_sends(self) -> list[str]:
+        f = self.figures
+        lines = [
+            f"started {f.started_per_s:,.1f}/s{self.asked()}, accepted {f.ok_per_s:,.1f}/s",
             f"latency p50 {f.latency_ms[0]:.2f}, p99 {f.latency_ms[1]:.2f}, p99.9 {f.latency_ms[2]:.2f} ms",
         ]
         if "in_flight" not in self.params:
@@ -57,13 +70,14 @@ class JudgedLoad:
             lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
         if f.unplaced:
             lines.append(f"of the {f.ok:,} accepted sends the client did not tell queue and offset of {f.unplaced:,}")
-        width = max(len(item.name) for item in self.properties)
-        lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
-        return lines + [f"note: {note}" for note in self.notes]
+        return lines
 
-
-def _asked(figures: Figures) -> str:
-    if figures.asked_per_s is None:
-        return ""
-    off = figures.started_per_s / figures.asked_per_s - 1
-    return f" of {figures.asked_per_s:,.1f} asked ({off:+.3%})"
+    def asked(self) -> str:
+        """What rate was asked for, beside the one that there was; one that was cut short is not held against it."""
+        asked_per_s = self.figures.asked_per_s
+        if asked_per_s is None:
+            return ""
+        if not self.ending.is_reached:
+            return f" so far, where {asked_per_s:,.1f} were asked"
+        off = self.figures.started_per_s / asked_per_s - 1
+        return f" of {asked_per_s:,.1f} asked ({off:+.3%})"

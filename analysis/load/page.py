@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.evidence.records import ANALYSIS_FOLDER, Records
 from analysis.evidence.trials import TrialFacts
+from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.judged import JudgedLoad
 from analysis.load.properties import SAYS, Property
@@ -29,6 +30,8 @@ TITLE = "A load of one's own"
 SUMMARY = "Sends that Locust steers, consumers that verify every body, and the faults that were put on them."
 BINS_MAX = 1200
 BIN_MS_MIN = 100
+BINS_AROUND_MAX = 100_000
+"""What lies further from the load's start is a damaged line's, which would make millions of empty bins."""
 LOCUST = {"Locust's own report": "locust.html", "Locust's counts": "locust.json"}
 """What Locust itself leaves in a trial's folder."""
 
@@ -42,7 +45,7 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
     outcome, latency_ms = F.col("outcome"), (F.col("finished_ns") - F.col("intended_ns")) / 1e6
 
     def at(column: str) -> Column:
-        return F.floor((F.col(column) - F.lit(start_ns)) / F.lit(bin_ms * 1_000_000)).cast("int").alias("bin")
+        return F.floor((F.col(column) - F.lit(start_ns)) / F.lit(bin_ms * 1_000_000)).alias("bin")
 
     sends = records.sends.groupBy(at("intended_ns")).agg(
         F.count("*").alias("sent"),
@@ -52,7 +55,8 @@ def series_of(records: Records, facts: TrialFacts, faults: Sequence[FaultOnLoad]
         F.max(latency_ms).alias("max"),
     )
     consumed = records.consumptions.groupBy(at("started_ns")).agg(F.count("*").alias("consumed"))
-    bins = {row["bin"]: row.asDict() for row in sends.join(consumed, "bin", "full").collect() if row["bin"] is not None}
+    near = F.abs("bin") <= BINS_AROUND_MAX
+    bins = {row["bin"]: row.asDict() for row in sends.join(consumed, "bin", "full").where(near).collect()}
     if not bins:
         return None
     span = range(min(bins), max(bins) + 1)
@@ -100,14 +104,26 @@ def write_page(
                 for item in judged.properties
                 for says, reading in [SAYS[item.name]]
             },
-            "incidents": {LOAD: {"title": TITLE, "summary": SUMMARY}},
-            "trials": [{**trial, "incident": LOAD, "valid": True, "hiccup_ms_max": facts.hiccup_ms_max}],
+            "incidents": {LOAD: {"title": TITLE, "summary": _summary(judged.ending)}},
+            "trials": [
+                {
+                    **trial,
+                    "incident": LOAD,
+                    "valid": judged.ending.is_reached,
+                    "reasons": [judged.ending.words] if judged.ending.words else [],
+                    "hiccup_ms_max": facts.hiccup_ms_max,
+                }
+            ],
             "series": [] if series is None else [dataclasses.asdict(series)],
             "tables": {LOAD: [dataclasses.asdict(table) for table in _tables(run, judged, facts)]},
             "logs": collect.logs_json(counts),
         },
     )
     write_html(run.path)
+
+
+def _summary(ending: Ending) -> str:
+    return f"{ending.words[:1].upper()}{ending.words[1:]}. {SUMMARY}" if ending.words else SUMMARY
 
 
 def _finding(item: Property, run: RunDirectory, facts: TrialFacts) -> Finding:
@@ -189,14 +205,18 @@ def _figures(judged: JudgedLoad) -> Iterator[tuple[str, str]]:
     f = judged.figures
     yield "sends", f"{f.sends:,}: {f.ok:,} accepted, {f.failed:,} failed, {f.unknown:,} unknown"
     yield "consumptions", f"{f.consumptions:,}"
-    yield (
-        "started",
-        f"{f.started_per_s:,.1f}/s" + ("" if f.asked_per_s is None else f" of {f.asked_per_s:,.1f}/s asked"),
-    )
+    yield "started", f"{f.started_per_s:,.1f}/s" + _asked(judged)
     yield "accepted", f"{f.ok_per_s:,.1f}/s"
     yield "latency p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.latency_ms)
     if "in_flight" not in judged.params:
         yield "starts late p50, p99, p99.9", ", ".join(quantity(value, "ms") for value in f.late_ms)
+
+
+def _asked(judged: JudgedLoad) -> str:
+    if judged.figures.asked_per_s is None:
+        return ""
+    asked = f"{judged.figures.asked_per_s:,.1f}/s"
+    return f" of {asked} asked" if judged.ending.is_reached else f" so far, where {asked} were asked"
 
 
 def _around(one: FaultOnLoad) -> Iterator[tuple[str, ...]]:

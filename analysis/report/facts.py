@@ -31,7 +31,10 @@ def warnings(data: ReportData) -> tuple[str, ...]:
     found = list(evidence_told(manifest.notes))
     if not data.findings:
         found.append("This run has no findings. Nothing was confirmed, and nothing was refuted.")
-    if manifest.status != "complete":
+    if manifest.incidents == ("load",):
+        # A load has one trial, which says better than the run how far it came.
+        found += [f"{reason[:1].upper()}{reason[1:]}." for trial in data.trials for reason in trial.reasons]
+    elif manifest.status != "complete":
         found.append(f"This run is {manifest.status}, not complete. What follows rests on the trials that were made.")
     if manifest.budget == "quick":
         found.append(

@@ -49,6 +49,14 @@ def handover(name: str, *, arm: str = "incident", fault: str = "kill-owners", de
     return trial
 
 
+def own_load() -> Trial:
+    """A load without a fault: 110 messages in each of two queues, ordered by two keys, consumed by one group."""
+    trial = handover("load", arm="baseline", fault="none")
+    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
+    trial.drop(lambda record: record.get("group") == "g1")
+    return trial
+
+
 def _message(trial: Trial, *, offset: int, queue: int, handed_over: bool) -> None:
     """One message: its send, and its consumption by each group."""
     sent_ns = at(-6_000) + offset * S // SENDS_HZ

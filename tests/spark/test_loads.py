@@ -14,7 +14,7 @@ from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from analysis.load.properties import Property
 from harness.rundir.reading import read_run_directory
-from tests.lib.own_scenarios import handover
+from tests.lib.own_scenarios import own_load
 from tests.lib.runs import Run
 from tests.lib.trials import Record, Trial
 
@@ -25,11 +25,8 @@ Judge = Callable[..., tuple[JudgedLoad, dict[str, Property]]]
 
 @pytest.fixture
 def load() -> Trial:
-    """A load without a fault: 110 messages in each of two queues, ordered by two keys, consumed by one group."""
-    trial = handover("load", arm="baseline", fault="none")
-    trial.groups, trial.params = ["g0"], {"route": "selector", "ordered": "yes", "rate_hz": 20.0}
-    trial.drop(lambda record: record.get("group") == "g1")
-    return trial
+    """One whose every property holds."""
+    return own_load()
 
 
 @pytest.fixture
