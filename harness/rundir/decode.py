@@ -6,6 +6,7 @@ and that is absent, or a value of another kind, is an error that names where in 
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -41,15 +42,23 @@ def decode(kind: type[T], value: object, where: str = "") -> T:
 def read_document(kind: type[T], path: Path) -> T:
     """A JSON object of a file, with this schema's number. Raises RunDirectoryError with one sentence."""
     try:
+        return _read(kind, path)
+    except RecursionError as error:
+        raise RunDirectoryError(f"{path} cannot be read: it is nested too deeply") from error
+
+
+def _read(kind: type[T], path: Path) -> T:
+    try:
         text = path.read_text("utf-8")
-        document = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+        document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)
+    except (OSError, ValueError) as error:
         raise RunDirectoryError(f"{path} cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise RunDirectoryError(f"{path} holds no JSON object")
-    if (schema := document.get("schema")) not in RUN_SCHEMAS or isinstance(schema, bool):
+    schema = document.get("schema")
+    if type(schema) is not int or schema not in RUN_SCHEMAS:
         raise RunDirectoryError(
-            f"{path} has schema {schema!r}, and this version reads up to {RUN_SCHEMA}",
+            f"{path} has schema {_shown(schema)}, and this version reads up to {RUN_SCHEMA}",
             advice="Read it with the version of the lab that wrote it; the manifest names the commit.",
         )
     if damage := damage_of_document(text, document):
@@ -61,6 +70,28 @@ def read_document(kind: type[T], path: Path) -> T:
         return decode(kind, document)
     except DecodeError as error:
         raise RunDirectoryError(f"{path} is not a whole {kind.__name__}: {error}") from error
+
+
+_OF_THE_HARNESS = ("manifest.json", "trial.json", "deployment.json")
+"""The harness writes no NaN into them and no half of a character. An analysis's own documents have intervals without an end, and
+whatever a broker's remark has."""
+
+
+def _parsed(text: str, *, by_harness: bool) -> object:
+    """Raises ValueError, also for what Python alone takes for JSON, where the harness wrote it."""
+    if not by_harness:
+        return json.loads(text)
+    document: object = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    if "\\ud" in text.casefold():
+        json.dumps(document, ensure_ascii=False).encode()
+    return document
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is no number of JSON")
+    return number
 
 
 def _words(error: Exception, place: str) -> str:
@@ -80,8 +111,12 @@ def _words(error: Exception, place: str) -> str:
 
 
 def _is_not(value: object, wanted: str) -> DecodeError:
+    return DecodeError(f"is {_shown(value)}, not {wanted}")
+
+
+def _shown(value: object) -> str:
     text = repr(value)
-    return DecodeError(f"is {text if len(text) <= 60 else f'{text[:57]}...'}, not {wanted}")
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 _SCALARS: Mapping[type, str] = {
