@@ -20,7 +20,7 @@ import pyarrow.json as pj
 import pyarrow.parquet as pq
 
 from analysis.evidence.arrow import arrow_columns
-from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, HISTORY
+from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, HISTORY, WHOLE_BELOW
 from analysis.interrupts import stop_if_interrupted
 from harness.rundir import records
 
@@ -127,9 +127,10 @@ class _Writer:
 def tables_of(data: bytes, place: str) -> Iterator[tuple[str, pa.Table]]:
     """The records among the lines by type, each with its own columns, ``file`` and ``trial``."""
     tables, damaged = _parsed(data)
-    for table in tables:
+    for parsed in tables:
+        table = _below(parsed)
         kinds = table["type"]
-        damaged += [b""] * kinds.null_count
+        damaged += [b""] * (kinds.null_count + parsed.num_rows - table.num_rows)
         present = pc.unique(kinds).to_pylist()
         # Of a type that is not declared nothing is known.
         for kind in filter(_FIELDS.__contains__, present):
@@ -138,6 +139,16 @@ def tables_of(data: bytes, place: str) -> Iterator[tuple[str, pa.Table]]:
     if damaged:
         texts = pa.array([line.decode(errors="replace") or None for line in damaged], pa.string())
         yield DAMAGED, _placed(pa.table({CORRUPT_COLUMN: texts}), place)
+
+
+def _below(table: pa.Table) -> pa.Table:
+    """The rows whose numbers are those of a record."""
+    for name in (field.name for field in table.schema if pa.types.is_int64(field.type)):
+        least, most = pc.min_max(table[name]).values()
+        if most.is_valid and (most.as_py() >= WHOLE_BELOW or least.as_py() <= -WHOLE_BELOW):
+            is_below = pc.and_(pc.less(table[name], WHOLE_BELOW), pc.greater(table[name], -WHOLE_BELOW))
+            table = table.filter(is_below.fill_null(True))
+    return table
 
 
 def _placed(table: pa.Table, place: str) -> pa.Table:
@@ -159,12 +170,30 @@ def _parsed(data: bytes) -> tuple[list[pa.Table], list[bytes]]:
 
 
 def _objects(data: bytes) -> tuple[bytes, list[bytes]]:
-    """The lines that begin as an object does, and those that do not; Arrow takes ``null`` for a record, and falls over it."""
-    if data.count(b"\n{") + data.startswith(b"{") == data.count(b"\n") + (not data.endswith(b"\n")):
+    """The lines of text that begin as an object does, and the others: Arrow takes ``null`` for a record, and falls over it, and
+    bytes that are no UTF-8 for text, over which whoever reads the text falls."""
+    if _begin_objects(data) == data.count(b"\n") + (not data.endswith(b"\n")) and _is_text(data):
         return data, []
-    lines = [line for line in data.split(b"\n") if line.strip()]
-    others = [line for line in lines if not line.startswith(b"{")]
-    return b"\n".join(line for line in lines if line.startswith(b"{")), others
+    whole: list[bytes] = []
+    others: list[bytes] = []
+    for line in filter(bytes.strip, data.split(b"\n")):
+        (whole if line.startswith(b"{") and _is_text(line) else others).append(line)
+    return b"\n".join(whole), others
+
+
+def _begin_objects(data: bytes) -> int:
+    """How many lines begin as an object does."""
+    return data.count(b"\n{") + data.startswith(b"{")
+
+
+def _is_text(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _schema(kinds: Collection[str]) -> pa.Schema:
@@ -173,13 +202,16 @@ def _schema(kinds: Collection[str]) -> pa.Schema:
 
 
 def _whole(data: bytes, schema: pa.Schema) -> tuple[list[pa.Table], list[bytes]]:
-    """Lines with one that is no record are halved until it stands alone."""
+    """Lines with one that is no record, or that has two, are halved until it stands alone."""
     if not data:
         return [], []
     try:
-        return [_read(data, schema)], []
+        table = _read(data, schema)
+        if table.num_rows == _begin_objects(data):
+            return [table], []
     except pa.ArrowInvalid:
-        lines = data.removesuffix(b"\n").split(b"\n")
+        pass
+    lines = data.removesuffix(b"\n").split(b"\n")
     if len(lines) == 1:
         return [], lines
     half = len(lines) // 2

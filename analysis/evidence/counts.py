@@ -24,8 +24,8 @@ _TOLD = (("started_ns", "max"), ("intended_ns", "min"), ("intended_ns", "max"))
 Count = Mapping[str, Any]
 """Of some records: their ``type``, their ``trial``, how many ``rows`` they are, and ``started_ns_max`` and so on, where told."""
 
-Anchor = tuple[str, str, int, int]
-"""Trial, file, monotonic nanoseconds, wall microseconds."""
+Anchor = tuple[str, str, int | None, int | None]
+"""Trial, file, monotonic nanoseconds, wall microseconds; a line may lack one of these."""
 
 
 @dataclass(kw_only=True)
@@ -70,7 +70,8 @@ def _folded(counts: Iterable[Count], anchors: Iterable[Anchor]) -> defaultdict[s
         elif count["type"] == DAMAGED:
             one.damaged_lines += count["rows"]
     for trial, file, mono_ns, wall_us in anchors:
-        found[trial].anchors[file].append((mono_ns, wall_us))
+        if mono_ns is not None and wall_us is not None:
+            found[trial].anchors[file].append((mono_ns, wall_us))
     return found
 
 

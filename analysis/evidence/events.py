@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from analysis.evidence.arrow import arrow_columns
-from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS
+from analysis.evidence.tables import CORRUPT_COLUMN, DAMAGED, EVENTS, WHOLE_BELOW
 from harness.rundir import events
 from harness.rundir.reading import RunDirectory
+from harness.rundir.records import Kind
 
 Event = Mapping[str, Any]
 
@@ -90,16 +92,53 @@ def events_of(run: RunDirectory, trial: str) -> TrialEvents:
 
 
 def _event_of(line: bytes) -> Event | None:
+    """The record in the line, with the fields that are declared of its type; None where it is no whole one."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+    if not isinstance(found, dict) or not _has(Kind.TEXT, found.get("type")) or not _has(Kind.LONG, found.get("n")):
         return None
     declared = events.EVENTS.get(found["type"])
-    fields = {} if declared is None else {field.name: field.kind for field in declared.fields}
-    is_whole = all(value is None or name not in fields or fields[name].has(value) for name, value in found.items())
-    return found if is_whole else None
+    event = {"type": found["type"], "n": found["n"]}
+    for field in () if declared is None else declared.fields:
+        value = found.get(field.name)
+        if value is None and field.optional:
+            continue
+        if not _has(field.kind, value):
+            return None
+        event[field.name] = value
+    return event
+
+
+def _has(kind: Kind, value: Any) -> bool:
+    """Whether that is a value of this kind that its column can have: JSON has numbers and texts that no column has."""
+    return kind.has(value) and _FITS[kind](value)
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # Half of a character, which JSON can spell.
+        return False
+    return True
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # A whole number beyond what a float has.
+        return False
+
+
+_FITS: Mapping[Kind, Callable[[Any], bool]] = {
+    Kind.TEXT: _is_text,
+    Kind.LONG: lambda value: abs(value) < WHOLE_BELOW,
+    Kind.INT: lambda value: -(2**31) <= value < 2**31,
+    Kind.NUMBER: _is_finite,
+    Kind.FLAG: lambda value: True,
+    Kind.TEXTS: lambda value: all(isinstance(one, str) and _is_text(one) for one in value),
+}
 
 
 def events_table(trials: Iterable[TrialEvents]) -> pa.Table:
@@ -115,5 +154,8 @@ def events_table(trials: Iterable[TrialEvents]) -> pa.Table:
 
 def _values(rows: Sequence[Event], name: str, kind: pa.DataType) -> list[Any]:
     found = [row.get(name) for row in rows]
-    # A queue is a number in some records, and in others broker-a:3.
-    return [None if one is None else str(one) for one in found] if pa.types.is_string(kind) else found
+    if pa.types.is_string(kind):
+        # A queue is a number in some records, and in others broker-a:3.
+        return [None if one is None else str(one) for one in found]
+    # Arrow makes no float of a large whole number.
+    return [None if one is None else float(one) for one in found] if pa.types.is_floating(kind) else found

@@ -88,13 +88,18 @@ def placed(table: pa.Table, texts: Sequence[str], number: str) -> tuple[list[Pla
     columns = [table[name].unify_dictionaries().combine_chunks() for name in texts]
     # What all rows have alike tells none from another.
     varied = [at for at, one in enumerate(columns) if len(one.dictionary) > 1]
-    parts = [*(np.asarray(columns[at].indices, np.int64) for at in varied), numbers_of(table, number)]
+    last = numbers_of(table, number)
+    # No queue has such a number, whatever a record says, and no place in an array.
+    is_strange = last.min(initial=0) < 0 or last.max(initial=0) > _COUNTED_MAX
+    known, last = np.unique(last, return_inverse=True) if is_strange else (None, last)
+    parts = [*(np.asarray(columns[at].indices, np.int64) for at in varied), last]
     sizes = [*(len(columns[at].dictionary) for at in varied), int(parts[-1].max(initial=0)) + 1]
     distinct, which = _ranked(np.ravel_multi_index(parts, sizes), int(np.prod(sizes)))
     codes = dict(zip((*varied, len(columns)), np.unravel_index(distinct, sizes), strict=True))
     same = np.zeros(len(distinct), np.int64)
     names = [one.dictionary.take(pa.array(codes.get(at, same))).to_pylist() for at, one in enumerate(columns)]
-    places: list[Place] = list(zip(*names, codes[len(columns)].tolist(), strict=True))
+    numbers = codes[len(columns)] if known is None else known[codes[len(columns)]]
+    places: list[Place] = list(zip(*names, numbers.tolist(), strict=True))
     return places, which.astype(np.uint16) if len(places) <= np.iinfo(np.uint16).max else which
 
 

@@ -31,6 +31,9 @@ DAMAGED = "damaged"
 
 CORRUPT_COLUMN = "damaged_text"
 
+WHOLE_BELOW = 2**62
+"""No clock, offset or count of a record comes so far, and the difference of two whole numbers below fits 64 bits."""
+
 BITS = 64
 """Offsets of a chunk, kept as the bits of a number."""
 

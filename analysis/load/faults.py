@@ -22,6 +22,7 @@ from analysis.evidence.trials import OWNERS_END, TrialFacts
 from analysis.load.properties import Property, decided, undecided
 from analysis.stall_model import model
 from analysis.verdicts.validity import unproved
+from harness.errors import shown
 from harness.model.faults import FAULTS
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import TrialRecord
@@ -134,7 +135,7 @@ def faults_of_load(
             target=one.detail if one.facts.fault in OWNERS_END else one.facts.fault_target or one.detail,
             at_s=(one.from_ns - start_ns) / 1e9,
             until_s=(until[one.number] - start_ns) / 1e9,
-            not_shown=unproved(_PROOFS[one.facts.fault or ""], one.facts),
+            not_shown=_not_shown(one.facts),
             around=around[one.number],
             refused=refused.get(one.number, ()),
             taken_over=taken[one.number],
@@ -142,6 +143,11 @@ def faults_of_load(
         )
         for one in stamped
     ]
+
+
+def _not_shown(facts: TrialFacts) -> tuple[str, ...]:
+    proofs = _PROOFS.get(facts.fault or "")
+    return (f"no fault is named {shown(facts.fault or '')}",) if proofs is None else unproved(proofs, facts)
 
 
 def never_made(events: TrialEvents, trial: TrialRecord) -> list[str]:
@@ -275,6 +281,8 @@ def _refused(run: RunDirectory, records: Records, one: _Stamped) -> tuple[model.
         .collect()
     )
     stall_ms = (facts.append_exit_ns - facts.append_entry_ns) / 1e6
+    if stall_ms <= 0:
+        return ()
     rate_hz = sum(row["in_stall"] for row in rows) / (stall_ms / 1000)
     counts = {row["keyword"]: float(row["count"]) for row in rows if row["keyword"]}
     return model.scored_stall(run, facts.trial, stall_ms=stall_ms, rate_hz=rate_hz, counts=counts)

@@ -19,10 +19,10 @@ LINKS_MAX = 40
 def locust_counts(folder: Path) -> tuple[int | None, int | None]:
     """Requests and failures by Locust's own account in a trial's folder; None for both where it wrote none."""
     try:
-        tests = json.loads((folder / COUNTS).read_text())["tests"]
-    except (OSError, ValueError, KeyError):
+        tests = json.loads((folder / COUNTS).read_text("utf-8"))["tests"]
+        return sum(int(test["requests"]) for test in tests), sum(int(test["failures"]) for test in tests)
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None, None
-    return sum(test["requests"] for test in tests), sum(test["failures"] for test in tests)
 
 
 def locust_tables(run: RunDirectory, trials: Iterable[TrialFacts]) -> Mapping[str, Sequence[Table]]:

@@ -43,7 +43,9 @@ def test_records_of_each_type_have_its_columns_their_file_and_their_trial() -> N
     [
         b'{"type":"send","n":2', b'{"type":"send","n":', b'{"type":"send","pro', b'{"type":"send","seq":"x"}', b"{",
         b'{"type":"send","queue":3000000000}', b'{"type":5}', b"5", b"null", b"[1]", b'"text"', b"\x00\x00\x00", b"\xff\xfe{",
-        b'{"type":"send"} and more', b'{"type":"send","seq":5.5}', b'{"type":"send","key":{"a":1}}',
+        b'{"type":"send"} and more', b'{"type":"send"}{"type":"send"}', b'{"type":"send","key":"\xff"}',
+        b'{"type":"send","k\x80":1}', b'{"type":"send","seq":9223372036854775808}', b'{"type":"send","seq":1' + b"0" * 5000 + b"}",
+        b'{"type":"send","seq":5.5}', b'{"type":"send","key":{"a":1}}',
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("place", ["alone", "between", "at the end"])
@@ -53,6 +55,13 @@ def test_a_line_that_is_no_whole_record_is_damaged_and_takes_no_other_with_it(da
     found = _read(data)
     assert [one["damaged_text"] for one in found[DAMAGED]] == [damaged.decode(errors="replace")]
     assert len(found.get("send", ())) == {"alone": 0, "between": 2, "at the end": 1}[place]
+
+
+def test_a_number_beyond_every_clock_and_count_damages_its_line() -> None:
+    lines = [{**SEND, "seq": seq} for seq in (2**62, 1 - 2**62, 2**62 - 1, -(2**62), 2**63 - 1, -(2**63))]
+    found = _read(b"".join(map(_line, lines)))
+    assert [one["seq"] for one in found["send"]] == [1 - 2**62, 2**62 - 1]
+    assert len(found[DAMAGED]) == 4
 
 
 def test_lines_without_a_type_are_damaged_empty_ones_are_none_and_unknown_types_are_left_out() -> None:

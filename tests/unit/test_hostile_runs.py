@@ -1,0 +1,163 @@
+"""Whatever a run directory holds, its reading ends in tables, damaged lines, problems, or one sentence; never in a traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from analysis.evidence.columns import tables_of
+from analysis.evidence.events import TrialEvents, events_table, read_events
+from analysis.evidence.records import Records, write_tables
+from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
+from analysis.evidence.trials import lock_life_ms, setting, trial_facts, trials_frame
+from harness.errors import RunDirectoryError
+from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
+from harness.rundir.decode import read_document
+from harness.rundir.manifest import DeploymentRecord, Manifest, TrialRecord
+from harness.rundir.reading import read_run_directory
+from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
+from tests.lib.own_scenarios import own_load
+from tests.lib.runs import Run
+
+PLACE = "trials/load/history/owner.jsonl"
+
+
+@pytest.fixture(scope="module")
+def small_runs(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Path]:
+    """A load, and an incident of two trials."""
+    load = own_load()
+    load.drop(lambda record: record.get("seq", 0) >= 8 or record["type"] in ("hiccup", "rpc"))
+    incident = Run(path=tmp_path_factory.mktemp("incident"), incidents=("ordered-lock-handover", "append-stall"))
+    incident.ordered("one")
+    incident.stalled("two")
+    return (
+        Run(path=tmp_path_factory.mktemp("load"), incidents=("load",), trials=[load]).save(),
+        incident.save(),
+    )
+
+
+def _files(runs: Sequence[Path], pattern: str) -> list[bytes]:
+    return [path.read_bytes() for run in runs for path in sorted(run.glob(pattern))]
+
+
+def _rows(data: bytes) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for kind, table in tables_of(data, PLACE):
+        # Whoever reads a text falls over bytes that are none.
+        table.validate(full=True)
+        found[kind] += table.num_rows
+    return found
+
+
+def test_damaged_histories_are_damaged_lines_and_take_no_other_with_them(small_runs: Sequence[Path]) -> None:
+    draw = random.Random(1)
+    histories = _files(small_runs, "trials/*/history/*.jsonl")
+    for number in range(500):
+        data, untouched = damaged_lines(draw.choice(histories), draw)
+        found, kept = _rows(data), _rows(b"\n".join(untouched))
+        assert not found or all(found[kind] >= kept[kind] for kind in kept), number
+        assert found[DAMAGED] <= data.count(b"\n") + 1 - sum(kept.values()), number
+
+
+def test_damaged_events_are_damaged_lines_and_the_others_are_a_table(
+    small_runs: Sequence[Path], tmp_path: Path
+) -> None:
+    draw = random.Random(2)
+    events = _files(small_runs, "trials/*/events.jsonl")
+    run_path = shutil.copytree(small_runs[0], tmp_path / "run")
+    run = read_run_directory(run_path)
+    for number in range(500):
+        data, untouched = damaged_lines(draw.choice(events), draw)
+        (run_path / "trials" / "load" / "events.jsonl").write_bytes(data)
+        (read,) = read_events(run) or [TrialEvents(trial="load", file="", events=(), damaged=())]
+        assert len(read.events) >= len(untouched), number
+        assert len(read.damaged) <= data.count(b"\n") + 1 - len(untouched), number
+        assert events_table([read]).num_rows == len(read.events) + len(read.damaged)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(Manifest, "manifest.json"), (TrialRecord, "trial.json"), (DeploymentRecord, "deployment.json")]
+)
+def test_a_damaged_document_is_one_sentence_or_a_whole_one(
+    small_runs: Sequence[Path], tmp_path: Path, kind: type[object], name: str
+) -> None:
+    draw = random.Random(3)
+    documents = _files(small_runs, f"**/{name}")
+    path = tmp_path / name
+    for _ in range(200):
+        path.write_bytes(damaged_line(draw.choice(documents), draw))
+        try:
+            read = read_document(kind, path)
+        except RunDirectoryError as error:
+            said = str(error)
+            assert said.isprintable(), said
+            assert len(said) < len(str(path)) + 300
+        else:
+            # What has been read can be written, and said.
+            json.dumps(vars(read), default=vars, allow_nan=False)
+            str(read).encode()
+
+
+def test_whatever_is_damaged_a_run_is_read_to_its_facts(
+    small_runs: Sequence[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("analysis.evidence.trials.frame_of", lambda *given: asked.append(_query(*given)))
+    monkeypatch.setattr("analysis.evidence.trials.F.broadcast", lambda frame: frame)
+    draw = random.Random(4)
+    for number in range(60):
+        path = shutil.copytree(draw.choice(small_runs), tmp_path / str(number))
+        damage(path, draw)
+        with contextlib.suppress(RunDirectoryError):
+            run = read_run_directory(path)
+            (path / "analysis").mkdir()
+            write_tables(run)
+            # Of tables on this machine their own statistics tell it.
+            trials_frame(cast(Any, None), run, trial_facts(cast(Records, None), run))
+        shutil.rmtree(path)
+    assert len(asked) > 30
+    assert not any(word in query for query in asked for word in ("nanD", "infD"))
+
+
+class _NoSpark:
+    """In place of a session, of which the query is wanted alone."""
+
+    def sql(self, query: str) -> str:
+        return query
+
+
+def _query(_: object, rows: Any, schema: Any) -> str:
+    assert schema is TRIALS
+    return str(frame_of(cast(Any, _NoSpark()), rows, schema))
+
+
+@pytest.mark.parametrize("told", ["", "x", "nan", "1e999", "--"])
+def test_a_setting_that_is_no_number_is_the_default(small_runs: Sequence[Path], told: str) -> None:
+    run = read_run_directory(small_runs[1])
+    trial = dataclasses.replace(run.trials[0], live_conf={"waitTimeMillsInSendQueue": told})
+    assert setting(run, trial, "waitTimeMillsInSendQueue", 200.0) == 200.0
+    (deployment, *_) = run.deployments
+    told_at_start = dataclasses.replace(deployment, settings={"properties": {LOCK_LIFE: told}})
+    assert lock_life_ms(trial, dataclasses.replace(run, deployments=(told_at_start,))) == LOCK_LIFE_MS
+
+
+@pytest.mark.parametrize("value", HOSTILE_VALUES, ids=lambda value: value[:20].decode(errors="replace"))
+def test_a_hostile_value_in_any_field_of_a_record_damages_its_line_alone(
+    small_runs: Sequence[Path], value: bytes
+) -> None:
+    record = {"type": "send", "n": 1, "process": "p", "topic": "T", "key": "k", "seq": 5, "queue": 3, "offset": 7}
+    line = json.dumps(record, separators=(",", ":")).encode()
+    for name, told in record.items():
+        hostile = line.replace(f'"{name}":{json.dumps(told)}'.encode(), f'"{name}":'.encode() + value)
+        found = _rows(b"\n".join([line, hostile, line]))
+        assert found["send"] in (2, 3)
+        assert found["send"] + found[DAMAGED] in (2, 3)
