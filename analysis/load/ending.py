@@ -34,7 +34,15 @@ class Ending:
 
 
 def ending_of(run: RunDirectory, trial: TrialRecord, events: TrialEvents) -> Ending:
-    """Its own evidence tells it: the trial's status, or that everything was collected before its processes were to end."""
+    """Its own evidence tells it: the trial's status, or that everything was collected before its processes were to end.
+
+    Damaged evidence tells nothing of it, and what is damaged is said before.
+    """
+    if run.damage_of(trial.trial):
+        why = "the load's evidence is damaged"
+        return Ending(
+            is_reached=False, is_under_way=False, phase="", status=trial.status, error=trial.error, why=why, words=""
+        )
     begun = [str(one["phase"]) for one in events.of_type("phase", event="begin")]
     # Whatever becomes of a trial, its processes are ended.
     phases = [phase for phase in begun if phase != "down"]
@@ -105,7 +113,12 @@ def trial_of_load(run: RunDirectory) -> TrialRecord:
         )
     (trial,) = run.trials
     # Of a name that no folder can have pathlib raises.
-    if "/" in trial.trial or not os.path.isdir(run.path / "trials" / trial.trial):  # noqa: PTH112
+    is_there = "/" not in trial.trial and os.path.isdir(run.path / "trials" / trial.trial)  # noqa: PTH112
+    if not is_there and run.damage:
+        raise RunDirectoryError(
+            f"{run.path} is damaged: {run.damage[0].words}", advice="Bring the run again from where it was made."
+        )
+    if not is_there:
         raise RunDirectoryError(
             f"{run.path} has a trial.json of {trial.trial[:40]!r} in a folder of another name",
             advice="Give the folder the name back that it had.",

@@ -19,6 +19,7 @@ from analysis.evidence.consumption import fold_consumption
 from analysis.evidence.events import events_of
 from analysis.evidence.records import ANALYSIS_FOLDER, Reading, load_records, reading_ahead
 from analysis.evidence.trials import trial_facts, trials_frame
+from analysis.evidence.trusted import trusted_elsewhere, trusted_run
 from analysis.hadoop import bring
 from analysis.load import accounts
 from analysis.load.consumed import consumed
@@ -28,7 +29,7 @@ from analysis.load.faults import faults_of_load, never_made, properties_of
 from analysis.load.figures import figures_of
 from analysis.load.judged import JudgedLoad
 from analysis.load.page import series_of, write_page
-from analysis.load.properties import in_their_order
+from analysis.load.properties import in_their_order, undecided
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.report import html
@@ -38,7 +39,7 @@ from analysis.spark_settings import READING_COMPILED_BYTES_MIN
 from analysis.stall_model.document import write_score
 from analysis.stall_model.model import Score
 from harness.rundir.files import replace_file
-from harness.rundir.reading import RunDirectory, read_run_directory
+from harness.rundir.reading import RunDirectory
 
 SIDE_BY_SIDE = 3
 
@@ -48,7 +49,7 @@ def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
 
     Raises :class:`harness.errors.RunDirectoryError` when this is no run directory, or has not one trial.
     """
-    run = read_run_directory(run_dir)
+    run = trusted_run(run_dir)
     trial_of_load(run)
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
         return judge_load_in(spark, run, reading)
@@ -56,6 +57,7 @@ def judge_load(run_dir: Path, place: SparkPlace) -> JudgedLoad:
 
 def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | None = None) -> JudgedLoad:
     """As :func:`judge_load`, in a session that the caller has and keeps; ``reading`` of the histories is under way."""
+    run = trusted_elsewhere(spark, run)
     trial = trial_of_load(run)
     folder = run.path / ANALYSIS_FOLDER
     folder.mkdir(exist_ok=True)
@@ -98,6 +100,9 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             properties = unread_at_end(properties, stores, ending)
         if not ending.is_reached:
             properties = cut_short(properties, inputs, facts, events, ending, faults)
+        if damage := run.damage_of(trial.trial):
+            # What the damaged file held may have spoken for or against each of them.
+            properties = [undecided(one.name, f"evidence damaged: {damage[0].words}") for one in properties]
         judged = JudgedLoad(
             ending=ending,
             client=trial.client,
@@ -106,7 +111,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             figures=figures,
             properties=tuple(properties),
             faults=faults,
-            notes=(*run.manifest.notes, *run.problems),
+            notes=(*run.reservations(), *run.manifest.notes),
             locust_requests=requests,
             locust_failures=failures,
         )

@@ -9,8 +9,10 @@ from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.figures import Figures
 from analysis.load.properties import Property
+from analysis.report.facts import evidence_told
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.verdicts import VerdictKind
+from harness.rundir.reading import DAMAGED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,8 @@ class JudgedLoad:
     def lines(self) -> list[str]:
         """For a person."""
         f = self.figures
-        lines = [self.ending.words] if self.ending.words else []
+        first = evidence_told(self.notes)
+        lines = [*first, self.ending.words] if self.ending.words else list(first)
         lines.append(
             f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
             f"{f.unknown:,} unknown; {f.consumptions:,} consumptions"
@@ -52,7 +55,7 @@ class JudgedLoad:
             lines += self._lines_of_sends()
         width = max(len(item.name) for item in self.properties)
         lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
-        return lines + [f"note: {note}" for note in self.notes]
+        return lines + [f"note: {note}" for note in self.notes if note not in first and not note.startswith(DAMAGED)]
 
     def _lines_of_sends(self) -> list[str]:
         f = self.figures
