@@ -123,12 +123,13 @@ def _ends(records: Records) -> DataFrame:
 def stores_agree(stores: Stores, figures: Figures, ending: Ending) -> Property:
     """The brokers hold what they acknowledged, and at most what else may have reached them.
 
-    Of queues that were not read at the end an offset that was acknowledged twice alone can be told.
+    What ended a load before its end may have kept a broker from its queues as well: then an offset that was acknowledged twice
+    alone can be told.
     """
     name = "store agrees"
     is_whole = ending.is_reached and stores.were_read
     absent = max(0, figures.ok - stores.ever) if is_whole else 0
-    bad = stores.shared + stores.beyond + absent
+    bad = stores.shared + absent + (stores.beyond if ending.is_reached else 0)
     words = f"{stores.stored:,} messages in {stores.queues} queues, " if stores.queues else ""
     words += f"{figures.ok:,} acknowledged"
     if stores.placed:
@@ -153,7 +154,7 @@ def unread_words(stores: Stores, ending: Ending) -> str:
     """That queues were not read at the end, and why."""
     queues = stores.queues + stores.unread
     number = f"{stores.unread} of {queues} queues were not read at the end" if queues else "no queue's end was read"
-    return f"{ending.why}, and {number}" if ending.why else number
+    return "; ".join(filter(None, (ending.why, number if stores.unread or not queues else "")))
 
 
 def keys(records: Records, trial: TrialRecord) -> Property:

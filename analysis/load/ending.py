@@ -77,9 +77,10 @@ _ENDED = {"failed": "ended by a failure", "interrupted": "interrupted"}
 
 
 def _was_collected(events: TrialEvents) -> bool:
-    """Of phases those that went well alone are followed by an anchor (harness/run/trial_phases.py)."""
+    """When all else has gone well a trial copies the noise probe's windows, and only then ends its processes
+    (harness/run/trial_phases.py)."""
     ended = max(events.phase("collect", "end", "n"), default=None)
-    return ended is not None and any(one["n"] > ended for one in events.of_type("anchor"))
+    return ended is not None and any(one["n"] > ended for one in events.of_type("hiccup"))
 
 
 def _is_being_written(run: RunDirectory) -> bool:

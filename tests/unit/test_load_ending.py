@@ -41,8 +41,9 @@ def _load(status: str, *, phases: Sequence[str], under_way: str = "", down: bool
     if under_way:
         anchor()
         stamp(under_way, "begin", *(("end",) if down else ()))
-    else:
+    elif phases == PHASES:
         anchor()
+        trial.event("hiccup", from_ns=at(0), at_ns=at(100), late_ms_max=1.0, samples=50)
     if down:
         stamp("down", "begin", "end")
     return trial
@@ -99,6 +100,8 @@ def test_a_load_whose_evidence_was_collected_has_reached_its_end_however_its_pro
     assert "its trial is failed: a group could not be removed" in found.words
     in_collect = _load("failed", phases=PHASES[:7], under_way="collect", down=True, error="a broker is gone")
     assert not _ending(tmp_path / "collect", in_collect).is_reached
+    whole.drop(lambda record: record["type"] == "hiccup")
+    assert not _ending(tmp_path / "disk", whole).is_reached
 
 
 def test_of_a_complete_load_there_is_nothing_to_say(tmp_path: Path) -> None:
