@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.spark import SparkPlace, spark_session
+from harness.paths import search_path
 
 ARCHIVE_S_MAX = 300.0
 
@@ -29,6 +31,7 @@ def archive_classes(place: SparkPlace) -> None:
     with gone_wrong, tempfile.TemporaryDirectory(prefix="mqlab-archive-") as scratch:
         subprocess.run(
             [sys.executable, "-m", "analysis.class_archive", str(place.java_home), str(archive), scratch],
+            env={**os.environ, "PYTHONPATH": search_path()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -8,6 +8,11 @@ PACKAGES = Path(__file__).resolve().parents[1]
 """The folder that harness, analysis, scenarios and mqlab lie in: what a child process needs on its path."""
 
 
+def search_path() -> str:
+    """``PYTHONPATH`` of a process that this one starts: the lab's packages, then what this one was given itself."""
+    return os.pathsep.join(filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH"))))
+
+
 def cache_home() -> Path:
     """The project's own cache folder: ``MQLAB_CACHE``, else ``rocketmq-incident-lab`` below the user's cache folder."""
     if chosen := os.environ.get("MQLAB_CACHE"):

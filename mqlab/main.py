@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import signal
@@ -19,6 +20,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
+from harness.paths import PACKAGES
 from harness.signals import handling
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, Command
@@ -31,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback reaches the user."""
     console = lab_console(stderr=True)
     try:
+        if arguments is None:
+            _leave_the_current_folder_out()
         options = _parsed(sys.argv[1:] if arguments is None else arguments)
         # A resumed run reads the command that it was started with.
         options.parse = _parsed
@@ -40,9 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code
     except LabError as error:
-        console.print(f"mqlab: {error}", style="bold", markup=False, highlight=False, soft_wrap=True)
+        from analysis.verdicts.numbers import printable
+
+        # It may tell of what somebody else wrote, which must not steer the terminal.
+        console.print(printable(f"mqlab: {error}"), style="bold", markup=False, highlight=False, soft_wrap=True)
         if error.advice:
-            console.print(error.advice, markup=False, highlight=False, soft_wrap=True)
+            console.print(printable(error.advice), markup=False, highlight=False, soft_wrap=True)
         return error.exit_code
     except KeyboardInterrupt:
         console.print("mqlab: interrupted", style="bold")
@@ -62,6 +69,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
         return EXIT_FAILED
+
+
+def _leave_the_current_folder_out() -> None:
+    """Neither this process nor one that it starts imports what lies in the current folder: a run of somebody else's may lie there.
+
+    ``python -m`` puts that folder before everything else, and Python's own ``multiprocessing`` does so for a moment.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    with contextlib.suppress(OSError):
+        current = Path.cwd()
+        is_first = not sys.flags.safe_path and Path(sys.path[0]).absolute() == current
+        if is_first and current != PACKAGES:
+            del sys.path[0]
 
 
 def _drop_output() -> None:

@@ -20,7 +20,7 @@ from analysis.verdicts.document import load_report_data
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE, ClientError, UsageError
 from harness.generator.load_run import LOAD
 from harness.model.verdicts import VerdictKind
-from harness.paths import PACKAGES
+from harness.paths import search_path
 
 Value = str | int | float | bool | Path | Sequence[str]
 
@@ -43,8 +43,8 @@ def load(out: Path, **options: Value) -> Path:
         ClientError: the load failed. What was recorded is kept in ``out``.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "mqlab", "load", *_words(options), "--out", str(out)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(PACKAGES), os.environ.get("PYTHONPATH"))))},
+        [sys.executable, "-P", "-m", "mqlab", "load", *_words(options), "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": search_path()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
