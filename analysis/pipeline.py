@@ -41,6 +41,7 @@ from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.judge import findings
 from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
+from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
@@ -54,11 +55,12 @@ def analyze(
     place: SparkPlace,
     progress: Progress | None = None,
     commit: str = "",
+    unjudged: Sequence[UnjudgedClaims] = (),
 ) -> list[Finding]:
     """Analyse ``run_dir`` and return a finding for each claim of its incidents in each of its releases.
 
     ``scenarios`` are those that the verdicts are made by; the ones that the run is not about are left out. ``progress``
-    is told each step in words; ``commit`` is the code's, empty where it is no commit's.
+    is told each step in words; ``commit`` is the code's, empty where it is no commit's. ``unjudged`` claims are undecided.
     Writes ``findings.json``, ``report_data.json``, ``record.jsonl`` and the tables in Parquet to ``RUN/analysis/``, and of a
     rolling upgrade ``lost_messages.csv``, replacing those of an earlier analysis.
 
@@ -69,7 +71,7 @@ def analyze(
     say = progress or _silent
     say("starting Spark")
     with reading_ahead(run, place.where) as reading, closing_session(place.for_evidence(run.path)) as spark:
-        return analyze_in(spark, run, scenarios, say, commit, reading)
+        return analyze_in(spark, run, scenarios, say, commit, reading, unjudged)
 
 
 def analyze_in(
@@ -79,6 +81,7 @@ def analyze_in(
     progress: Progress | None = None,
     commit: str = "",
     reading: Reading | None = None,
+    unjudged: Sequence[UnjudgedClaims] = (),
 ) -> list[Finding]:
     """As :func:`analyze`, in a session that the caller has and keeps; ``reading`` is under way in a folder of its own making."""
     say = progress or _silent
@@ -124,7 +127,7 @@ def analyze_in(
         )
         found = findings(known, evidence)
         bring(spark, run.path, (line.file for one in found for line in one.evidence))
-        found = with_excerpts(found, run.path)
+        found = [*with_excerpts(found, run.path), *findings_of(unjudged, run.manifest)]
         series = writing.result()
     spark.catalog.clearCache()
     counted, missing = locust_tables(run, facts), loss_tables(run.trials, lost)

@@ -16,9 +16,13 @@ from rich.console import Console
 import scenarios
 from analysis.packages import pack_packages
 from analysis.spark_settings import is_local
+from analysis.verdicts.numbers import printable
+from analysis.verdicts.order import natural_key
+from analysis.verdicts.unjudged import UnjudgedClaims
 from harness.errors import (
     EXIT_OK,
     AnalysisError,
+    ConfigurationError,
     UsageError,
 )
 from harness.host.facts import own_commit
@@ -27,13 +31,14 @@ from harness.model.scenario import Scenario
 from harness.paths import cache_home
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
-from harness.rundir.manifest import read_manifest
+from harness.rundir.manifest import Manifest, read_manifest
 from mqlab import load_options
 from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
 from mqlab.options import Adder, add_analysis, print_json
-from mqlab.own_incident import incidents_of_run
+from mqlab.own_incident import KEPT
 from mqlab.recorded import committed_ledger
+from mqlab.trust import IncidentsOfRun, incidents_of_run, listed
 
 if TYPE_CHECKING:
     from analysis.analyst import Analyst
@@ -53,6 +58,11 @@ def add_run_commands(add: Adder) -> None:
         "--with", dest="parts", type=FOLDER, nargs="+", default=(), metavar="RUN_DIR",
         help="the runs of --join that sent a part of this load: judge all histories as one",
     )  # fmt: skip
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="run the files of incidents that came with the run, to judge their claims, too",
+    )
     add_analysis(command)
 
     command = add("report", rewrite_report, "write the report of an analysed run again")
@@ -135,6 +145,7 @@ def analyse(
     java: Java,
     console: Console,
     analyst: Analyst | None = None,
+    unjudged: Sequence[UnjudgedClaims] = (),
 ) -> list[Finding]:
     """Analyse a run, in the analyst's process where there is one that can, and write its reports."""
     # Spark is loaded only now: a run must not carry its memory, and `mqlab list` must not wait for it.
@@ -149,7 +160,7 @@ def analyse(
     with _timed(console):
         findings = _asked(analyst, path, chosen, place, progress, commit) if analyst is not None else None
         if findings is None:
-            findings = analyze(path, chosen, place, progress, commit)
+            findings = analyze(path, chosen, place, progress, commit, unjudged)
     write_reports(path, committed_ledger())
     return findings
 
@@ -189,6 +200,7 @@ def judge(
     java: Java,
     console: Console,
     analyst: Analyst | None = None,
+    unjudged: Sequence[UnjudgedClaims] = (),
 ) -> int:
     """Analyse a run, write its reports and print its findings; returns the exit code."""
     from analysis.ledger import agreement
@@ -197,7 +209,7 @@ def judge(
     from analysis.report.write import exit_code
     from analysis.verdicts.document import load_report_data
 
-    findings = analyse(path, chosen, options, java, console, analyst)
+    findings = analyse(path, chosen, options, java, console, analyst, unjudged)
     is_quick = read_manifest(path).budget == "quick"
     tried = agreement.tried(findings) if is_quick else findings
     shown = agreement.beside_record(tried, committed_ledger()) if is_quick else tried
@@ -231,10 +243,11 @@ def analyze_run(options: argparse.Namespace, console: Console) -> int:
         )
     url = options.run
     with brought(url, spark_place(options, find_java().home)) as options.run:
-        return _analyze(options, console, f"{url.rstrip('/')}/report.html")
+        return _analyze(options, console, url.rstrip("/"))
 
 
-def _analyze(options: argparse.Namespace, console: Console, page: str = "") -> int:
+def _analyze(options: argparse.Namespace, console: Console, url: str = "") -> int:
+    page = f"{url}/report.html" if url else ""
     if options.parts:
         join_histories(options.run, options.parts)
     manifest = read_manifest(options.run)
@@ -245,10 +258,30 @@ def _analyze(options: argparse.Namespace, console: Console, page: str = "") -> i
             f"{options.run} holds a sweep, which judges no claim",
             advice=f"mqlab tune --resume {options.run} makes what is missing, and says what it came to.",
         )
-    chosen = incidents_of_run(options.run, manifest.incidents)
-    code = judge(options.run, chosen, options, find_java(), console)
+    of_run = incidents_of_run(options.run, manifest.incidents, trust=options.trust)
+    unjudged = _unjudged(of_run, manifest)
+    for claims in unjudged:
+        why = claims.why.replace("RUN_DIR", url or str(options.run))
+        if not of_run.known:
+            raise ConfigurationError(why, advice="Nothing else of the run can be judged.")
+        console.print(printable(why), markup=False, highlight=False, soft_wrap=True)
+    code = judge(options.run, of_run.known, options, find_java(), console, unjudged=unjudged)
     print_report(options.run, options, page)
     return code
+
+
+def _unjudged(of_run: IncidentsOfRun, manifest: Manifest) -> list[UnjudgedClaims]:
+    """The claims of files that nobody answers for; of several the manifest does not say which are whose."""
+    if not of_run.not_run:
+        return []
+    judged = {claim.id for scenario in of_run.known for claim in scenario.claims}
+    claims = tuple(sorted(manifest.rules.keys() - judged, key=natural_key))
+    names = ", ".join(of_run.not_run)
+    why = (
+        f"{', '.join(claims) or 'Claims'} of {names}: not judged, since code that came with the run was not run: "
+        f"{listed(of_run.not_run.values())}; look at it in RUN_DIR/{KEPT}, and judge by it with mqlab analyze RUN_DIR --trust."
+    )
+    return [UnjudgedClaims(incident=names, claims=claims, why=why)]
 
 
 def print_report(run: Path, options: argparse.Namespace, page: str = "") -> None:

@@ -67,26 +67,28 @@ def name_of(path: Path) -> str:
 # --- which incidents are meant --------------------------------------------------------------------------------------------
 
 
-def incidents_of(words: Sequence[str]) -> list[Scenario]:
-    """The lab's incidents by their names and their claims' families, and those of files.
+def incidents_of(words: Sequence[str], read_before: Mapping[str, Scenario] | None = None) -> list[Scenario]:
+    """The lab's incidents by their names and their claims' families, and those of files, which are executed.
+
+    ``read_before`` are incidents of files that were read already, by their words.
 
     Raises UsageError and ConfigurationError.
     """
-    found: dict[str, Scenario] = {}
+    by_name: dict[str, Scenario] = {}
     for word in dict.fromkeys(words):
         if not word.endswith(SUFFIX):
-            found |= {one.name: one for one in scenarios.of_family(word) or (scenarios.find(word),)}
-        elif (own := read_incident(Path(word))).name in found:
+            by_name |= {lab.name: lab for lab in scenarios.of_family(word) or (scenarios.find(word),)}
+            continue
+        own = (read_before or {}).get(word) or read_incident(Path(word))
+        if own.name in by_name:
             raise UsageError(f"two files are of the incident {own.name}", advice="Give one of them another name.")
-        else:
-            found[own.name] = own
-    return list(found.values())
+        by_name[own.name] = own
+    return list(by_name.values())
 
 
-def incidents_of_run(run: Path, names: Sequence[str]) -> list[Scenario]:
-    """The incidents of a recorded run: its own copy of a file, else the lab's."""
-    kept = {name: run / KEPT / f"{name.replace('-', '_')}{SUFFIX}" for name in names}
-    return [read_incident(path) if path.is_file() else scenarios.find(name) for name, path in kept.items()]
+def is_of_the_lab(incident: str) -> bool:
+    """Whether the lab has an incident of that name, which no file takes its place of."""
+    return any(lab.name == incident for lab in scenarios.ALL)
 
 
 def keep_files(run: Path, words: Sequence[str], broker_conf: Path | None = None) -> None:
@@ -102,8 +104,8 @@ def keep_files(run: Path, words: Sequence[str], broker_conf: Path | None = None)
 # --- a file ---------------------------------------------------------------------------------------------------------------
 
 
-def read_incident(path: Path) -> Scenario:
-    """The incident that a file states.
+def read_incident(path: Path, content: bytes | None = None) -> Scenario:
+    """The incident that a file states, which is executed for it; ``content`` is what was read of the file already.
 
     Raises:
         UsageError: its name or its claims' are taken, or no names.
@@ -111,7 +113,9 @@ def read_incident(path: Path) -> Scenario:
     """
     if not FILE_NAME.fullmatch(path.name):
         raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
-    file = _File(path)
+    if is_of_the_lab(name_of(path)):
+        raise UsageError(f"{path}: {name_of(path)} is an incident of the lab", advice="Rename the file.")
+    file = _File(path, content)
     scenario = file.run()
     if scenario.name != name_of(path):
         raise file.mistake(
@@ -121,8 +125,6 @@ def read_incident(path: Path) -> Scenario:
     for one in mistakes(scenario):
         raise file.mistake(file.line_near(one.near, one.within), one.says, one.advice)
     for lab in scenarios.ALL:
-        if lab.name == scenario.name:
-            raise file.mistake(file.line_near(lab.name), f"{lab.name} is an incident of the lab", "Rename the file.")
         for claim in {claim.id for claim in lab.claims} & {claim.id for claim in scenario.claims}:
             raise file.mistake(
                 file.line_near(claim), f"{claim} is a claim of the lab's {lab.name}", "Give yours another name."
@@ -133,10 +135,10 @@ def read_incident(path: Path) -> Scenario:
 class _File:
     """A user's file: what it states, and where in it something stands."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, content: bytes | None) -> None:
         self._path = path
         try:
-            self._source = path.read_bytes()
+            self._source = path.read_bytes() if content is None else content
             self._tree = ast.parse(self._source, str(path))
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}") from error

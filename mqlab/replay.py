@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
-import io
 import sys
 import tempfile
 from pathlib import Path
@@ -21,8 +20,9 @@ from harness.rundir.manifest import Manifest, read_manifest
 from mqlab.bundle import open_bundle
 from mqlab.kinds import is_bundle
 from mqlab.options import DEFAULT_RUNS, print_json
-from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
-from mqlab.resume import difference, rules_of, words_of
+from mqlab.recorded_command import command_of_run
+from mqlab.resume import difference, rules_of
+from mqlab.trust import code_of_run, incidents_of_run, listed, unanswered
 
 if TYPE_CHECKING:
     from analysis.verdicts.document import ReportData
@@ -60,61 +60,44 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
     """
     try:
         manifest = read_manifest(run)
-        words = words_of(run, manifest)
         _report_of(run)
     except (LabError, ValueError, OSError, RecursionError) as error:
         raise _refused(file, str(error), "Make it anew with --bundle.") from error
     if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*known_releases()}):
         raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(known_releases())}.")
-    again = _parsed(file, run, words, options)
-    if (brings := _brings(again)) and not options.trust:
+    try:
+        again = command_of_run(run, manifest, options.parse, ("verify", "reproduce"))
+        brought = code_of_run(run, manifest.incidents, again)
+    except ConfigurationError as error:
+        raise _refused(file, error.message) from error
+    if asked_for := unanswered(brought, trust=options.trust):
         raise _refused(
-            file, f"it brings {brings} with it, which would be run here",
+            file, f"it brings {listed(asked_for)} with it, which would be run here",
             f"Look at it (tar -xzf {file}), and add --trust if you do.",
         )  # fmt: skip
+    _set_what_is_this_hosts(file, again, options)
     _check_code(file, run, manifest, options, console)
     console.print(printable(f"replaying: {manifest.command}"), markup=False, highlight=False, soft_wrap=True)
     return again
 
 
-def _parsed(file: Path, run: Path, words: list[str], options: argparse.Namespace) -> argparse.Namespace:
-    try:
-        # What the parser says of it is about no option that the user gave.
-        with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
-            again: argparse.Namespace = options.parse(words)
-    except (SystemExit, LabError, ValueError) as error:
-        why = str(error) if isinstance(error, LabError) else said.getvalue().partition("\n")[0].removeprefix("mqlab: ")
-        raise _refused(file, f"its command cannot be carried out: {why or 'it says nothing'}") from error
-    if getattr(again, "verb", "") not in ("verify", "reproduce") or any(map(is_bundle, again.incidents)):
-        raise _refused(file, "its command is neither verify nor reproduce")
-    inside = [run / KEPT / Path(word).name for word in again.incidents if word.endswith(SUFFIX)]
-    if [str(path) for path in inside] != [word for word in again.incidents if word.endswith(SUFFIX)]:
-        raise _refused(file, "it lacks its incident's file")
-    if again.broker_conf and again.broker_conf != run / KEPT_CONF:
-        raise _refused(file, "it lacks its broker.conf")
+def _set_what_is_this_hosts(file: Path, again: argparse.Namespace, options: argparse.Namespace) -> None:
+    """Where and how it is run here."""
+    if any(map(is_bundle, again.incidents)):
+        raise _refused(file, "its command is of another bundle")
     again.parse, again.out = options.parse, options.out or DEFAULT_RUNS / new_run_id()
     again.resume, again.register, again.anyway, again.trust, again.strict = None, False, False, False, False
-    again.json = False
+    # What a bundle names was not named by the user.
+    again.json, again.of_bundle = False, True
     for name in ("plan", "hold", "bundle", "spark_master", "spark_conf"):
         setattr(again, name, getattr(options, name))
     if again.verb == "verify" and options.hold:
         raise _refused(file, "a run of many trials cannot be held", "Leave --hold out.")
-    return again
-
-
-def _brings(again: argparse.Namespace) -> str:
-    """What of a bundle is code, or may make a program read or write what it should not."""
-    own = [Path(word).name for word in again.incidents if word.endswith(SUFFIX)]
-    prefixes = [one.partition("=")[0].partition(".") for one in again.set]
-    options = [
-        f"-D{key}" for prefix, _, key in prefixes if prefix == "broker-jvm" or (prefix == "client" and "." in key)
-    ]
-    return ", ".join([*own, *options, *([f"the image {again.image}"] if again.image else [])])
 
 
 def _check_code(file: Path, run: Path, manifest: Manifest, options: argparse.Namespace, console: Console) -> None:
     try:
-        rules = rules_of(incidents_of_run(run, manifest.incidents))
+        rules = rules_of(incidents_of_run(run, manifest.incidents, trust=True).known)
     except LabError as error:
         raise _refused(file, str(error)) from error
     # A single trial's manifest has the rules of the claims that speak of it.

@@ -93,12 +93,14 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "--trust",
         action="store_true",
-        help="replay a bundle although it brings Python, an image or JVM options with it",
+        help="replay a bundle although it brings Python, an image or JVM options with it, which are run then",
     )
     command.add_argument("--strict", action="store_true", help="of a bundle: exit 1 when a verdict or a figure differs")
     add_spark(command)
     command.add_argument("--json", action="store_true", help="print measures and findings as JSON on standard output")
-    command.set_defaults(verb="reproduce", all=False, quick=False, trials=None, register=False, resume=None)
+    command.set_defaults(
+        verb="reproduce", all=False, quick=False, trials=None, register=False, resume=None, of_bundle=False
+    )
 
 
 def reproduce(options: argparse.Namespace, console: Console) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import ConfigurationError, UsageError
@@ -14,7 +15,10 @@ from harness.model.scenario import Scenario
 from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.reading import read_run_directory, verified
 from harness.rundir.writing import RunWriter
-from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX, incidents_of_run
+from mqlab.kinds import FOLDER
+from mqlab.own_incident import KEPT, SUFFIX, name_of
+from mqlab.recorded_command import command_of_run
+from mqlab.trust import code_of_run, incidents_of_run, listed, unanswered
 
 OF_A_SWEEP = ("sample", "deployments", "goal", "margin")
 WITH_VALUE = (
@@ -27,43 +31,83 @@ _REMEMBERED = (*WITH_VALUE, "incidents", "all", "quick", "broker_conf", "set", "
 """Options that decide what a run is; a resumed run takes them from its manifest."""
 
 
-def restore_options(options: argparse.Namespace) -> str:
-    """Set the options to those that the run was started with; returns a note for its manifest, mostly an empty one.
+def add_resume(command: argparse._ActionsContainer, text: str) -> None:
+    """Add ``--resume``, and on what terms."""
+    command.add_argument("--resume", type=FOLDER, metavar="RUN_DIR", help=text)
+    command.add_argument(
+        "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
+    )
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="with --resume: run the Python, the image and the JVM options that the run brings",
+    )
+
+
+def require_resumed(options: argparse.Namespace) -> None:
+    """Raises UsageError: an option that is about a run that goes on was given without one."""
+    for name in ("anyway", "trust"):
+        if getattr(options, name) and not options.resume:
+            raise UsageError(f"--{name} says how to resume", advice="Give it together with --resume RUN_DIR.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed:
+    """What a run that goes on brings: a note for its manifest, mostly an empty one, and its own incidents by the options' words."""
+
+    note: str = ""
+    own: Mapping[str, Scenario] = field(default_factory=dict)
+
+
+def restore_options(options: argparse.Namespace) -> Resumed:
+    """Set the options to those that the run was started with.
 
     Raises:
         UsageError: it is the run of another command, or of a load, which has nothing left to do.
-        ConfigurationError: it was started by another commit or under other rules, and ``--anyway`` was not given.
+        ConfigurationError: it was started by another commit or under other rules, and ``--anyway`` was not given; it brings code
+            that nobody answers for, and ``--trust`` was not given; or its command cannot be made out.
     """
-    manifest = read_manifest(options.resume)
+    run: Path = options.resume
+    manifest = read_manifest(run)
     if manifest.incidents == ("load",):
         raise UsageError(
-            f"{options.resume} holds a load, which cannot be gone on with",
-            advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {options.resume}.",
+            f"{run} holds a load, which cannot be gone on with",
+            advice=f"Start it again: {manifest.command}. Or judge what it recorded: mqlab analyze {run}.",
         )
-    words = words_of(options.resume, manifest)
-    made_by = words[0] if words else ""
-    if made_by not in ("verify", "tune"):
+    made_by = manifest.command.split()[1:2]
+    if made_by not in (["verify"], ["tune"]):
         raise UsageError(
-            f"{options.resume} holds a single trial, which cannot be gone on with",
+            f"{run} holds a single trial, which cannot be gone on with",
             advice=f"Start it again: {manifest.command}.",
         )
-    if made_by != options.verb:
-        raise UsageError(
-            f"{options.resume} is a run of mqlab {made_by}", advice=f"mqlab {made_by} --resume {options.resume}"
+    if made_by != [options.verb]:
+        raise UsageError(f"{run} is a run of mqlab {made_by[0]}", advice=f"mqlab {made_by[0]} --resume {run}")
+    try:
+        remembered = command_of_run(run, manifest, options.parse, (options.verb,))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{run} cannot be gone on with: {error.message}", advice="Start a new run.") from error
+    brought = code_of_run(run, manifest.incidents, remembered)
+    if asked_for := unanswered(brought, trust=options.trust):
+        raise ConfigurationError(
+            f"{run} cannot be gone on with: it brings {listed(asked_for)} with it, which would be run here",
+            advice=f"Look at it (Python is in {run / KEPT}), and add --trust if you answer for it.",
         )
+    words = {word: name_of(Path(word)) for word in remembered.incidents if word.endswith(SUFFIX)}
+    names = tuple(dict.fromkeys((*manifest.incidents, *words.values())))
+    by_name = {scenario.name: scenario for scenario in incidents_of_run(run, names, trust=True).known}
     # A sweep judges no claim.
-    rules = rules_of(incidents_of_run(options.resume, manifest.incidents)) if made_by == "verify" else {}
-    note = difference(manifest, rules)
+    judged = [by_name[name] for name in manifest.incidents if name in by_name] if options.verb == "verify" else []
+    note = difference(manifest, rules_of(judged))
     if note and not options.anyway:
         raise ConfigurationError(
-            f"{options.resume} was {note}: to go on would mix two experiments",
+            f"{run} was {note}: to go on would mix two experiments",
             advice="Go on with the code that started it, start a new run, or add --anyway, which its findings will say.",
         )
-    remembered = options.parse(words)
     for name in _REMEMBERED:
         if hasattr(remembered, name):
             setattr(options, name, getattr(remembered, name))
-    return f"{RESUMED}{note}" if note else ""
+    own = {word: by_name[name] for word, name in words.items() if name in by_name}
+    return Resumed(note=f"{RESUMED}{note}" if note else "", own=own)
 
 
 def finished_trials(run: RunWriter) -> frozenset[str]:
@@ -84,16 +128,6 @@ def finished_trials(run: RunWriter) -> frozenset[str]:
         )
 
     return frozenset(filter(has_ended, found))
-
-
-def words_of(run: Path, manifest: Manifest) -> list[str]:
-    """The command that a run was started with, by the run's own copies of the user's files. Raises ValueError."""
-    kept = {path.name: str(path) for path in (run / KEPT).glob(f"*{SUFFIX}")}
-    words = [kept.get(Path(word).name, word) for word in shlex.split(manifest.command)[1:]]
-    if (conf := run / KEPT_CONF).is_file() and "--broker-conf" in words:
-        place = words.index("--broker-conf") + 1
-        words[place : place + 1] = [str(conf)]
-    return words
 
 
 def difference(manifest: Manifest, rules: Mapping[str, str]) -> str:

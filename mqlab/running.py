@@ -44,6 +44,7 @@ from mqlab.options import DEFAULT_RUNS
 from mqlab.own_incident import keep_files
 from mqlab.recording import register_run
 from mqlab.resume import command_line, finished_trials, rules_of
+from mqlab.trust import remember_named
 
 ARCHIVE_NODES_MIN = 20
 """Fewer nodes of a release save no more than the archives cost."""
@@ -111,6 +112,8 @@ def carry_out(job: Job, options: argparse.Namespace, console: Console, judge: Ca
             run.set_aside([name for name in run.manifest.begun if name not in finished])
         else:
             keep_files(run.path, options.incidents, options.broker_conf)
+            if not options.of_bundle:
+                remember_named(options)
         if job.resumed:
             run.add_note(job.resumed)
         if backend.docker is None:

@@ -36,7 +36,7 @@ from mqlab.looking import prepare
 from mqlab.one_trial import params_of
 from mqlab.options import print_json, read_settings
 from mqlab.own_incident import incidents_of
-from mqlab.resume import restore_options
+from mqlab.resume import Resumed, restore_options
 from mqlab.running import Job, carry_out, how_to_go_on, make_ready, plan_of
 from mqlab.sweep import Asked, Swept, check_settings, check_swept, read_swept, sweep_of, without
 from mqlab.verify import injections_asked
@@ -56,9 +56,9 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     """Run the points, or go on with a run of them; print what is recommended, why, and what it costs."""
     started = time.monotonic()
     more = options.deployments or 0
-    resumed = restore_options(options) if options.resume else ""
+    resumed = restore_options(options) if options.resume else Resumed()
     options.deployments = max(more, options.deployments or DEPLOYMENTS) if options.resume else more or DEPLOYMENTS
-    found = incidents_of(options.incidents)
+    found = incidents_of(options.incidents, resumed.own)
     options.sweep = options.sweep or [text for one in found for text in one.sweep]
     if len(found) != 1 or not options.sweep:
         raise UsageError(
@@ -83,7 +83,7 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     place = _Analysis(options=options, java=java, scenario=scenario, console=console)
     rounds = Rounds(sweep=found_sweep, request=request, most=options.deployments, analyse=place)
     job = Job(
-        request=rounds.request(), java=java, started=started, notes=_notes(rounds, swept, options), resumed=resumed,
+        request=rounds.request(), java=java, started=started, notes=_notes(rounds, swept, options), resumed=resumed.note,
         resumed_by="tune", further=rounds.further,
     )  # fmt: skip
     return carry_out(job, options, console, lambda path: _judge(path, rounds, options))

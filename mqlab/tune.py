@@ -13,7 +13,6 @@ from harness.model.measures import MEASURES
 from harness.releases.jars import known_releases
 from mqlab.kinds import (
     FILE_OR_FOLDER,
-    FOLDER,
     INCIDENT,
     MILLISECONDS,
     NAME,
@@ -29,6 +28,7 @@ from mqlab.kinds import (
     whole,
 )
 from mqlab.options import DEFAULT_RUNS, Adder, add_backend_options, add_releases, add_settings, add_spark, print_json
+from mqlab.resume import add_resume, require_resumed
 from mqlab.sweep import read_swept
 from mqlab.sweeping import sweep
 
@@ -103,13 +103,14 @@ def _add_sweep(command: argparse.ArgumentParser) -> None:
     measured.add_argument(
         "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
-    measured.add_argument("--resume", type=FOLDER, metavar="RUN_DIR", help="go on with a sweep, as it was started")
-    measured.add_argument("--anyway", action="store_true", help="with --resume: also by other code than the run's")
+    add_resume(measured, "go on with a sweep, as it was started")
     measured.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
     add_backend_options(command)
     add_settings(command)
     add_spark(measured)
-    command.set_defaults(verb="tune", all=False, quick=False, trials=None, register=False, bundle=None, topology=None)
+    command.set_defaults(
+        verb="tune", all=False, quick=False, trials=None, register=False, bundle=None, topology=None, of_bundle=False
+    )
 
 
 def tune(options: argparse.Namespace, console: Console) -> int:
@@ -123,8 +124,7 @@ def tune(options: argparse.Namespace, console: Console) -> int:
             )
         if options.resume and (options.incidents or options.sweep):
             raise UsageError("a sweep goes on as it was started", advice="Give --resume RUN_DIR alone.")
-        if options.anyway and not options.resume:
-            raise UsageError("--anyway says how to resume", advice="Give it together with --resume RUN_DIR.")
+        require_resumed(options)
         return sweep(options, console)
     if options.rate is None:
         raise UsageError(

@@ -19,7 +19,7 @@ from harness.plan.parts import parts_of
 from harness.plan.request import BudgetName, Request
 from harness.releases.jars import known_releases
 from mqlab.judging import judge, place_of_analyst
-from mqlab.kinds import FOLDER, INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
+from mqlab.kinds import INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
 from mqlab.options import (
     DEFAULT_RUNS,
@@ -32,7 +32,7 @@ from mqlab.options import (
     read_settings,
 )
 from mqlab.own_incident import SUFFIX, incidents_of
-from mqlab.resume import restore_options
+from mqlab.resume import Resumed, add_resume, require_resumed, restore_options
 from mqlab.running import Job, carry_out, make_ready
 
 
@@ -74,18 +74,13 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "--out", type=NEW_FOLDER, metavar="DIR", help=f"run directory; default: a new one in {DEFAULT_RUNS}/"
     )
-    command.add_argument(
-        "--resume", type=FOLDER, metavar="RUN_DIR", help="go on with an interrupted run, as it was started"
-    )
-    command.add_argument(
-        "--anyway", action="store_true", help="with --resume: also by other code than the run's, which its findings say"
-    )
+    add_resume(command, "go on with an interrupted run, as it was started")
     command.add_argument(
         "--register", action="store_true", help="a run for the record of this checkout: it gets in whatever it shows"
     )
     command.add_argument("--plan", action="store_true", help="say what would be run, how long it takes, and stop")
     add_bundle(command)
-    command.set_defaults(verb="verify")
+    command.set_defaults(verb="verify", of_bundle=False)
     add_backend_options(command)
     add_settings(command)
     add_analysis(command)
@@ -94,8 +89,7 @@ def add_command(add: Adder) -> None:
 def verify(options: argparse.Namespace, console: Console) -> int:
     """Run incidents and judge their claims; returns the exit code of the verdicts."""
     started = time.monotonic()
-    if options.anyway and not options.resume:
-        raise UsageError("--anyway says how to resume", advice="Give it together with --resume RUN_DIR.")
+    require_resumed(options)
     if options.register and options.resume:
         raise UsageError(
             "a run is registered when it starts", advice="Start it with --register; --resume goes on with it."
@@ -104,11 +98,11 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         raise UsageError("--part is of several incidents", advice="Give --all, or name them or their families.")
     if options.register and any(word.endswith(SUFFIX) for word in options.incidents):
         raise UsageError("the record is of the lab's own incidents", advice="Leave --register out for one of yours.")
-    resumed = restore_options(options) if options.resume else ""
+    resumed = restore_options(options) if options.resume else Resumed()
     java = make_ready(console)
     budget: BudgetName = "quick" if options.quick or not (options.incidents or options.all) else "full"
     unnamed = scenarios.ALL if options.all else scenarios.QUICK
-    chosen = incidents_of(options.incidents) or list(unnamed)
+    chosen = incidents_of(options.incidents, resumed.own) or list(unnamed)
     unnamed_quick = budget == "quick" and not options.incidents and not options.all
     default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
     releases = options.release or default
@@ -131,7 +125,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
         if options.part:
             request = _part(options.part, request)
             notes = (*notes, f"part {options.part} of {', '.join(options.incidents) or '--all'}")
-        job = Job(request=request, java=java, started=started, notes=notes, resumed=resumed, analyst=analyst)
+        job = Job(request=request, java=java, started=started, notes=notes, resumed=resumed.note, analyst=analyst)
         judged = request.scenarios
         return carry_out(job, options, console, lambda path: judge(path, judged, options, java, console, analyst))
 

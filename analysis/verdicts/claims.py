@@ -15,6 +15,7 @@ from harness.model.verdicts import Reason, VerdictKind
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
 
 _REASONS = (
+    Reason.CODE_NOT_RUN,
     Reason.DAMAGED,
     Reason.CHECKER_FAILED,
     Reason.NOT_MEASURABLE,

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     TOO_MANY_DISCARDED = "too many discarded"
     FRAGILE = "fragile"
     DAMAGED = "evidence damaged"
+    CODE_NOT_RUN = "code not run"
 
 
 class Discard(StrEnum):

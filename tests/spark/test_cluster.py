@@ -37,7 +37,7 @@ def _start(here: Analysis, cluster: SparkCluster, folder: Path, *settings: str) 
         "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.driver.memory=600m",
         "spark.executor.memory=512m", *settings,
     )  # fmt: skip
-    command = [sys.executable, "-m", "mqlab", "analyze", str(run), "--spark-master", cluster.master]
+    command = [sys.executable, "-m", "mqlab", "analyze", str(run), "--trust", "--spark-master", cluster.master]
     return run, subprocess.Popen(
         [*command, *(word for one in told for word in ("--spark-conf", one))],
         cwd=PACKAGES,

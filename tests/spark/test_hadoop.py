@@ -64,7 +64,7 @@ def test_a_run_in_hdfs_has_the_findings_of_one_that_lies_here(
 ) -> None:
     url, folder = there
     before = folder.sizes()
-    done = _mqlab("analyze", url)
+    done = _mqlab("analyze", url, "--trust")
     assert done.returncode == EXIT_OK, done.stderr
     assert done.stdout.splitlines()[-1] == f"{url}/report.html"
 

@@ -10,6 +10,7 @@ import json
 import shutil
 import tarfile
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -224,13 +225,13 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
     "an incident of this host": (_changed(command=f"mqlab reproduce {TEMPLATE}"), {}, "it lacks its incident's file"),
     "Python": (
         _changed(command="mqlab reproduce /gone/own_disk.py", incidents=("own-disk",)),
-        {"incidents__own_disk_py": OWN}, "it brings own_disk.py with it"),
+        {"incidents__own_disk_py": OWN}, f"it brings own_disk.py (SHA-256 {sha256(OWN.encode()).hexdigest()}) with it"),
     "JVM options": (
         _changed(command="mqlab reproduce append-stall --set broker-jvm.a.b=c --set client.d.e=f"), {},
-        "it brings -Da.b, -Dd.e with it"),
+        f"it brings -Da.b (SHA-256 {sha256(b'-Da.b=c').hexdigest()}), -Dd.e (SHA-256 "),
     "an image": (
         _changed(command="mqlab reproduce append-stall --backend compose --image evil/one"), {},
-        "it brings the image evil/one with it"),
+        "it brings the image evil/one (SHA-256 "),
 }  # fmt: skip
 
 

@@ -23,7 +23,8 @@ from harness.plan.schedule import make_plan
 from harness.releases.jars import known_releases
 from mqlab.main import main
 from mqlab.mistakes import mistakes
-from mqlab.own_incident import TEMPLATE, incidents_of, incidents_of_run, keep_files, read_incident
+from mqlab.own_incident import TEMPLATE, incidents_of, keep_files, read_incident
+from mqlab.trust import incidents_of_run
 from tests.lib.histories import claims_of, said, verdict
 from tests.unit.test_plan import TWO_CORES
 
@@ -268,7 +269,7 @@ def test_a_run_keeps_the_file_that_it_was_made_of(tmp_path: Path) -> None:
     run.mkdir()
     keep_files(run, ["append-stall", str(path)])
     path.write_text(TEXT.replace("side(0, 1,", "side(0.2, 1,"), "utf-8")
-    stall, kept = incidents_of_run(run, ["append-stall", "my-incident"])
+    stall, kept = incidents_of_run(run, ["append-stall", "my-incident"], trust=True).known
     assert stall is scenarios.find("append-stall")
     assert kept.claims[1].parts[0].if_true == 0
     assert read_incident(path).claims[1].parts[0].if_true == 0.2

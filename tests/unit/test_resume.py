@@ -52,7 +52,7 @@ def _options(folder: Path, manifest: Manifest, *further: str) -> argparse.Namesp
 
 def test_a_run_of_this_code_goes_on_with_its_own_options(tmp_path: Path) -> None:
     options = _options(tmp_path, MANIFEST)
-    assert restore_options(options) == ""
+    assert restore_options(options).note == ""
     assert (options.incidents, options.release, options.trials) == (["append-stall"], ("4.6.0",), 3)
     assert options.set == ["broker.flushDiskType=SYNC_FLUSH"]
 
@@ -77,7 +77,7 @@ def test_a_run_of_other_code_goes_on_only_when_told_to_and_says_so(
     assert raised.value.exit_code == EXIT_USAGE
     assert "--anyway" in raised.value.advice
     options.anyway = True
-    note = restore_options(options)
+    note = restore_options(options).note
     assert note.startswith(RESUMED)
     assert said in note
     assert options.trials == 3

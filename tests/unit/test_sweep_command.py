@@ -295,7 +295,7 @@ def test_a_sweep_goes_on_as_it_was_started(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("mqlab.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     RunWriter.create(tmp_path / "run", manifest).close()
     resumed = _options(["--resume", str(tmp_path / "run")])
-    assert restore_options(resumed) == ""
+    assert restore_options(resumed).note == ""
     names = ("incidents", "sweep", "sample", "deployments", "margin", "goal", "param", "set", "release", "seed")
     assert {name: getattr(resumed, name) for name in names} == {name: getattr(started, name) for name in names}
 

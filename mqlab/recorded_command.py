@@ -1,0 +1,52 @@
+"""The command that a run was started with, as its manifest has it: read with care, since somebody else may have written it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import shlex
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from harness.errors import ConfigurationError, LabError
+from harness.rundir.manifest import Manifest
+from harness.rundir.own_files import own_file
+from mqlab.own_incident import KEPT, KEPT_CONF, SUFFIX
+
+Parse = Callable[[Sequence[str]], argparse.Namespace]
+
+
+def command_of_run(run: Path, manifest: Manifest, parse: Parse, verbs: Collection[str]) -> argparse.Namespace:
+    """The options that a run was started with; files of the user are the run's own copies of them.
+
+    Raises ConfigurationError: nothing can be made of the command, it is none of ``verbs``, or the run lacks a file that it names:
+    what lies at that place of this machine is none of the run's.
+    """
+    try:
+        # What the parser says of it is about no option that the user gave.
+        with contextlib.redirect_stderr(io.StringIO()) as complaint, contextlib.redirect_stdout(io.StringIO()):
+            command = parse(words_of(run, manifest))
+    except (SystemExit, LabError, ValueError) as error:
+        why = (
+            complaint.getvalue().partition("\n")[0].removeprefix("mqlab: ") if isinstance(error, SystemExit) else error
+        )
+        raise ConfigurationError(f"its command cannot be carried out: {why or 'it says nothing'}") from error
+    if getattr(command, "verb", "") not in verbs:
+        raise ConfigurationError(f"its command is {'neither ' * (len(verbs) > 1)}{' nor '.join(verbs)}")
+    for word in command.incidents:
+        if word.endswith(SUFFIX) and Path(word) != own_file(run, KEPT, Path(word).name):
+            raise ConfigurationError("it lacks its incident's file")
+    if command.broker_conf and command.broker_conf != own_file(run, KEPT_CONF):
+        raise ConfigurationError("it lacks its broker.conf")
+    return command
+
+
+def words_of(run: Path, manifest: Manifest) -> list[str]:
+    """The words of the command, with the run's own copies of the user's files. Raises ValueError."""
+    kept = {path.name: str(path) for path in (run / KEPT).glob(f"*{SUFFIX}")}
+    words = [kept.get(Path(word).name, word) for word in shlex.split(manifest.command)[1:]]
+    if (conf := own_file(run, KEPT_CONF)) and "--broker-conf" in words:
+        place = words.index("--broker-conf") + 1
+        words[place : place + 1] = [str(conf)]
+    return words
