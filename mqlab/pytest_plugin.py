@@ -1,11 +1,18 @@
-"""``pytest --mqlab RUN_DIR``: each claim of an analysed run is a test, whose failure shows what was measured.
+"""``pytest --mqlab=RUN_DIR``: each claim of an analysed run is a test, whose failure shows what was measured.
 
 pytest loads this in every session of an environment that has the lab. So nothing else is imported before the option is given.
+
+A run may be somebody else's. pytest imports a ``conftest.py`` of each folder that it collects, and an ``__init__.py``; so the run's
+folder is not collected: its claims are handed to the session beside what is. And of ``--mqlab RUN_DIR`` in two words it takes the
+second one for a path before it has loaded any plugin, and reads a ``pytest.ini`` there, which may name what to import. So that is
+refused, by which nobody gets used to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shlex
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.verdicts.document import ClaimText
     from harness.model.findings import Finding
 
+OPTION = "--mqlab"
 DOCUMENTS = pytest.StashKey[tuple[Path, ...]]()
 """What the analyses of the runs have left."""
 
@@ -22,7 +30,7 @@ DOCUMENTS = pytest.StashKey[tuple[Path, ...]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--mqlab``."""
     parser.getgroup("mqlab", "RocketMQ incident lab").addoption(
-        "--mqlab",
+        OPTION,
         action="append",
         default=[],
         metavar="RUN_DIR",
@@ -32,24 +40,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the runs be collected, with the paths that were named. Raises UsageError: one has not been analysed."""
+    """Read which runs are asked for. Raises UsageError: one has not been analysed, or stands behind a space."""
     if not (runs := config.getoption("mqlab")):
         return
     from analysis.verdicts.document import DATA_PATH
+    from harness.rundir.own_files import own_file
 
-    documents = tuple(Path(run).resolve() / DATA_PATH for run in runs)
-    for run, document in zip(runs, documents, strict=True):
-        if not document.is_file():
-            raise pytest.UsageError(f"--mqlab {run}: no analysed run is there; judge it first with mqlab analyze {run}")
-    named = config.args if config.args_source is config.ArgsSource.ARGS else []
-    config.args = list(dict.fromkeys([*named, *map(str, documents)]))
-    config.stash[DOCUMENTS] = documents
+    if OPTION in (*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))):
+        raise pytest.UsageError(
+            f"write {OPTION}={runs[0]}, with an equals sign: behind a space pytest takes the folder for one of its own, and reads "
+            "settings there that somebody else may have written"
+        )
+    for run in runs:
+        if own_file(Path(run), *DATA_PATH.parts) is None:
+            raise pytest.UsageError(
+                f"{OPTION}={run}: no analysed run is there; judge it first with mqlab analyze {run}"
+            )
+    if config.args_source is not config.ArgsSource.ARGS:
+        config.args = []
+    config.stash[DOCUMENTS] = tuple(dict.fromkeys(Path(run).resolve() / DATA_PATH for run in runs))
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> RunFile | None:
-    """The claims of a run that was asked for."""
-    documents = parent.config.stash.get(DOCUMENTS, ())
-    return RunFile.from_parent(parent, path=file_path) if file_path in documents else None
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Add the claims of the runs to what the session collects by paths."""
+    report = yield
+    if isinstance(collector, pytest.Session) and report.passed:
+        documents = collector.config.stash.get(DOCUMENTS, ())
+        report.result = [*(report.result or ()), *(RunFile.from_parent(collector, path=path) for path in documents)]
+    return report
 
 
 class RunFile(pytest.File):

@@ -1,4 +1,4 @@
-"""``pytest --mqlab RUN_DIR``, as pytest itself runs it, and the promises of ``mqlab.testing``."""
+"""``pytest --mqlab=RUN_DIR``, as pytest itself runs it, and the promises of ``mqlab.testing``."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def _pytest(pytester: pytest.Pytester, *arguments: str | Path) -> pytest.RunResu
 def test_each_claim_of_a_run_is_a_test_with_the_outcome_of_junit(pytester: pytest.Pytester, run: Path) -> None:
     pytester.makepyfile("def test_of_the_user(): assert False")
     # As junit.xml of the same sample: 24 cases, one failure, seven errors. The user's own test is not collected.
-    _pytest(pytester, "--mqlab", run).assert_outcomes(passed=16, failed=1, errors=7)
+    _pytest(pytester, f"--mqlab={run}").assert_outcomes(passed=16, failed=1, errors=7)
 
 
 def test_a_failure_shows_the_claim_what_was_measured_and_the_evidence(pytester: pytest.Pytester, run: Path) -> None:
-    result = _pytest(pytester, "--mqlab", run, "-k", "ORDER-06 and 5.3.3")
+    result = _pytest(pytester, f"--mqlab={run}", "-k", "ORDER-06 and 5.3.3")
     result.assert_outcomes(failed=1, deselected=23)
     finding = next(f for f in sample()["findings"] if (f["claim"], f["release"]) == ("ORDER-06", "5.3.3"))
     (line,) = finding["evidence"]
@@ -59,18 +59,18 @@ def test_a_failure_shows_the_claim_what_was_measured_and_the_evidence(pytester: 
 
 
 def test_an_undecided_claim_is_an_error_that_gives_the_reason(pytester: pytest.Pytester, run: Path) -> None:
-    result = _pytest(pytester, "--mqlab", run, "-k", "ORDER-01 and 5.3.3")
+    result = _pytest(pytester, f"--mqlab={run}", "-k", "ORDER-01 and 5.3.3")
     result.assert_outcomes(errors=1, deselected=23)
     result.stdout.fnmatch_lines(["undecided (too noisy)", "ERROR *ORDER-01?5.3.3?*"])
 
 
 def test_paths_that_are_named_are_collected_too(pytester: pytest.Pytester, run: Path) -> None:
     own = pytester.makepyfile("def test_of_the_user(): pass")
-    _pytest(pytester, "--mqlab", run, own, "-k", "BUSY-09 or user").assert_outcomes(passed=4, deselected=21)
+    _pytest(pytester, f"--mqlab={run}", own, "-k", "BUSY-09 or user").assert_outcomes(passed=4, deselected=21)
 
 
 def test_workers_of_xdist_have_the_same_claims(pytester: pytest.Pytester, run: Path) -> None:
-    result = _pytest(pytester, "-p", "xdist", "-n", "1", "--mqlab", run, "-k", "ORDER-06")
+    result = _pytest(pytester, "-p", "xdist", "-n", "1", f"--mqlab={run}", "-k", "ORDER-06")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines(["Measured: *"])
 
@@ -81,19 +81,59 @@ def _without_findings(document: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_run_that_shows_nothing_is_no_pass(pytester: pytest.Pytester, tmp_path: Path) -> None:
     empty = write_document(tmp_path / "empty", _without_findings(sample()))
-    result = _pytest(pytester, "--mqlab", empty)
+    result = _pytest(pytester, f"--mqlab={empty}")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*has no findings*"])
     torn = tmp_path / "torn" / "analysis" / "report_data.json"
     torn.parent.mkdir(parents=True)
     torn.write_text('{"schema": ')
-    _pytest(pytester, "--mqlab", tmp_path / "torn").assert_outcomes(errors=1)
+    _pytest(pytester, f"--mqlab={tmp_path / 'torn'}").assert_outcomes(errors=1)
 
 
 def test_a_folder_without_an_analysis_is_refused_with_one_sentence(pytester: pytest.Pytester, tmp_path: Path) -> None:
-    result = _pytest(pytester, "--mqlab", tmp_path)
+    result = _pytest(pytester, f"--mqlab={tmp_path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --mqlab {tmp_path}: no analysed run is there; *mqlab analyze {tmp_path}"])
+    result.stderr.fnmatch_lines([f"ERROR: --mqlab={tmp_path}: no analysed run is there; *mqlab analyze {tmp_path}"])
+
+
+LEAVES_A_MARK = "open({mark!r}, 'w').close()\n"
+
+
+@pytest.mark.parametrize("place", ["conftest.py", "__init__.py", "analysis/conftest.py", "analysis/__init__.py"])
+def test_no_python_of_a_run_is_imported(pytester: pytest.Pytester, place: str) -> None:
+    run, mark = write_document(pytester.path / "run", sample()), pytester.path / "was-run"
+    (run / place).write_text(LEAVES_A_MARK.format(mark=str(mark)))
+    _pytest(pytester, f"--mqlab={run}").assert_outcomes(passed=16, failed=1, errors=7)
+    _pytest(pytester, "--mqlab=run", "-p", "xdist", "-n", "1").assert_outcomes(passed=16, failed=1, errors=7)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["pytest.ini", "tox.ini", "setup.cfg"])
+def test_settings_of_a_run_are_not_read(pytester: pytest.Pytester, name: str) -> None:
+    run, mark = write_document(pytester.path / "run", sample()), pytester.path / "was-run"
+    (run / "planted_plugin.py").write_text(LEAVES_A_MARK.format(mark=str(mark)))
+    section = "tool:pytest" if name == "setup.cfg" else "pytest"
+    (run / name).write_text(f"[{section}]\npythonpath = .\naddopts = -p planted_plugin\n")
+    _pytest(pytester, f"--mqlab={run}").assert_outcomes(passed=16, failed=1, errors=7)
+    assert not mark.exists()
+
+
+def test_a_run_behind_a_space_is_refused_wherever_it_stands(
+    pytester: pytest.Pytester, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pytest has read settings there before any plugin can keep it from that.
+    result = _pytest(pytester, "--mqlab", run)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: write --mqlab={run}, with an equals sign: *"])
+    monkeypatch.setenv("PYTEST_ADDOPTS", f"--mqlab {run}")
+    assert _pytest(pytester).ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_document_that_is_a_link_is_none(pytester: pytest.Pytester, run: Path) -> None:
+    linked = pytester.path / "linked"
+    (linked / "analysis").mkdir(parents=True)
+    (linked / "analysis" / "report_data.json").symlink_to(run / "analysis" / "report_data.json")
+    assert _pytest(pytester, f"--mqlab={linked}").ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_without_the_option_nothing_of_the_lab_is_imported(tmp_path: Path) -> None:
