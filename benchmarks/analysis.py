@@ -40,7 +40,7 @@ import psutil
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from harness.model.log_events import WORDINGS  # noqa: E402
-from harness.paths import cache_home  # noqa: E402
+from harness.releases.cache import cache_folder  # noqa: E402
 from harness.releases.java import find_java  # noqa: E402
 from mqlab.kept_logs import KEPT  # noqa: E402
 from tests.lib.trials import MS, at  # noqa: E402
@@ -323,7 +323,7 @@ def spark_of_command() -> SparkPlace:
     """Where ``mqlab analyze`` has its Spark, and what that starts sooner with."""
     from analysis.spark import SparkPlace
 
-    return SparkPlace(java_home=find_java().home, class_archives=cache_home() / "spark")
+    return SparkPlace(java_home=find_java().home, class_archives=cache_folder("spark"))
 
 
 def store(folder: Path) -> None:

@@ -21,6 +21,7 @@ from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.leases.store import Healed, leases_in, state_home
 from harness.paths import cache_home
+from harness.releases.cache import remove_cache, require_mark
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
@@ -138,6 +139,8 @@ def down(options: argparse.Namespace, console: Console) -> int:
 
 def clean_up(options: argparse.Namespace, console: Console) -> int:
     """Heal and end leftovers; remove caches and images where asked."""
+    if options.cache:
+        require_mark()
     healed: list[Healed] = clean(state_home(), dry_run=options.dry_run)
     if options.json:
         print_json([dataclasses.asdict(one) for one in healed])
@@ -147,8 +150,8 @@ def clean_up(options: argparse.Namespace, console: Console) -> int:
         kept = sum(record.kept for record in leases_in(state_home()))
         print(f"{len(healed)} leftovers" + (f"; {kept} of `mqlab up` are kept" if kept else ""))
     if options.cache and not options.dry_run:
-        shutil.rmtree(cache_home(), ignore_errors=True)
-        print(f"removed {cache_home()}")
+        left = remove_cache()
+        print(f"removed {cache_home()}" + (f" but for what is not the lab's: {', '.join(left)}" if left else ""))
     if options.images and not options.dry_run:
         # The Docker SDK is loaded only where it is used.
         from harness.backends.docker.engine import find_engine

@@ -28,7 +28,7 @@ from harness.errors import (
 from harness.host.facts import own_commit
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
-from harness.paths import cache_home
+from harness.releases.cache import cache_folder
 from harness.releases.java import Java, find_java
 from harness.rundir.joined import join_histories
 from harness.rundir.manifest import Manifest, read_manifest
@@ -128,7 +128,7 @@ def spark_place(options: argparse.Namespace, java_home: Path) -> SparkPlace:
     from analysis.spark import SparkPlace
 
     return SparkPlace(
-        master=options.spark_master, conf=options.spark_conf, java_home=java_home, class_archives=cache_home() / "spark"
+        master=options.spark_master, conf=options.spark_conf, java_home=java_home, class_archives=cache_folder("spark")
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.backends.cluster import Cluster, ClusterSpec, NodeKind, create_topic
 from harness.errors import LabError
 from harness.model.cluster import BrokerSettings, Topology
-from harness.paths import cache_home
+from harness.releases.cache import cache_folder
 from harness.releases.jars import ensure_jars
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS
@@ -28,7 +28,7 @@ def class_archive(release: str, kind: NodeKind, java: Java) -> Path:
     """The archive for a release's nodes of a kind, this Java and these jars."""
     what = [str(java.home), java.version, *MODULE_FLAGS, *map(str, ensure_jars(release))]
     name = hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
-    return cache_home() / "class-archives" / f"{release}-{kind}-{name}.jsa"
+    return cache_folder("class-archives") / f"{release}-{kind}-{name}.jsa"
 
 
 def archived_classes(release: str, kind: NodeKind, java: Java) -> tuple[str, ...]:
@@ -49,7 +49,6 @@ def leave_archives(release: str, java: Java, start: Callable[[ClusterSpec, Path]
     """
     archives = {kind: class_archive(release, kind, java) for kind in KINDS}
     folder = archives["broker"].parent
-    folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch, contextlib.suppress(LabError, OSError):
         options = {kind: (f"-XX:ArchiveClassesAtExit={scratch}/{kind}.jsa",) for kind in archives}
         settings = BrokerSettings(jvm=options["broker"], name_server_jvm=options["namesrv"])

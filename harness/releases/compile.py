@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import ReleaseError
-from harness.paths import PACKAGES, cache_home
+from harness.paths import PACKAGES
+from harness.releases.cache import cache_folder
 from harness.releases.jars import TOOLS, ensure_jars
 from harness.releases.java import Java
 
@@ -33,10 +34,9 @@ def compiled_classes(sources: Path, classpath: Sequence[Path], java: Java, cache
         digest.update(file.read_bytes())
     for jar in classpath:
         digest.update(jar.name.encode())
-    target = (cache or cache_home()) / "classes" / f"{sources.name}-{digest.hexdigest()[:16]}"
+    target = cache_folder("classes", cache) / f"{sources.name}-{digest.hexdigest()[:16]}"
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}-"))
     try:
         _compile(files, classpath, building, java)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ReleaseError, UsageError
-from harness.paths import cache_home
+from harness.releases.cache import cache_folder
 
 CHECKSUMS = Path(__file__).parent / "checksums"
 BYTES = "bytes.json"
@@ -127,8 +127,7 @@ def ensure_jars(
     committed one.
     """
     jars = read_lock(name)
-    repository = (cache or cache_home()) / "maven"
-    repository.mkdir(parents=True, exist_ok=True)
+    repository = cache_folder("maven", cache)
     fetch = download or _download_with_jgo
     stamp = repository / f".{name}.verified.json"
     paths = tuple(jar_path(jar, repository) for jar in jars)
@@ -233,7 +232,7 @@ def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
     """
     from jgo.maven import Dependency, MavenContext, MvnResolver
 
-    repository = (cache or cache_home()) / "maven"
+    repository = cache_folder("maven", cache)
     context = MavenContext(repo_cache=repository, timeout=60, resolver=MvnResolver(Path("mvn")))
     roots = LOCK_ROOTS.get(name) or tuple(f"org.apache.rocketmq:{artifact}:{name}" for artifact in RELEASE_ARTIFACTS)
     wanted = []
@@ -273,7 +272,7 @@ def main(arguments: Sequence[str]) -> int:
             jars = resolve_lock(name)
             CHECKSUMS.mkdir(exist_ok=True)
             (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
-            write_sizes(jars, cache_home() / "maven")
+            write_sizes(jars, cache_folder("maven"))
         else:
             ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
     return 0

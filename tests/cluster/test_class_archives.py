@@ -10,6 +10,7 @@ from harness.backends.cluster import ClusterSpec
 from harness.backends.local import start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
+from harness.releases.cache import cache_folder
 from harness.releases.java import Java
 
 SPEC = ClusterSpec(name="archived", release="4.6.0", topology=Topology(name="single"))
@@ -18,7 +19,7 @@ SPEC = ClusterSpec(name="archived", release="4.6.0", topology=Topology(name="sin
 @pytest.fixture
 def archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache without archives; the jars stay where they are."""
-    monkeypatch.setattr(class_archives, "cache_home", lambda: tmp_path / "cache")
+    monkeypatch.setattr(class_archives, "cache_folder", lambda name: cache_folder(name, tmp_path / "cache"))
     return tmp_path / "cache" / "class-archives"
 
 

@@ -13,15 +13,14 @@ import analysis.load.judge
 import analysis.pipeline
 from analysis.class_archive import archive_classes
 from analysis.spark import SparkPlace, spark_session
-from harness.paths import cache_home
+from harness.releases.cache import cache_folder
 from harness.releases.java import find_java
 
 
 @pytest.fixture(scope="session", autouse=True)
 def spark_here() -> SparkPlace:
     """Spark on this machine as ``mqlab`` starts it. Its archive is made here once: ``mqlab`` as a test's command finds it, too."""
-    archives = cache_home() / "spark"
-    archives.mkdir(parents=True, exist_ok=True)
+    archives = cache_folder("spark")
     place = SparkPlace(master="local[2]", java_home=find_java().home, class_archives=archives)
     with (archives / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.clients.python.clients import CLIENTS
 from harness.errors import ReleaseError
-from harness.paths import cache_home
+from harness.releases.cache import cache_folder
 
 PYTHON_WORKER = "harness.clients.python.worker"
 
@@ -30,10 +30,9 @@ def ensure_python_client(kind: str, cache: Path | None = None) -> Path:
     Raises:
         ReleaseError: the packages could not be downloaded or installed.
     """
-    target = (cache or cache_home()) / "python" / f"{kind}-{_digest(kind)}"
+    target = cache_folder("python", cache) / f"{kind}-{_digest(kind)}"
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
     building = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{kind}-"))
     try:
         _install(kind, building)
