@@ -12,15 +12,20 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from rich.console import Console
 
-from analysis.report.runs import compare_page, list_page, run_names
+from analysis.report.runs import REPORT, compare_page, list_page, report_of, run_names
 from harness.errors import EXIT_OK, LabError, PortTakenError
 from mqlab.kinds import FOLDER, PORT
 from mqlab.options import DEFAULT_RUNS, Adder
 
 HOST = "127.0.0.1"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-REPORT_POLICY = "frame-ancestors 'none'"
-"""A report has a policy of its own, with the hashes of its two scripts."""
+REPORT_POLICY = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""A report may be somebody else's, and so its scripts. In a sandbox they have an origin of their own, to which the other pages are
+those of a stranger, and they ask for nothing, here or elsewhere. The lab's own reports draw and save their plots under it, and
+their own policy holds beside it."""
 
 
 def add_command(add: Adder) -> None:
@@ -65,16 +70,20 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Host", "").rpartition(":")[0] not in (HOST, "localhost"):
             self._answer(HTTPStatus.FORBIDDEN, "only as 127.0.0.1 or localhost", kind="text/plain")
             return
-        where = urlsplit(self.path)
-        asked = {name: values[-1] for name, values in parse_qs(where.query).items()}
+        try:
+            where = urlsplit(self.path)
+        except ValueError:
+            self._answer(HTTPStatus.BAD_REQUEST, "that is no address", kind="text/plain")
+            return
+        asked = {name: values[-1] for name, values in parse_qs(where.query, errors="surrogateescape").items()}
         if where.path == "/":
             self._page(lambda: list_page(self._runs, still="still" in asked))
         elif where.path == "/compare" and self._has(asked.get("left", "")) and self._has(asked.get("right", "")):
             self._page(lambda: compare_page(self._runs, asked["left"], asked["right"]))
         elif where.path == "/compare":
             self._answer(HTTPStatus.BAD_REQUEST, "choose one run left and one right", kind="text/plain")
-        elif (run := self._run_of(where.path)) is not None:
-            self._page(lambda: (self._runs / run / "report.html").read_text(encoding="utf-8"), REPORT_POLICY)
+        elif (report := self._report_of(where.path)) is not None:
+            self._page(lambda: report.read_text(encoding="utf-8", errors="replace"), REPORT_POLICY)
         else:
             self._answer(HTTPStatus.NOT_FOUND, "there is no such page", kind="text/plain")
 
@@ -82,16 +91,18 @@ class _Handler(BaseHTTPRequestHandler):
         """Whether a run of the folder has this name: it comes from a request, and is looked up, never followed."""
         return run in run_names(self._runs)
 
-    def _run_of(self, path: str) -> str | None:
-        """The run whose report a path asks for."""
+    def _report_of(self, path: str) -> Path | None:
+        """The report that a path asks for."""
         parts = path.split("/")
-        run = unquote(parts[2]) if len(parts) == 4 and parts[1] == "runs" and parts[3] == "report.html" else ""
-        return run if run and self._has(run) else None
+        if len(parts) != 4 or parts[1] != "runs" or parts[3] != REPORT:
+            return None
+        run = unquote(parts[2], errors="surrogateescape")
+        return report_of(self._runs, run) if self._has(run) else None
 
     def _page(self, make: Callable[[], str], policy: str = POLICY) -> None:
         try:
             self._answer(HTTPStatus.OK, make(), policy=policy)
-        except (LabError, OSError) as error:
+        except (LabError, OSError, ValueError, RecursionError) as error:
             self._answer(HTTPStatus.NOT_FOUND, str(error), kind="text/plain")
 
     def _answer(self, status: HTTPStatus, text: str, *, kind: str = "text/html", policy: str = POLICY) -> None:
@@ -101,6 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Content-Security-Policy", policy)
         self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
         self.wfile.write(body)

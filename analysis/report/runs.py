@@ -1,22 +1,31 @@
-"""The page over all runs of a folder: a list with how far each is, and two runs side by side. Reads, and writes nothing."""
+"""The page over all runs of a folder: a list with how far each is, and two runs side by side. Reads, and writes nothing.
+
+A run may be somebody else's, and mean harm. Of each only its own regular files are read, never what a link leads to, and one that
+cannot be read is a line that says so: it takes no other run from the list.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from analysis.ledger.lines import in_order
 from analysis.report.html import asset, environment
-from analysis.verdicts.document import load_report_data
+from analysis.verdicts.document import DATA_PATH, ReportData, load_report_data
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import tally, tally_words, verdict_words
-from harness.errors import LabError
+from harness.errors import LabError, RunDirectoryError
 from harness.model.findings import Finding
 from harness.rundir.manifest import Manifest, read_manifest
+from harness.rundir.own_files import own_file
 
 REFRESH_S = 2
 """A page with a running run asks again after so many seconds."""
+
+MANIFEST, REPORT = "manifest.json", "report.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +45,11 @@ class RunView:
         """By its manifest; a run that was killed says so, too, until it is resumed."""
         return self.manifest is not None and self.manifest.status == "running"
 
+    @property
+    def address(self) -> str:
+        """Its name in an address: of any bytes that a file system takes."""
+        return quote(os.fsencode(self.name), safe="")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
@@ -54,50 +68,76 @@ class Pair:
 
 
 def run_names(folder: Path) -> list[str]:
-    """The run directories of a folder, the newest first; none where there is no such folder."""
-    if not folder.is_dir():
-        return []
-    return sorted((path.name for path in folder.iterdir() if (path / "manifest.json").is_file()), reverse=True)
+    """The run directories of a folder that may be read, the newest first; none where there is no such folder."""
+    return [name for name in _names(folder) if own_file(folder, name, MANIFEST)]
+
+
+def report_of(folder: Path, name: str) -> Path | None:
+    """The report of a run of the folder; None where there is none, or where it is not a file of the run's own."""
+    return own_file(folder, name, REPORT)
 
 
 def runs_of(folder: Path) -> list[RunView]:
-    """Every run of a folder, the newest first."""
-    return [_view(folder / name) for name in run_names(folder)]
+    """Every run of a folder, the newest first, with those that only a link leads to."""
+    return [_view(folder, name) for name in _names(folder)]
 
 
-def _view(path: Path) -> RunView:
+def _names(folder: Path) -> list[str]:
+    try:
+        entries = list(folder.iterdir())
+    except OSError:
+        return []
+    return sorted((path.name for path in entries if os.path.lexists(path / MANIFEST)), reverse=True)
+
+
+def _view(folder: Path, name: str) -> RunView:
+    path = folder / name
+    if own_file(folder, name, MANIFEST) is None:
+        return RunView(name=name, problem="a link leads to it or to its manifest, and links are not followed")
     try:
         manifest = read_manifest(path)
-    except LabError as error:
-        return RunView(name=path.name, problem=str(error))
-    status = {trial: _status(path / "trials" / Path(trial).name / "trial.json") for trial in manifest.trials}
+    except (LabError, OSError, ValueError, RecursionError) as error:
+        return RunView(name=name, problem=str(error))
+    status = {trial: _status(own_file(path, "trials", trial, "trial.json")) for trial in manifest.trials}
     try:
-        verdicts = tally_words(tally(load_report_data(path).findings))
-    except LabError:
+        verdicts = tally_words(tally(_report_data(folder, name).findings))
+    except (LabError, OSError, ValueError, RecursionError):
         verdicts = ""
     return RunView(
-        name=path.name,
+        name=name,
         manifest=manifest,
-        ended=sum(one in ("complete", "failed", "interrupted") for one in status.values()),
-        now=tuple(trial for trial, one in status.items() if one == "running"),
+        ended=sum(state in ("complete", "failed", "interrupted") for state in status.values()),
+        now=tuple(trial for trial, state in status.items() if state == "running"),
         verdicts=verdicts,
-        has_page=(path / "report.html").is_file(),
+        has_page=report_of(folder, name) is not None,
     )
 
 
-def _status(file: Path) -> str:
+def _status(file: Path | None) -> str:
     """Of a trial, which is planned for as long as it has no file."""
+    if file is None:
+        return "planned"
     try:
         return str(json.loads(file.read_text(encoding="utf-8")).get("status", "planned"))
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return "planned"
 
 
-def pairs(left: Path, right: Path) -> list[Pair]:
+def _report_data(folder: Path, name: str) -> ReportData:
+    """Raises RunDirectoryError: it is not analysed, or what an analysis has left there is not the run's own file."""
+    if own_file(folder, name, *DATA_PATH.parts) is None and os.path.lexists(folder / name / DATA_PATH):
+        raise RunDirectoryError(f"a link leads to {DATA_PATH} of {name}, and links are not followed")
+    return load_report_data(folder / name)
+
+
+def pairs(folder: Path, left: str, right: str) -> list[Pair]:
     """The claims of two analysed runs side by side; those that differ come first. Raises RunDirectoryError."""
     by_cell = [
-        {(one.claim, one.release, in_order(one.injection)): one for one in load_report_data(path).findings}
-        for path in (left, right)
+        {
+            (finding.claim, finding.release, in_order(finding.injection)): finding
+            for finding in _report_data(folder, name).findings
+        }
+        for name in (left, right)
     ]
     found = [
         Pair(claim=claim, release=release, injection=injection, left=by_cell[0].get(cell), right=by_cell[1].get(cell))
@@ -122,8 +162,7 @@ def list_page(folder: Path, *, still: bool = False) -> str:
 
 def compare_page(folder: Path, left: str, right: str) -> str:
     """Two runs of the folder side by side. Raises RunDirectoryError where one is not analysed."""
-    found = pairs(folder / left, folder / right)
-    return _template("compare.html.j2", left=left, right=right, pairs=found, words=verdict_words)
+    return _template("compare.html.j2", left=left, right=right, pairs=pairs(folder, left, right), words=verdict_words)
 
 
 def _template(name: str, **values: object) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.report.write import write_reports
 from mqlab.serve import HOST
 from tests.lib.run_folders import HOSTILE, make_runs, serving
 
@@ -56,3 +57,24 @@ def test_names_that_mean_harm_are_shown_as_text(tab: Any, address: str) -> None:
     assert HOSTILE in tab.evaluate("document.body.textContent")
     assert tab.evaluate("window.ran === undefined && document.scripts.length === 0")
     assert all(request.startswith(address) for request in tab.requests)
+
+
+def test_the_plots_of_a_report_are_drawn_where_it_is_served(tab: Any, address: str, runs: Path) -> None:
+    write_reports(runs / "one")
+    tab.open(f"{address}/runs/one/report.html")
+    assert tab.evaluate("document.documentElement.dataset.plots") == "drawn"
+    assert tab.evaluate("self.origin") == "null"
+    assert tab.problems == []
+
+
+STRANGER = """<p>a report of somebody else's</p><script>
+window.read = fetch("/").then((answer) => answer.text()).catch(() => "kept out");
+</script>"""
+
+
+def test_the_scripts_of_a_strangers_report_read_no_other_page(tab: Any, address: str, runs: Path) -> None:
+    (runs / "one" / "report.html").write_text(STRANGER)
+    tab.open(f"{address}/runs/one/report.html")
+    assert tab.evaluate("window.read") == "kept out"
+    assert tab.evaluate("self.origin") == "null"
+    assert tab.evaluate("window.open('/') === null")

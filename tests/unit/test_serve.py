@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 
 from analysis.report.runs import pairs, runs_of
 from mqlab.serve import HOST, make_server
-from tests.lib.run_folders import make_runs, serving
+from tests.lib.run_folders import make_runs, serving, write_run
+from tests.lib.samples import sample, write_document
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_a_page_without_a_running_run_stays_as_it_is(port: int, runs: Path) -> N
 
 
 def test_two_runs_stand_side_by_side_and_what_differs_comes_first(port: int, runs: Path) -> None:
-    found = pairs(runs / "one", runs / "two")
+    found = pairs(runs, "one", "two")
     assert [pair.claim for pair in found if pair.differs] == ["ORDER-06"] == [found[0].claim]
     status, page, _ = ask(port, "/compare?left=one&right=two")
     assert status == 200
@@ -117,3 +119,168 @@ def test_it_listens_on_loopback_alone(runs: Path) -> None:
 
 def test_a_folder_that_is_not_there_has_no_runs(tmp_path: Path) -> None:
     assert runs_of(tmp_path / "runs") == []
+
+
+# --- runs of somebody else's ----------------------------------------------------------------------------------------------
+
+SECRET = "a secret of this machine"
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file outside of the runs, that whoever runs the command may read."""
+    path = tmp_path / "secret"
+    path.write_text(SECRET)
+    return path
+
+
+def _manifest_text(**fields: object) -> str:
+    return json.dumps({**sample()["manifest"], "schema": 1, "run": "x", "status": "complete", "trials": [], **fields})
+
+
+def test_a_report_that_is_a_link_is_not_served(port: int, runs: Path, secret: Path) -> None:
+    (runs / "two" / "report.html").symlink_to(secret)
+    assert ask(port, "/runs/two/report.html")[0] == 404
+    assert "/runs/two/report.html" not in ask(port, "/")[1]
+
+
+def test_a_run_that_is_a_link_is_told_and_not_followed(port: int, runs: Path, tmp_path: Path) -> None:
+    elsewhere = write_run(tmp_path, "elsewhere", trials={"a": SECRET})
+    (elsewhere / "report.html").write_text(SECRET)
+    write_document(elsewhere, sample())
+    (runs / "linked").symlink_to(elsewhere)
+    write_run(runs, "of a link")
+    (runs / "of a link" / "manifest.json").unlink()
+    (runs / "of a link" / "manifest.json").symlink_to(elsewhere / "manifest.json")
+    page = ask(port, "/")[1]
+    assert page.count("a link leads to it or to its manifest, and links are not followed") == 2
+    for name in ("linked", "of%20a%20link"):
+        assert ask(port, f"/runs/{name}/report.html")[0] == 404
+        assert ask(port, f"/compare?left=one&right={name}")[0] == 400
+
+
+def test_no_other_file_of_a_run_leads_out_of_it(port: int, runs: Path, secret: Path, tmp_path: Path) -> None:
+    document = sample()
+    document["findings"][0]["summary"] = SECRET
+    write_document(tmp_path / "elsewhere", document)
+    for name, place, target in (
+        ("two", "analysis/report_data.json", tmp_path / "elsewhere" / "analysis" / "report_data.json"),
+        ("running", "trials/a/trial.json", secret),
+    ):
+        (runs / name / place).unlink()
+        (runs / name / place).symlink_to(target)
+    page = ask(port, "/")[1]
+    assert SECRET not in page
+    assert "running: 0 of 2" in page
+    status, said, _ = ask(port, "/compare?left=one&right=two")
+    assert (status, SECRET in said, "links are not followed" in said) == (404, False, True)
+    (runs / "two" / "analysis" / "report_data.json").unlink()
+    (runs / "two" / "analysis").rmdir()
+    (runs / "two" / "analysis").symlink_to(tmp_path / "elsewhere" / "analysis")
+    assert SECRET not in ask(port, "/compare?left=one&right=two")[1]
+
+
+def test_what_is_no_file_holds_nothing_up(port: int, runs: Path) -> None:
+    for name in ("pipe", "folder"):
+        (runs / name).mkdir()
+    os.mkfifo(runs / "pipe" / "manifest.json")
+    (runs / "folder" / "manifest.json").mkdir()
+    (runs / "two" / "report.html").unlink(missing_ok=True)
+    os.mkfifo(runs / "two" / "report.html")
+    assert ask(port, "/")[0] == 200
+    assert ask(port, "/runs/two/report.html")[0] == 404
+
+
+DEEP = {depth: "[" * depth + "]" * depth for depth in (900, 950, 980, 100_000)}
+MANIFESTS = {
+    "deeply nested": DEEP[100_000],
+    **{f"a value {depth} deep": _manifest_text(seed="HERE").replace('"HERE"', DEEP[depth]) for depth in DEEP},
+    **{f"a schema {depth} deep": _manifest_text(schema="HERE").replace('"HERE"', DEEP[depth]) for depth in DEEP},
+    "a number of 5,000 digits": _manifest_text(seed="HERE").replace('"HERE"', "9" * 5000),
+    "a number without an end": _manifest_text(seed="HERE").replace('"HERE"', "1e999999"),
+    "no UTF-8": "\udcff",
+    "half a character": _manifest_text(command="\ud800", incidents=["\ud800"]),
+    "trials that lead out": _manifest_text(trials=["..", "/", "../../one", "\0", "", "x" * 5000, "."]),
+    "trials twice": _manifest_text(trials=["a"] * 1000),
+    "text that paints": _manifest_text(incidents=["\x1b[2J", "<script>window.ran=1</script>"]),
+    "nothing": "",
+    "null": "null",
+}
+
+
+def test_a_manifest_that_means_harm_takes_no_other_run_from_the_pages(port: int, runs: Path) -> None:
+    for kind, text in MANIFESTS.items():
+        (runs / kind).mkdir()
+        (runs / kind / "manifest.json").write_text(text, errors="surrogateescape")
+    status, page, _ = ask(port, "/")
+    assert status == 200
+    for name in ("one", "two", *MANIFESTS):
+        assert f">{name}<" in page, name
+    assert "<script" not in page
+    assert "\x1b" not in page
+    for kind in MANIFESTS:
+        assert ask(port, f"/compare?left={quote(kind)}&right={quote(kind)}")[0] == 404, kind
+
+
+@pytest.mark.parametrize("place", ["analysis/report_data.json", "trials/a/trial.json"])
+def test_neither_does_what_lies_beside_it(port: int, runs: Path, place: str) -> None:
+    for kind, text in MANIFESTS.items():
+        write_run(runs, kind, status="interrupted", trials={"a": "complete"})
+        (runs / kind / place).parent.mkdir(exist_ok=True)
+        (runs / kind / place).write_text(text, errors="surrogateescape")
+    status, page, _ = ask(port, "/")
+    assert status == 200
+    assert "<script" not in page
+    for kind in MANIFESTS:
+        assert f">{kind}<" in page
+        # Of a trial nothing but its state is read, so that its record may be a manifest, which has one.
+        assert ask(port, f"/compare?left={quote(kind)}&right={quote(kind)}")[0] == 404, kind
+
+
+NAMES = (
+    "\n",
+    "a\nb",
+    "..%2fone",
+    "%2e%2e",
+    "?left=one",
+    "#x",
+    "\x1b[2J",
+    "\udcff",
+    "\u202e",
+    "x" * 255,
+    '" onload="x',
+    " ",
+    "&amp;",
+)
+
+
+def test_whatever_a_run_is_called_its_report_is_led_to(port: int, runs: Path) -> None:
+    for number, name in enumerate(NAMES):
+        write_run(runs, name)
+        (runs / name / "report.html").write_text(f"<p>its report, {number}</p>")
+    status, page, _ = ask(port, "/")
+    assert status == 200
+    assert "\x1b" not in page
+    assert " onload=" not in page.replace("&#34; onload=", "")
+    for number, name in enumerate(NAMES):
+        address = f"/runs/{quote(os.fsencode(name), safe='')}/report.html"
+        assert f'href="{address}"' in page
+        assert ask(port, address)[:2] == (200, f"<p>its report, {number}</p>")
+
+
+def test_a_report_has_an_origin_of_its_own_and_asks_for_nothing(port: int) -> None:
+    _, _, answer = ask(port, "/runs/one/report.html")
+    policy = dict(
+        rule.strip().partition(" ")[::2] for rule in str(answer.getheader("Content-Security-Policy")).split(";")
+    )
+    # allow-same-origin would let its scripts read the other pages, allow-popups and -top-navigation lead away.
+    assert policy["sandbox"] == "allow-scripts allow-downloads"
+    assert policy["default-src"] == "'none'"
+    assert not policy.keys() & {"connect-src", "frame-src", "child-src", "worker-src"}
+    assert answer.getheader("Cross-Origin-Resource-Policy") == "same-origin"
+    assert "sandbox" not in str(ask(port, "/")[2].getheader("Content-Security-Policy"))
+
+
+@pytest.mark.parametrize("path", ["//[", "/%", "/?%ff=%ff", "/compare?left=%00&right=%ff", "/runs/%ff/report.html"])
+def test_an_address_that_is_none_is_answered(port: int, path: str) -> None:
+    assert ask(port, path)[0] in (200, 400, 404)
