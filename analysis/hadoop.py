@@ -7,7 +7,6 @@ need not know any of it: ``location`` says where Spark finds the file.
 
 from __future__ import annotations
 
-import functools
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,8 +20,9 @@ from analysis.scratch import scratch_folder
 from analysis.spark import SparkPlace, java_of_hadoop, words_of
 from harness.errors import ConfigurationError
 
-MARKER = ".hadoop-url"
-"""The file in the folder that says where the run lies."""
+_BROUGHT: dict[Path, str] = {}
+"""The folders of this process that stand for a run elsewhere, with its URL. No file says so: that of somebody else's run might name
+any address, and an analysis clears what was there and writes to it."""
 
 A_RUN = "a run's folder"
 
@@ -35,7 +35,7 @@ def location(path: Path) -> str:
     Hadoop takes what follows as it is: a space must not be written as in a URL.
     """
     root = _root_of(path.parent)
-    return f"file://{path}" if root is None else f"{_url_of(root)}/{path.relative_to(root)}"
+    return f"file://{path}" if root is None else f"{_BROUGHT[root]}/{path.relative_to(root)}"
 
 
 def is_elsewhere(path: Path) -> bool:
@@ -43,15 +43,9 @@ def is_elsewhere(path: Path) -> bool:
     return _root_of(path) is not None
 
 
-@functools.cache
 def _root_of(folder: Path) -> Path | None:
     """The folder that stands for a run elsewhere, of one in it."""
-    return next((one for one in (folder, *folder.parents) if (one / MARKER).exists()), None)
-
-
-@functools.cache
-def _url_of(root: Path) -> str:
-    return (root / MARKER).read_text()
+    return next((parent for parent in (folder, *folder.parents) if parent in _BROUGHT), None)
 
 
 class HadoopFolder:
@@ -136,7 +130,7 @@ def give(spark: SparkSession, path: Path) -> None:
 
 def bring(spark: SparkSession, run: Path, files: Iterable[str]) -> None:
     """Have those files of a run here that are cited, which histories elsewhere are not."""
-    for root, there in _elsewhere(spark, run / MARKER):
+    for root, there in _elsewhere(spark, run / ANALYSIS):
         for file in sorted(set(files)):
             if Path(file).match(HISTORIES):
                 there.get(file, root)
@@ -144,14 +138,14 @@ def bring(spark: SparkSession, run: Path, files: Iterable[str]) -> None:
 
 def sums_elsewhere(spark: SparkSession, run: Path, files: Iterable[str]) -> dict[str, str]:
     """The SHA-256 of files of a run that lie elsewhere, by their places; nothing of a run on this machine."""
-    return {file: there.sha256(file) for _, there in _elsewhere(spark, run / MARKER) for file in files}
+    return {file: there.sha256(file) for _, there in _elsewhere(spark, run / ANALYSIS) for file in files}
 
 
 def _elsewhere(spark: SparkSession, path: Path) -> Iterator[tuple[Path, HadoopFolder]]:
     """Nothing of a run on this machine."""
     if (root := _root_of(path.parent)) is not None:
         context = spark.sparkContext
-        yield root, HadoopFolder(context._jvm, context._jsc.hadoopConfiguration(), _url_of(root))
+        yield root, HadoopFolder(context._jvm, context._jsc.hadoopConfiguration(), _BROUGHT[root])
 
 
 @contextmanager
@@ -160,7 +154,8 @@ def brought(url: str, place: SparkPlace) -> Iterator[Path]:
 
     Raises ConfigurationError when the run cannot be read or written there.
     """
-    folder = scratch_folder() / "run"
+    # As a run directory's own path is.
+    folder = scratch_folder().resolve() / "run"
     with java_of_hadoop(place) as (java, settings):
         with said(url, A_RUN):
             there = HadoopFolder(java, settings, url)
@@ -170,8 +165,8 @@ def brought(url: str, place: SparkPlace) -> Iterator[Path]:
                 elif not name.startswith(ANALYSIS):
                     there.get(name, folder)
         folder.mkdir(exist_ok=True)
-        (folder / MARKER).write_text(url.rstrip("/"))
         before = _stamps(folder)
+        _BROUGHT[folder] = url.rstrip("/")
         yield folder
         with said(url, A_RUN):
             for name, stamp in _stamps(folder).items():
