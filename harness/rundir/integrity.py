@@ -134,6 +134,9 @@ class Look:
         kind, name = PurePosixPath(file).parts[:2] if "/" in file else ("", "")
         if kind == "trials":
             spoiled = frozenset({name})
+        elif kind == "incidents":
+            # It says what is claimed, and is no evidence: by a changed one the same evidence is judged otherwise.
+            spoiled = frozenset()
         elif kind == "deployments":
             spoiled = frozenset(trial for trial, begun in self.manifest.begun.items() if begun.deployment == name)
         else:

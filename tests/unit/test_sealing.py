@@ -232,6 +232,16 @@ def test_a_record_that_is_whole_and_not_the_runs_last_one_is_damage(run: Path) -
     assert damage(run) == [("trials/t1/trial.json", "is not what it was when the run ended", {"t1"})]
 
 
+def test_a_changed_incident_is_named_and_spoils_no_evidence(run: Path) -> None:
+    with RunWriter.open(run) as writer:
+        (run / "incidents").mkdir()
+        (run / "incidents" / "own_disk.py").write_text("BOUND = 1\n")
+        writer.set_status("complete")
+    assert damage(run) == []
+    (run / "incidents" / "own_disk.py").write_text("BOUND = 2\n")
+    assert damage(run) == [("incidents/own_disk.py", "is not what it was when the run ended", set())]
+
+
 def test_a_manifest_that_was_changed_is_refused(run: Path) -> None:
     path = run / "manifest.json"
     path.write_text(path.read_text().replace('"seed": ', '"seed": 1'))
