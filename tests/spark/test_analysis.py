@@ -16,6 +16,7 @@ from analysis.pipeline import analyze_in
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.evidence import Evidence, TrialValidity
 from analysis.verdicts.judge import findings
+from analysis.verdicts.unjudged import UnjudgedClaims
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import SCENARIOS, handover
 from tests.lib.runs import Analysis, Run
@@ -159,6 +160,18 @@ def test_a_checker_that_fails_takes_only_its_own_claims_with_it(
     assert (found["HAND-01"].verdict, found["HAND-01"].reason) == ("undecided", "checker failed")
     assert any("the checker handover failed" in words for words in found["HAND-01"].validity)
     assert found["HAND-02"].verdict == "confirmed"
+
+
+def test_claims_whose_code_was_not_run_are_undecided_beside_those_that_are_judged(
+    new_run: Callable[..., Run], spark: SparkSession
+) -> None:
+    path = new_run("handover", "own-disk", trials=[handover("good")]).save()
+    unjudged = UnjudgedClaims(incident="own-disk", claims=("MINE-01",), why="own_disk.py was not run.")
+    findings_made = analyze_in(spark, read_run_directory(path), SCENARIOS[:1], unjudged=[unjudged])
+    by_claim = {finding.claim: finding for finding in findings_made}
+    assert by_claim["HAND-02"].verdict == "confirmed"
+    assert (by_claim["MINE-01"].verdict, by_claim["MINE-01"].reason) == ("undecided", "code not run")
+    assert by_claim["MINE-01"] in load_report_data(path).findings
 
 
 def test_a_table_is_made_where_a_value_of_it_is_wanted(spark: SparkSession) -> None:
