@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from mqlab.kinds import is_bundle
 from mqlab.options import DEFAULT_RUNS, print_json
 from mqlab.recorded_command import command_of_run
 from mqlab.resume import difference, rules_of
-from mqlab.trust import code_of_run, incidents_of_run, listed, unanswered
+from mqlab.trust import files_of_run, listed, options_of, own_names, read_answered, unanswered
 
 if TYPE_CHECKING:
     from analysis.verdicts.document import ReportData
@@ -67,16 +68,20 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
         raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(known_releases())}.")
     try:
         again = command_of_run(run, manifest, options.parse, ("verify", "reproduce"))
-        brought = code_of_run(run, manifest.incidents, again)
+        files = files_of_run(run, (*manifest.incidents, *own_names(again).values()))
     except ConfigurationError as error:
         raise _refused(file, error.message) from error
-    if asked_for := unanswered(brought, trust=options.trust):
+    if asked_for := unanswered([*files.values(), *options_of(again)], trust=options.trust):
         raise _refused(
             file, f"it brings {listed(asked_for)} with it, which would be run here",
             f"Look at it (tar -xzf {file}), and add --trust if you do.",
         )  # fmt: skip
     _set_what_is_this_hosts(file, again, options)
-    _check_code(file, run, manifest, options, console)
+    try:
+        rules = rules_of(read_answered(run, manifest.incidents, files))
+    except LabError as error:
+        raise _refused(file, str(error)) from error
+    _check_code(file, manifest, rules, options, console)
     console.print(printable(f"replaying: {manifest.command}"), markup=False, highlight=False, soft_wrap=True)
     return again
 
@@ -95,11 +100,9 @@ def _set_what_is_this_hosts(file: Path, again: argparse.Namespace, options: argp
         raise _refused(file, "a run of many trials cannot be held", "Leave --hold out.")
 
 
-def _check_code(file: Path, run: Path, manifest: Manifest, options: argparse.Namespace, console: Console) -> None:
-    try:
-        rules = rules_of(incidents_of_run(run, manifest.incidents, trust=True).known)
-    except LabError as error:
-        raise _refused(file, str(error)) from error
+def _check_code(
+    file: Path, manifest: Manifest, rules: Mapping[str, str], options: argparse.Namespace, console: Console
+) -> None:
     # A single trial's manifest has the rules of the claims that speak of it.
     other = difference(manifest, {claim: rule for claim, rule in rules.items() if claim in manifest.rules})
     if other and not options.anyway:

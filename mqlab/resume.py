@@ -16,9 +16,9 @@ from harness.rundir.manifest import RESUMED, Manifest, read_manifest
 from harness.rundir.reading import read_run_directory, verified
 from harness.rundir.writing import RunWriter
 from mqlab.kinds import FOLDER
-from mqlab.own_incident import KEPT, SUFFIX, name_of
+from mqlab.own_incident import KEPT, SUFFIX
 from mqlab.recorded_command import command_of_run
-from mqlab.trust import code_of_run, incidents_of_run, listed, unanswered
+from mqlab.trust import files_of_run, listed, options_of, own_names, read_answered, unanswered
 
 OF_A_SWEEP = ("sample", "deployments", "goal", "margin")
 WITH_VALUE = (
@@ -86,15 +86,15 @@ def restore_options(options: argparse.Namespace) -> Resumed:
         remembered = command_of_run(run, manifest, options.parse, (options.verb,))
     except ConfigurationError as error:
         raise ConfigurationError(f"{run} cannot be gone on with: {error.message}", advice="Start a new run.") from error
-    brought = code_of_run(run, manifest.incidents, remembered)
-    if asked_for := unanswered(brought, trust=options.trust):
+    own_words = own_names(remembered)
+    names = tuple(dict.fromkeys((*manifest.incidents, *own_words.values())))
+    files = files_of_run(run, names)
+    if asked_for := unanswered([*files.values(), *options_of(remembered)], trust=options.trust):
         raise ConfigurationError(
             f"{run} cannot be gone on with: it brings {listed(asked_for)} with it, which would be run here",
             advice=f"Look at it (Python is in {run / KEPT}), and add --trust if you answer for it.",
         )
-    words = {word: name_of(Path(word)) for word in remembered.incidents if word.endswith(SUFFIX)}
-    names = tuple(dict.fromkeys((*manifest.incidents, *words.values())))
-    by_name = {scenario.name: scenario for scenario in incidents_of_run(run, names, trust=True).known}
+    by_name = {scenario.name: scenario for scenario in read_answered(run, names, files)}
     # A sweep judges no claim.
     judged = [by_name[name] for name in manifest.incidents if name in by_name] if options.verb == "verify" else []
     note = difference(manifest, rules_of(judged))
@@ -106,7 +106,7 @@ def restore_options(options: argparse.Namespace) -> Resumed:
     for name in _REMEMBERED:
         if hasattr(remembered, name):
             setattr(options, name, getattr(remembered, name))
-    own = {word: by_name[name] for word, name in words.items() if name in by_name}
+    own = {word: by_name[name] for word, name in own_words.items()}
     return Resumed(note=f"{RESUMED}{note}" if note else "", own=own)
 
 

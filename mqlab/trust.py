@@ -61,11 +61,16 @@ def listed(brought: Iterable[BroughtCode]) -> str:
 # --- what there is --------------------------------------------------------------------------------------------------------
 
 
-def file_of_run(run: Path, incident: str) -> BroughtCode | None:
-    """A run's copy of the file of an incident; None where it has none, and always of an incident of the lab's.
+def files_of_run(run: Path, incidents: Iterable[str]) -> dict[str, BroughtCode]:
+    """By incident a run's copy of its file; those of the lab have none, whatever lies there, nor has what a link leads to.
 
-    Raises ConfigurationError: it cannot be read, or is longer than any incident's file.
+    Raises ConfigurationError: one cannot be read, or is longer than any incident's file.
     """
+    files = {name: _file_of_run(run, name) for name in incidents}
+    return {name: file for name, file in files.items() if file is not None}
+
+
+def _file_of_run(run: Path, incident: str) -> BroughtCode | None:
     file = f"{incident.replace('-', '_')}{SUFFIX}"
     if is_of_the_lab(incident) or not FILE_NAME.fullmatch(file) or (path := own_file(run, KEPT, file)) is None:
         return None
@@ -79,14 +84,12 @@ def file_of_run(run: Path, incident: str) -> BroughtCode | None:
     return BroughtCode(name=path.name, content=content)
 
 
-def code_of_run(run: Path, incidents: Sequence[str], command: argparse.Namespace) -> list[BroughtCode]:
-    """What a run brings, by the incidents that its manifest names and by the command that it was started with."""
-    words = [name_of(Path(word)) for word in command.incidents if word.endswith(SUFFIX)]
-    files = (file_of_run(run, name) for name in dict.fromkeys((*incidents, *words)))
-    return [*(file for file in files if file is not None), *_options(command)]
+def own_names(command: argparse.Namespace) -> dict[str, str]:
+    """By the words of a command that name files, what their incidents are called."""
+    return {word: name_of(Path(word)) for word in command.incidents if word.endswith(SUFFIX)}
 
 
-def _options(command: argparse.Namespace) -> Iterator[BroughtCode]:
+def options_of(command: argparse.Namespace) -> Iterator[BroughtCode]:
     """Options of Java processes, and an image: what of a command may make a program read, write or run what it should not."""
     for setting in (*command.set, *getattr(command, "sweep", ())):
         key, _, value = setting.partition("=")
@@ -109,7 +112,7 @@ def remember_named(command: argparse.Namespace) -> None:
             if word.endswith(SUFFIX)
         ]
         known = _named_by_the_user()
-        lines = [f"{code.sha256}  {code.name}\n" for code in (*files, *_options(command)) if code.sha256 not in known]
+        lines = [f"{code.sha256}  {code.name}\n" for code in (*files, *options_of(command)) if code.sha256 not in known]
         path = state_home() / NAMED_BY_THE_USER
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -156,11 +159,19 @@ def incidents_of_run(run: Path, names: Sequence[str], *, trust: bool) -> Inciden
 
     Raises UsageError where one is neither the lab's nor has a file, and ConfigurationError for a mistake in a file.
     """
-    files = {name: file for name in names if (file := file_of_run(run, name)) is not None}
+    files = files_of_run(run, names)
     not_run = {name: file for name, file in files.items() if unanswered([file], trust=trust)}
-    known = tuple(
+    return IncidentsOfRun(
+        known=read_answered(run, [name for name in names if name not in not_run], files), not_run=not_run
+    )
+
+
+def read_answered(run: Path, names: Iterable[str], files: Mapping[str, BroughtCode]) -> tuple[Scenario, ...]:
+    """The incidents of these names; of those that have a file its content is executed, which the user answers for.
+
+    Raises UsageError and ConfigurationError as above.
+    """
+    return tuple(
         read_incident(run / KEPT / files[name].name, files[name].content) if name in files else scenarios.find(name)
         for name in names
-        if name not in not_run
     )
-    return IncidentsOfRun(known=known, not_run=not_run)
