@@ -9,7 +9,7 @@ RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 # Where the environment forbids it, Python keeps nothing of what it compiles, and each of hundreds of processes does so anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The seed of where `make campaign` plants its thousand violations.
+# The seed of where `make campaign` plants its thousand violations, and of its two thousand mutations of sealed runs.
 SEED ?= 1
 
 .PHONY: verify test unit lint campaign bench picture setup clean
@@ -30,7 +30,8 @@ lint: setup
 	$(BIN)/lint-imports
 
 campaign: setup
-	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole $(BIN)/python -m pytest tests/spark/test_planted.py tests/spark/test_yardstick.py
+	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) $(BIN)/python -m pytest \
+	  tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[benchmarks]'

@@ -16,6 +16,7 @@ NO_RUN_TELLS = {
     Reason.CONTROL_FAILED: "a run in which what the experiment rests on holds",
     Reason.MISSING_EVIDENCE: "trials with something to measure it by: none that counts is recorded",
     Reason.NOT_EXERCISED: "trials in which it happens: none is recorded",
+    Reason.DAMAGED: "the files that are damaged, as they were: no run tells what they held",
 }
 
 
