@@ -2,13 +2,13 @@
 
 The tour, from what everything rests on to what carries out a plan; imports run the other way:
 
-- ``errors``, ``clock``, ``wait``, ``signals``, ``paths``: what a user is told, one clock, bounded waits, Ctrl-C, where this
-  installation lies
+- ``errors``, ``printable``, ``clock``, ``wait``, ``signals``, ``paths``: what a user is told, text of others made printable, one
+  clock, bounded waits, Ctrl-C, where this installation lies
 - ``model``: the nouns (cluster, load, fault, claim, scenario, finding) and RocketMQ's own facts, as values
 - ``rundir``: the run directory's contract: its layout, its records, how they are written and read
 - ``leases``: what runs or is broken on purpose is written down first, and ends even if this program dies
 - ``releases``: a release's jars and checksums, Java, what is compiled, what a node's files look like
-- ``protocol``: RocketMQ's remoting: frames, requests, and the addresses that may be spoken to
+- ``protocol``: RocketMQ's remoting: frames, requests, deadlines, and the addresses that may be spoken to
 - ``host``: this machine: what it can do, its cores, ports, control groups and noise
 - ``clients``: the processes under test, in Java and Python, and the recorder that they carry
 - ``backends``: where a cluster runs: processes on loopback, or containers

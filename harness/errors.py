@@ -107,6 +107,19 @@ class ClientError(LabError):
     """A client process of ours (producer, consumer, admin) failed; not an error that the broker answered with."""
 
 
+class AnswerError(ClientError):
+    """A node could not be reached, did not answer in time, hung up, or, with ``is_nonsense``, answered what no RocketMQ answers."""
+
+    def __init__(self, message: str, *, advice: str = "", is_nonsense: bool = False) -> None:
+        super().__init__(message, advice=advice)
+        self.is_nonsense = is_nonsense
+
+    @classmethod
+    def nonsense(cls, by: str, what: str) -> Self:
+        """``by`` names the node, ``what`` is what it answered."""
+        return cls(f"{by} answered what no RocketMQ answers: {what}", is_nonsense=True)
+
+
 class AccessDeniedError(LabError):
     """A broker asks who sends a request, and the keys that were given, or none, do not let it be sent."""
 

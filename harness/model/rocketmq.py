@@ -115,7 +115,7 @@ SERVER_SIDE_RESET = "useServerSideResetOffset"
 RETRIES_MAX = 16
 """After so many retries a message goes to the dead-letter topic (``retryMaxTimes`` of SubscriptionGroupConfig)."""
 
-_VERSION = re.compile(r"V?(\d+)[._](\d+)[._](\d+)")
+_VERSION = re.compile(r"V?([0-9]{1,4})[._]([0-9]{1,4})[._]([0-9]{1,4})")
 
 
 def version_of(told: str) -> tuple[int, ...]:

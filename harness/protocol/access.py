@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import AccessDeniedError, ClientError, ConfigurationError
+from harness.printable import excerpt
 from harness.protocol.frames import Answer, Fields
 
 ACCESS_KEY, SIGNATURE = "AccessKey", "Signature"
@@ -68,7 +69,10 @@ class Access:
         return ("-Dtls.enable=true", *(f"-Dtls.{key}={value}" for key, value in checked.items()))
 
     def secured(self, plain: socket.socket, address: str) -> socket.socket:
-        """The connection as it is to be used. Raises ClientError: the node does not take TLS, or has another certificate."""
+        """The connection as it is to be used. The socket's timeout is for the whole handshake.
+
+        Raises ClientError: the node does not take TLS, or has another certificate.
+        """
         if not self.tls:
             return plain
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -126,7 +130,7 @@ def check_let_in(address: str, request: int, answer: Answer, keys: Keys | None) 
     """Raises AccessDeniedError: the node asks for keys, or does not let these do it."""
     if not DENIED.search(answer.remark):
         return
-    said = answer.remark.partition(", org.apache.")[0].rpartition("Exception: ")[2]
+    said = excerpt(answer.remark.partition(", org.apache.")[0].rpartition("Exception: ")[2])
     if keys is None:
         raise AccessDeniedError(
             f"{address} asks who sends request {request}, and no keys were given: {said}",

@@ -5,16 +5,20 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from harness.errors import ClientError
+from harness.errors import AnswerError, ClientError
 from harness.model import rocketmq
+from harness.printable import excerpt
 from harness.protocol.connection import Connection
+from harness.protocol.fastjson import JsonObject
 from harness.protocol.frames import Answer, Fields
+from harness.protocol.name_server import QUEUES_MAX
 from harness.wait import NotYet, wait_until
 
 PULL_WITH_SUBSCRIPTION = 4
 """FLAG_SUBSCRIPTION of PullSysFlag."""
+EXPRESSION_CHARS_MAX = 100_000
+"""Of a subscription, which may be a condition in SQL."""
 SAMPLED_S_MAX = 30.0
 """For a broker's first sample of its rates, which it takes every second."""
 
@@ -84,6 +88,7 @@ def pull_fields(group: str, topic: str, queue: int, offset: int, count: int = 1)
 
 _RESET = re.compile(rb'\{[^{}]*"queueId":(\d+)[^{}]*\}:(\d+)')
 """A queue with its offset in a ``ResetOffsetBody``, whose keys are objects, which is no JSON."""
+_LEVEL = re.compile(r"([0-9]{1,9}):(-?[0-9]{1,19}),(-?[0-9]{1,19})")
 SUBSCRIPTION_SET = re.compile(rb'"subscriptionSet":(?=\[)')
 
 
@@ -95,9 +100,17 @@ class Member:
     address: str
 
 
-def _expression(subscription: Mapping[str, Any]) -> str:
+def _members(answer: Answer) -> tuple[Member, ...]:
+    connections = answer.written().children("connectionSet")
+    return tuple(
+        Member(client_id=connection.text("clientId"), address=connection.text("clientAddr"))
+        for connection in connections
+    )
+
+
+def _expression(subscription: JsonObject) -> str:
     """Tags in an order of their own, so that the same ones are the same expression."""
-    return " || ".join(sorted(subscription.get("tagsSet") or ())) or str(subscription["subString"])
+    return " || ".join(sorted(subscription.texts("tagsSet"))) or subscription.text("subString", EXPRESSION_CHARS_MAX)
 
 
 def subscribed(body: bytes) -> dict[str, str] | None:
@@ -107,17 +120,28 @@ def subscribed(body: bytes) -> dict[str, str] | None:
         return None
     try:
         # The rest of the body has objects as keys, which is no JSON.
-        read, _ = json.JSONDecoder().raw_decode(body[found.end() :].decode())
-        return {one["topic"]: _expression(one) for one in read}
-    except (ValueError, KeyError, TypeError, AttributeError):
+        written, _ = json.JSONDecoder().raw_decode(body[found.end() :].decode())
+        subscriptions = JsonObject(by="a client", values={"subscriptionSet": written}).children("subscriptionSet")
+        return {subscription.text("topic"): _expression(subscription) for subscription in subscriptions}
+    except (ValueError, RecursionError, AnswerError):
         return None
 
 
-def delay_offsets(runtime_info: Mapping[str, str]) -> dict[int, tuple[int, int]]:
-    """By delay level the offset up to which a broker has delivered, and its end, as brokerStatus has them."""
-    prefix = "scheduleMessageOffset_"
-    levels = {int(k.removeprefix(prefix)): v.split(",") for k, v in runtime_info.items() if k.startswith(prefix)}
-    return {level: (int(done), int(end)) for level, (done, end) in levels.items()}
+def delay_offsets(runtime_info: Mapping[str, str], by: str = "a broker") -> dict[int, tuple[int, int]]:
+    """By delay level the offset up to which a broker has delivered, and its end, as brokerStatus has them.
+
+    Raises AnswerError, which names the broker ``by``, where one is no number.
+    """
+    prefix, levels = "scheduleMessageOffset_", {}
+    for key, value in runtime_info.items():
+        if key.startswith(prefix):
+            match = _LEVEL.fullmatch(f"{key.removeprefix(prefix)}:{value}")
+            if match is None:
+                raise AnswerError.nonsense(
+                    by, f"{excerpt(key)} is {excerpt(value)}, which are no two offsets of a level"
+                )
+            levels[int(match[1])] = (int(match[2]), int(match[3]))
+    return levels
 
 
 class Broker(Connection):
@@ -145,11 +169,11 @@ class Broker(Connection):
         topics = tuple(
             TopicConfig(
                 name=name,
-                read_queues=int(topic["readQueueNums"]),
-                write_queues=int(topic["writeQueueNums"]),
-                perm=int(topic["perm"]),
+                read_queues=topic.number("readQueueNums", 0, QUEUES_MAX),
+                write_queues=topic.number("writeQueueNums", 0, QUEUES_MAX),
+                perm=topic.number("perm"),
             )
-            for name, topic in answer.json().get("topicConfigTable", {}).items()
+            for name, topic in answer.written().child("topicConfigTable").by_name()
         )
         return TopicTable(topics=topics, json_bytes=len(answer.body), has_attributes=b'"attributes":' in answer.body)
 
@@ -179,13 +203,8 @@ class Broker(Connection):
             rocketmq.GET_CONSUMER_CONNECTION_LIST, ({"consumerGroup": group} for group in groups)
         ):
             if answer.code not in (rocketmq.SUCCESS, rocketmq.CONSUMER_NOT_ONLINE):
-                raise ClientError(f"{self.address} did not say who is online: {answer.code} {answer.remark}")
-            connected = answer.json().get("connectionSet", ()) if answer.code == rocketmq.SUCCESS else None
-            yield (
-                None
-                if connected is None
-                else tuple(Member(client_id=one["clientId"], address=one["clientAddr"]) for one in connected)
-            )
+                raise ClientError(f"{self.words} did not say who is online: {answer.code} {excerpt(answer.remark)}")
+            yield None if answer.code == rocketmq.CONSUMER_NOT_ONLINE else _members(answer)
 
     def subscriptions(self, group: str, client_ids: Sequence[str]) -> Iterator[dict[str, str] | None]:
         """What each of these clients says that it subscribes to in the group, by topic; None where it did not answer.
@@ -227,8 +246,10 @@ class Broker(Connection):
         """One message, as a producer sends it."""
         answer = self.call(rocketmq.SEND_MESSAGE, send_fields(topic, queue), body)
         # The id's last eight bytes are the place in the commit log (``MessageDecoder.createMessageId``).
-        place = int(answer.fields["msgId"][-16:], 16)
-        return Sent(offset=int(answer.fields["queueOffset"]), commit_log_offset=place)
+        place = answer.field("msgId")[-16:]
+        if not re.fullmatch("[0-9A-Fa-f]{16}", place):
+            raise self.nonsense(f"msgId is {excerpt(answer.field('msgId'))}")
+        return Sent(offset=answer.number("queueOffset"), commit_log_offset=int(place, 16))
 
     def send_back(self, group: str, topic: str, commit_log_offset: int, *, delay_level: int) -> None:
         """Give a message back, as a consumer that failed does. It is retried after the delay of the level."""
@@ -254,7 +275,7 @@ class Broker(Connection):
 
     def broker_config(self) -> dict[str, str]:
         """The broker's whole configuration as it runs."""
-        text = self.call(rocketmq.GET_BROKER_CONFIG).body.decode()
+        text = self.call(rocketmq.GET_BROKER_CONFIG).text()
         pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
         return {key.strip(): value.strip() for key, _, value in pairs}
 
@@ -273,30 +294,30 @@ class Broker(Connection):
         def ask() -> Answer:
             answer = self.ask(rocketmq.GET_BROKER_RUNTIME_INFO)
             if answer.code == rocketmq.SYSTEM_ERROR and "NoSuchElementException" in answer.remark:
-                raise NotYet(answer.remark)
+                raise NotYet(excerpt(answer.remark))
             return self.succeeded(rocketmq.GET_BROKER_RUNTIME_INFO, answer)
 
-        table = wait_until(f"{self.address} to sample its rates", ask, timeout_s=SAMPLED_S_MAX).json().get("table", {})
-        return {str(key): str(value) for key, value in table.items()}
+        answer = wait_until(f"{self.words} to sample its rates", ask, timeout_s=SAMPLED_S_MAX)
+        return answer.written().child("table").words()
 
     def min_offset(self, topic: str, queue: int) -> int:
         """The first offset that the queue still has."""
-        return int(self.call(rocketmq.GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+        return self.call(rocketmq.GET_MIN_OFFSET, {"topic": topic, "queueId": queue}).number("offset")
 
     def max_offset(self, topic: str, queue: int) -> int:
         """The offset that the queue's next message will get."""
-        return int(self.call(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).fields["offset"])
+        return self.call(rocketmq.GET_MAX_OFFSET, {"topic": topic, "queueId": queue}).number("offset")
 
     def max_offsets(self, queues: Sequence[tuple[str, int]]) -> Iterator[int]:
         """The same of many queues, each a topic and a number."""
         asked: Iterator[Fields] = ({"topic": topic, "queueId": queue} for topic, queue in queues)
         for answer in self.ask_many(rocketmq.GET_MAX_OFFSET, asked):
-            yield int(self.succeeded(rocketmq.GET_MAX_OFFSET, answer).fields["offset"])
+            yield self.succeeded(rocketmq.GET_MAX_OFFSET, answer).number("offset")
 
     def offset_at(self, topic: str, queue: int, at_ms: int) -> int:
         """The offset of a message stored about then, milliseconds since 1970: all before it were stored before."""
         fields: Fields = {"topic": topic, "queueId": queue, "timestamp": at_ms}
-        return int(self.call(rocketmq.SEARCH_OFFSET_BY_TIMESTAMP, fields).fields["offset"])
+        return self.call(rocketmq.SEARCH_OFFSET_BY_TIMESTAMP, fields).number("offset")
 
     def consumer_offset(self, group: str, topic: str, queue: int) -> int | None:
         """The offset that the group has committed, or None when it has none."""
@@ -305,17 +326,16 @@ class Broker(Connection):
         if answer.code == rocketmq.QUERY_NOT_FOUND:
             return None
         if answer.code != rocketmq.SUCCESS:
-            raise ClientError(f"{self.address} gave no offset of {group}: {answer.code} {answer.remark}")
-        return int(answer.fields["offset"])
+            raise ClientError(f"{self.words} gave no offset of {group}: {answer.code} {excerpt(answer.remark)}")
+        return answer.number("offset")
 
     def consumer_offsets(self) -> dict[tuple[str, str], dict[int, int]]:
         """All committed offsets, by topic and group and then by queue. A slave asks its master for them every 10 s."""
-        table = self.call(rocketmq.GET_ALL_CONSUMER_OFFSET).json().get("offsetTable") or {}
-        found = {}
-        for names, queues in table.items():
+        offsets = {}
+        for names, queues in self.call(rocketmq.GET_ALL_CONSUMER_OFFSET).written().child("offsetTable").by_name():
             topic, _, group = names.partition("@")
-            found[topic, group] = {int(queue): int(offset) for queue, offset in queues.items()}
-        return found
+            offsets[topic, group] = queues.numbers_by_number()
+        return offsets
 
     def reset_offsets(self, group: str, topic: str, at_ms: int) -> dict[int, int]:
         """Have the group go on from what was stored then (milliseconds since 1970), as ``mqadmin resetOffsetByTime`` does.
@@ -333,5 +353,5 @@ class Broker(Connection):
             "clientId": client_id,
             "mqSet": [{"topic": topic, "brokerName": broker, "queueId": queue} for topic, broker, queue in queues],
         }
-        granted = self.call(rocketmq.LOCK_BATCH_MQ, body=json.dumps(body).encode()).json().get("lockOKMQSet")
-        return {(queue["brokerName"], int(queue["queueId"])) for queue in granted or ()}
+        answer = self.call(rocketmq.LOCK_BATCH_MQ, body=json.dumps(body).encode()).written()
+        return {(queue.text("brokerName"), queue.number("queueId")) for queue in answer.children("lockOKMQSet")}

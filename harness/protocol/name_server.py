@@ -2,12 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from harness.errors import ClientError
+from harness.errors import AnswerError, ClientError, ConfigurationError
 from harness.model import rocketmq
-from harness.protocol.connection import Connection
+from harness.printable import excerpt
+from harness.protocol.connection import Connection, split_address
+from harness.protocol.fastjson import JsonObject
 from harness.protocol.frames import Answer, Fields
+
+QUEUES_MAX = 100_000
+"""Of a topic on one broker, where each is a folder with a file of 6 MB."""
+
+PERMISSION_MAX = 15
+"""Four bits: priority, read, write, inherit (PermName)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,18 +35,26 @@ def _read_route(answer: Answer) -> Route | None:
     if answer.code == rocketmq.TOPIC_NOT_EXIST:
         return None
     if answer.code != rocketmq.SUCCESS:
-        raise ClientError(f"no route: {answer.code} {answer.remark}")
-    data = answer.json()
+        raise ClientError(f"{answer.by} gave no route: {answer.code} {excerpt(answer.remark)}")
+    data = answer.written()
+    queues = [(queue.text("brokerName"), queue) for queue in data.children("queueDatas")]
     return Route(
-        addresses={broker["brokerName"]: _addresses(broker) for broker in data.get("brokerDatas", ())},
-        read_queues={queue["brokerName"]: int(queue["readQueueNums"]) for queue in data.get("queueDatas", ())},
-        write_queues={queue["brokerName"]: int(queue["writeQueueNums"]) for queue in data.get("queueDatas", ())},
-        permissions={queue["brokerName"]: int(queue["perm"]) for queue in data.get("queueDatas", ())},
+        addresses={broker.text("brokerName"): _addresses(broker) for broker in data.children("brokerDatas")},
+        read_queues={name: queue.number("readQueueNums", 0, QUEUES_MAX) for name, queue in queues},
+        write_queues={name: queue.number("writeQueueNums", 0, QUEUES_MAX) for name, queue in queues},
+        permissions={name: queue.number("perm", 0, PERMISSION_MAX) for name, queue in queues},
     )
 
 
-def _addresses(broker: Mapping[str, Any]) -> dict[int, str]:
-    return {int(key): value for key, value in broker["brokerAddrs"].items()}
+def _addresses(broker: JsonObject) -> dict[int, str]:
+    """By id; a broker that waits for its role has -1."""
+    addresses = broker.child("brokerAddrs").texts_by_number()
+    for address in addresses.values():
+        try:
+            split_address(address)
+        except ConfigurationError as error:
+            raise AnswerError.nonsense(broker.by, f"an address of a broker that is none: {error.message}") from error
+    return addresses
 
 
 class NameServer(Connection):
@@ -55,12 +70,12 @@ class NameServer(Connection):
 
     def cluster_brokers(self) -> dict[str, dict[int, str]]:
         """Address by broker name and broker id of every broker that is registered."""
-        table = self.call(rocketmq.GET_BROKER_CLUSTER_INFO).json().get("brokerAddrTable", {})
-        return {name: _addresses(broker) for name, broker in table.items()}
+        table = self.call(rocketmq.GET_BROKER_CLUSTER_INFO).written().child("brokerAddrTable")
+        return {name: _addresses(broker) for name, broker in table.by_name()}
 
     def listed_topics(self) -> frozenset[str]:
         """Every topic that this name server has a route of."""
-        return frozenset(self.call(rocketmq.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).json().get("topicList") or ())
+        return frozenset(self.call(rocketmq.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).written().texts("topicList"))
 
     def unregister_broker(self, cluster: str, name: str, broker_id: int, address: str) -> None:
         """Tell this name server that a broker is gone, as the broker itself does when it stops."""

@@ -21,6 +21,7 @@ EXIT_CODES = {
     "ReleaseError": 4,
     "NodeStartError": 4,
     "ClientError": 4,
+    "AnswerError": 4,
     "WaitTimeout": 4,
     "LeaseError": 4,
     "DiskFullError": 4,

@@ -1,0 +1,23 @@
+"""What others have written, made printable: a topic's name or a node's remark must not steer a terminal.
+
+Whatever comes from a node passes here on its way to a person: in messages of errors, in an audit's lines, in those of a run.
+"""
+
+EXCERPT_CHARS_MAX = 500
+
+
+def printable(text: str) -> str:
+    """The text as one line. What moves a cursor, changes a colour or the direction, or ends the line is written out (``\\x1b``)."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text of our own that has several lines, which stay, and so does the width of a tab."""
+    return "\n".join(map(printable, text.expandtabs(4).split("\n")))
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text that may be long, printable."""
+    return printable(text[:EXCERPT_CHARS_MAX]) + ("..." if len(text) > EXCERPT_CHARS_MAX else "")
