@@ -17,6 +17,7 @@ from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
 ROUTE_S_MAX = 60.0
+_LOOK = "mqlab audit says what its name servers and brokers tell."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,8 @@ class Target:
 
     def release(self) -> str:
         """The release that a broker tells, or the newest known one that is not newer."""
-        with Broker(next(iter(self.brokers.values())), access=self.access) as connection:
+        name, address = next(iter(self.brokers.items()))
+        with Broker(address, name=name, access=self.access) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         version = version_of(told)
         known = {release: tuple(int(part) for part in release.split(".")) for release in known_releases()}
@@ -62,7 +64,7 @@ class Target:
         """Messages that the group has not committed yet, by the brokers' own counts."""
         left = 0
         for name, address in self.brokers.items():
-            with Broker(address, timeout_s=RECORD_S_MAX, access=self.access) as connection:
+            with Broker(address, name=name, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     done = connection.consumer_offset(group, self.topic, queue) or 0
                     left += connection.max_offset(self.topic, queue) - done
@@ -71,7 +73,7 @@ class Target:
     def record_ends(self, events: EventLog, group: str | None, moment: Moment) -> None:
         """Record every queue's offsets, and the group's in it, as the brokers have them."""
         for name, address in self.brokers.items():
-            with Broker(address, timeout_s=RECORD_S_MAX, access=self.access) as connection:
+            with Broker(address, name=name, timeout_s=RECORD_S_MAX, access=self.access) as connection:
                 for queue in range(self.queues[name]):
                     events.record(
                         "store_max",
@@ -99,7 +101,7 @@ def find_target(
     Raises:
         TargetNotAllowedError: a name server or broker lies outside of what is allowed; nothing was sent to it.
         UsageError: the topic does not exist and was not to be made.
-        ClientError: a name server does not answer.
+        ClientError: a name server or broker does not answer, or no master is there.
         AccessDeniedError: a broker asks for keys, or does not let these make the topic.
     """
     check_allowed(namesrv, allowed)
@@ -115,6 +117,8 @@ def find_target(
         route = _read_route(namesrv[0], topic, allowed, access)
         assert route is not None
     brokers = {name: by_id[0] for name, by_id in route.addresses.items() if 0 in by_id}
+    if not brokers:
+        raise ClientError(f"no broker of {topic} takes sends: its route on {namesrv[0]} names no master", advice=_LOOK)
     return Target(
         namesrv=tuple(namesrv),
         topic=topic,
@@ -139,8 +143,10 @@ def _read_route(namesrv: str, topic: str, allowed: Sequence[Network], access: Ac
 def _create(namesrv: Sequence[str], topic: str, queues: int, allowed: Sequence[Network], access: Access) -> None:
     with NameServer(namesrv[0], access=access) as server:
         masters = {name: by_id[0] for name, by_id in server.cluster_brokers().items() if 0 in by_id}
-    for address in masters.values():
-        with Broker(address, access=access) as broker:
+    if not masters:
+        raise ClientError(f"{namesrv[0]} lists no broker that takes sends", advice=_LOOK)
+    for name, address in masters.items():
+        with Broker(address, name=name, access=access) as broker:
             broker.create_topic(topic, read_queues=queues, write_queues=queues)
 
     def listed_everywhere() -> bool:
