@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness.audit.asking import read_cluster
 from harness.audit.findings import judge
-from harness.audit.reading import read_cluster
 from harness.backends.cluster import ClusterSpec
 from harness.backends.local import LocalCluster, start_local
 from harness.backends.topologies import TOPOLOGIES

@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
+from harness.audit.asking import read_cluster, still_offline
 from harness.audit.finding import Severity
 from harness.audit.findings import Growth, judge
-from harness.audit.reading import Reading, read_cluster, still_offline
+from harness.audit.reading import Reading
 from harness.audit.remedy import apply_remedy, deleted_before, plan_remedy
-from harness.errors import UsageError
+from harness.errors import ClientError, UsageError
 from harness.model.rocketmq import FRAME_BYTES_MAX
+from harness.printable import printable
 from harness.protocol.access import Access
 from harness.protocol.targets import Network, parse_networks
 from mqlab.audit_conf import audit_conf
@@ -178,7 +181,7 @@ def _read(
     with console.status("reading", spinner="line") as status:
         return read_cluster(
             name_servers, allowed=allowed, further_brokers=known, ask_clients=ask_clients, access=access,
-            progress=status.update,
+            progress=lambda text: status.update(Text(printable(text))),
         )  # fmt: skip
 
 
@@ -191,8 +194,10 @@ def _apply(
     reading: Reading, name_servers: Sequence[str], options: argparse.Namespace, access: Access, console: Console
 ) -> None:
     def say(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
+    for problem in reading.nonsense():
+        raise ClientError(f"nothing is deleted: {problem}", advice="Look what listens there, and run it again.")
     done = deleted_before(options.journal)
     with console.status(f"waiting {options.offline_for:g} s for groups to come back", spinner="line"):
         time.sleep(options.offline_for)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading
+from harness.audit.settings import whole_of
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
 
 STUCK_MS = 60_000
@@ -14,8 +15,7 @@ FORGIVEN_MS = 10_000_000
 
 def busy_flag_stuck(broker: BrokerReading) -> Iterator[AuditFinding]:
     """The begin of the lock that a failed append left behind: each append that comes through sets it anew, and clears it."""
-    limit = broker.conf.get(PAGE_CACHE_BUSY, "")
-    limit_ms = int(limit) if limit.isascii() and limit.isdigit() else PAGE_CACHE_BUSY_MS
+    limit_ms = whole_of(broker.conf, PAGE_CACHE_BUSY, int(PAGE_CACHE_BUSY_MS))
     if limit_ms + STUCK_MS <= broker.lock_held_ms < FORGIVEN_MS:
         yield AuditFinding(
             kind="busy-flag-stuck",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import OVERDUE_S, BrokerReading
+from harness.audit.settings import whole_of
 from harness.model.rocketmq import DELAY_OFFSETS, DELAY_OFFSETS_MS, SERVER_SIDE_RESET
 
 WRITES_AT_SHUTDOWN = (4, 9, 7)
@@ -28,7 +29,7 @@ def levels_stopped(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 def delivers_again(broker: BrokerReading) -> Iterator[AuditFinding]:
     """A restart would deliver delayed messages again."""
-    interval_ms = float(broker.conf.get(DELAY_OFFSETS) or DELAY_OFFSETS_MS)
+    interval_ms = whole_of(broker.conf, DELAY_OFFSETS, int(DELAY_OFFSETS_MS))
     writes = not broker.version or broker.version >= WRITES_AT_SHUTDOWN
     if broker.has_delayed and not writes and interval_ms > SELDOM_MS:
         yield AuditFinding(

@@ -1,6 +1,5 @@
 """What is wrong with a cluster that was read, by severity. Pure: a reading in, findings out."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from harness.audit.exposed import remote_configuration
 from harness.audit.finding import AuditFinding, Severity, some
 from harness.audit.flushes import one_send_thread
 from harness.audit.groups import equal_ids, forgotten, subscriptions_differ
+from harness.audit.nodes import not_read, without_leader
 from harness.audit.offsets import past_the_end
 from harness.audit.reading import (
     BrokerReading,
@@ -21,6 +21,7 @@ from harness.audit.reading import (
     expected_topics,
     topic_type,
 )
+from harness.audit.settings import whole_of
 from harness.audit.slaves import slaves_unread
 from harness.audit.transactions import commits_lost, deletion_asks_again, takes_a_core
 from harness.model import rocketmq
@@ -30,6 +31,8 @@ NEARLY_FULL = 0.8
 """A registration counts as nearly full from this share of the frame limit on. A flood fills the rest in a few days."""
 OFFLINE_SHARE = 0.05
 """Retry topics of offline groups are a warning if they fill this share of the frame limit. Some of them are normal."""
+FAR_S = 200 * 365 * 86_400
+"""A growth that takes longer to reach the limit is none. A date has no year beyond 9999."""
 DAYS_AHEAD = 30.0
 """A limit that growth reaches within so many days is a warning."""
 
@@ -52,12 +55,13 @@ def topics_by_type(broker: BrokerReading) -> dict[str, int]:
 
 def crossing(broker: BrokerReading, now_s: float, earlier: Growth | None, limit_bytes: int) -> float | None:
     """When the registration reaches the limit if it grows on as since then, in seconds since 1970; None if it does not
-    grow."""
+    grow, or so little that nobody alive sees it."""
     before = earlier.frame_bytes.get(broker.words) if earlier else None
     if earlier is None or before is None or now_s <= earlier.at_s or broker.frame_bytes <= before:
         return None
     rate = (broker.frame_bytes - before) / (now_s - earlier.at_s)
-    return now_s + max(0.0, limit_bytes - broker.frame_bytes) / rate
+    left_s = max(0.0, limit_bytes - broker.frame_bytes) / rate
+    return now_s + left_s if left_s <= FAR_S else None
 
 
 def judge(
@@ -65,7 +69,8 @@ def judge(
 ) -> list[AuditFinding]:
     """Every finding, the worst first."""
     found = [
-        *_unreachable(reading),
+        *not_read(reading),
+        *without_leader(reading),
         *_diverged(reading),
         *(one for broker in reading.brokers for one in _registration(broker, reading.at_s, earlier, limit_bytes)),
         *_offline_retry_topics(reading, limit_bytes),
@@ -78,20 +83,6 @@ def judge(
         *(one for broker in reading.masters() for judged in OF_MASTERS for one in judged(broker)),
     ]
     return sorted(found, key=lambda one: -one.severity)
-
-
-def _unreachable(reading: Reading) -> Iterator[AuditFinding]:
-    nodes = [(f"name server {one.address}", one.problem) for one in reading.name_servers]
-    nodes += [(one.words, one.problem) for one in reading.brokers]
-    for where, problem in nodes:
-        if problem:
-            yield AuditFinding(
-                kind="unreachable",
-                severity=Severity.CRITICAL,
-                where=where,
-                says=problem,
-                advice="Clients that know only this node are cut off; what follows was judged without it.",
-            )
 
 
 def _diverged(reading: Reading) -> Iterator[AuditFinding]:
@@ -244,7 +235,7 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
 def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
     """5.x waits for inSyncReplicas copies, the master's among them (``CommitLog.handleHA``); 4.x always for one slave's."""
     conf = broker.conf
-    if broker.is_5x and conf.get("brokerRole") == "SYNC_MASTER" and int(conf.get("inSyncReplicas", 1)) == 1:
+    if broker.is_5x and conf.get("brokerRole") == "SYNC_MASTER" and whole_of(conf, "inSyncReplicas", 1) == 1:
         yield AuditFinding(
             kind="sync-master-alone",
             severity=Severity.WARNING,
@@ -257,10 +248,11 @@ def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
 
 def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
     """Lock times are properties of the JVMs. An audit sees only those that were put into broker.conf by mistake."""
-    life, interval = broker.conf.get(rocketmq.LOCK_LIFE), broker.conf.get(rocketmq.LOCK_INTERVAL)
-    if life is None and interval is None:
+    if rocketmq.LOCK_LIFE not in broker.conf and rocketmq.LOCK_INTERVAL not in broker.conf:
         return
-    life_ms, interval_ms = _ms(life, rocketmq.LOCK_LIFE_MS), _ms(interval, rocketmq.LOCK_INTERVAL_MS)
+    # A time of 0 counts as absent, since nothing can be divided by it.
+    life_ms = max(0, whole_of(broker.conf, rocketmq.LOCK_LIFE, 0)) or rocketmq.LOCK_LIFE_MS
+    interval_ms = max(0, whole_of(broker.conf, rocketmq.LOCK_INTERVAL, 0)) or rocketmq.LOCK_INTERVAL_MS
     short = f"; a lock of {life_ms:,.0f} ms, renewed every {interval_ms:,.0f} ms, would be {life_ms / interval_ms:g} renewals long"
     yield AuditFinding(
         kind="lock-settings",
@@ -270,11 +262,6 @@ def lock_settings(broker: BrokerReading) -> Iterator[AuditFinding]:
         advice=f"Set them as -D{rocketmq.LOCK_LIFE} of the broker and -D{rocketmq.LOCK_INTERVAL} of the client, the first "
         "three times the second.",
     )
-
-
-def _ms(text: str | None, default: float) -> float:
-    """A time of a conf; the default where it is absent, or no whole number above zero."""
-    return float(text) if text and re.fullmatch(r"[1-9]\d{0,17}", text, re.ASCII) else default
 
 
 def _date(at_s: float) -> str:

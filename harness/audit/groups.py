@@ -1,5 +1,6 @@
 """What is wrong with the members of consumer groups: equal client ids, subscriptions that differ, groups that a broker forgot."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity, some
@@ -11,8 +12,8 @@ def equal_ids(reading: Reading) -> Iterator[AuditFinding]:
     """Clients that have one id. Each of them finds itself at the same place among the group's members."""
     groups: dict[str, list[str]] = {}
     for group, members in sorted(reading.members.items()):
-        ids = [member.client_id for member in members]
-        for client_id in sorted({one for one in ids if ids.count(one) > 1}):
+        counted = Counter(member.client_id for member in members)
+        for client_id in sorted(client_id for client_id, count in counted.items() if count > 1):
             groups.setdefault(client_id, []).append(group)
     for client_id, names in groups.items():
         yield AuditFinding(

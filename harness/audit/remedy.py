@@ -4,18 +4,24 @@ What became of each is written into a journal. A remedy that was interrupted goe
 topic again that was made anew since. One that was kept because its group was online again is not done: it is looked at again.
 """
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.audit.reading import TIMEOUT_S, BrokerReading, Reading, TopicType
+from harness.audit.asking import DEFAULT_BOUNDS
+from harness.audit.reading import BrokerReading, Reading, TopicType
 from harness.errors import ClientError
 from harness.model.rocketmq import GET_MAX_OFFSET, GET_MIN_OFFSET, QUERY_CONSUMER_OFFSET, RETRY_PREFIX, SUCCESS
 from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker, delay_offsets
+from harness.protocol.connection import ASKED_AT_ONCE
+from harness.protocol.deadline import Deadline
 from harness.protocol.name_server import NameServer
+
+ANSWER_S = DEFAULT_BOUNDS.answer_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +76,13 @@ def plan_remedy(reading: Reading, *, access: Access = OPEN) -> Remedy:
     kept: dict[str, str] = {}
     for broker in reading.masters():
         topics = sorted(topic for topic, brokers in on.items() if broker in brokers and topic not in kept)
-        with Broker(broker.address, timeout_s=TIMEOUT_S, access=access) as connection:
+        with Broker(
+            broker.address,
+            name=broker.words,
+            timeout_s=ANSWER_S,
+            within=Deadline.after(DEFAULT_BOUNDS.node_s),
+            access=access,
+        ) as connection:
             if delayed := _delayed(connection):
                 kept |= dict.fromkeys(topics, f"{broker.words} has {delayed} delayed messages that are not due yet")
             else:
@@ -85,31 +97,36 @@ def plan_remedy(reading: Reading, *, access: Access = OPEN) -> Remedy:
 
 def _delayed(connection: Broker) -> int:
     """Messages in the delay queues."""
-    return sum(max(0, end - done) for done, end in delay_offsets(connection.runtime_info()).values())
+    levels = delay_offsets(connection.runtime_info(), connection.words)
+    return sum(max(0, end - done) for done, end in levels.values())
 
 
 def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[str]) -> Iterator[tuple[str, str]]:
     queues = {topic.name: topic.read_queues for topic in broker.topics}
-    places = [(topic, queue) for topic in topics for queue in range(queues[topic])]
-    at: list[dict[str, str | int]] = [{"topic": topic, "queueId": queue} for topic, queue in places]
-    asked = [
-        {**place, "consumerGroup": topic.removeprefix(RETRY_PREFIX)}
-        for place, (topic, _) in zip(at, places, strict=True)
-    ]
-    ends = [int(one.fields["offset"]) for one in connection.ask_many(GET_MAX_OFFSET, at)]
-    starts = [int(one.fields["offset"]) for one in connection.ask_many(GET_MIN_OFFSET, at)]
-    done = [
-        int(one.fields["offset"]) if one.code == SUCCESS else 0
-        for one in connection.ask_many(QUERY_CONSUMER_OFFSET, asked)
-    ]
-    for (topic, _), start, end, consumed in zip(places, starts, ends, done, strict=True):
-        if end > max(start, consumed):
-            yield (
-                topic,
-                f"{broker.words} holds {end - max(start, consumed)} messages of it that its group has not consumed",
-            )
-        elif consumed > 0 and not broker.is_5x:
-            yield topic, f"4.x keeps the group's offset {consumed}, below which it would not see what a new queue gets"
+    places = ((topic, queue) for topic in topics for queue in range(queues[topic]))
+    while chunk := list(itertools.islice(places, ASKED_AT_ONCE)):
+        at: list[dict[str, str | int]] = [{"topic": topic, "queueId": queue} for topic, queue in chunk]
+        asked = [
+            {**place, "consumerGroup": topic.removeprefix(RETRY_PREFIX)}
+            for place, (topic, _) in zip(at, chunk, strict=True)
+        ]
+        ends, starts = (
+            [connection.succeeded(code, answer).number("offset") for answer in connection.ask_many(code, at)]
+            for code in (GET_MAX_OFFSET, GET_MIN_OFFSET)
+        )
+        done = [
+            answer.number("offset") if answer.code == SUCCESS else 0
+            for answer in connection.ask_many(QUERY_CONSUMER_OFFSET, asked)
+        ]
+        for (topic, _), start, end, consumed in zip(chunk, starts, ends, done, strict=True):
+            if end > max(start, consumed):
+                left = end - max(start, consumed)
+                yield topic, f"{broker.words} holds {left} messages of it that its group has not consumed"
+            elif consumed > 0 and not broker.is_5x:
+                yield (
+                    topic,
+                    f"4.x keeps the group's offset {consumed}, below which it would not see what a new queue gets",
+                )
 
 
 def apply_remedy(
@@ -145,14 +162,14 @@ def apply_remedy(
 
 def _delete(deletion: Deletion, name_servers: Sequence[str], access: Access) -> str:
     for address in deletion.brokers:
-        with Broker(address, timeout_s=TIMEOUT_S, access=access) as connection:
+        with Broker(address, timeout_s=ANSWER_S, access=access) as connection:
             if next(connection.online([deletion.group])):
                 return ONLINE_AGAIN
     for address in deletion.brokers:
-        with Broker(address, timeout_s=TIMEOUT_S, access=access) as connection:
+        with Broker(address, timeout_s=ANSWER_S, access=access) as connection:
             connection.delete_topic(deletion.topic)
     for address in name_servers:
-        with NameServer(address, timeout_s=TIMEOUT_S, access=access) as connection:
+        with NameServer(address, timeout_s=ANSWER_S, access=access) as connection:
             connection.delete_route(deletion.topic)
     return DELETED
 

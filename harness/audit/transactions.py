@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.reading import BrokerReading
+from harness.audit.settings import whole_of
 from harness.model.rocketmq import OP_TOPIC
 
 SPARES_IT = (4, 9, 7)
@@ -12,13 +13,15 @@ SPARES_IT = (4, 9, 7)
 SPINS = (5, 5, 0)
 """The release whose TransactionalOpBatchService does not wait any more once a transaction has ended; 5.3.3 waits."""
 LEAST_PAGES, THOROUGH = "commitCommitLogLeastPages", "commitCommitLogThoroughInterval"
+THOROUGH_MS = 200
+"""Both are of org.apache.rocketmq.store.config.MessageStoreConfig."""
 NO_TIME_MS = 1
 
 
 def commits_lost(broker: BrokerReading) -> Iterator[AuditFinding]:
     """Transactions on a master with the transient store pool: they are to end before their half message can be read."""
     conf = broker.conf
-    at_once = conf.get(LEAST_PAGES) == "0" or float(conf.get(THOROUGH) or 200) <= NO_TIME_MS
+    at_once = conf.get(LEAST_PAGES) == "0" or whole_of(conf, THOROUGH, THOROUGH_MS) <= NO_TIME_MS
     if broker.half_messages and broker.has_pool and not at_once:
         yield AuditFinding(
             kind="pool-loses-transaction-commits",

@@ -7,7 +7,8 @@ law of ``harness.protocol.registration`` and recorded before the first of them.
 import time
 from collections.abc import Iterator, Sequence
 
-from harness.audit.reading import TopicType, read_cluster, topic_type
+from harness.audit.asking import read_cluster
+from harness.audit.reading import TopicType, topic_type
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.abilities import NODES
 from harness.backends.cluster import Node, ask, ask_name_server, masters

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.audit.asking import read_cluster
 from harness.audit.finding import AuditFinding
 from harness.audit.findings import judge
-from harness.audit.reading import Reading, read_cluster
+from harness.audit.reading import Reading
 from harness.audit.remedy import apply_remedy, plan_remedy
 from harness.backends.cluster import ClusterSpec, ask, ask_name_server, create_topic, masters, namesrv_addresses
 from harness.backends.local import LocalCluster, start_local

@@ -7,6 +7,7 @@ import re
 import socketserver
 import struct
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from harness.audit.findings import judge
 from harness.audit.reading import BrokerReading, NameServerReading, Reading
 from harness.model.rocketmq import FRAME_BYTES_MAX
 
+HANGS_S = 10.0
+"""Longer than any test waits."""
 WRITES = {17, 25, 36, 10, 15, 34, 215, 216, 104, 100, 318}
 """Requests that change something."""
 
@@ -49,6 +52,10 @@ class Fake:
     """Offsets by queue, of each topic@group."""
     refused: set[int] = field(default_factory=set)
     """Requests that it does not know."""
+    bodies: dict[int, bytes] = field(default_factory=dict)
+    """What it answers to a request in place of what is right."""
+    hangs_at: int = 0
+    """The request that it never answers."""
     number: int = 0
     """The release in the header of its answers."""
     asked: list[int] = field(default_factory=list)
@@ -59,6 +66,10 @@ class Fake:
         topic = fields.get("topic", "")
         if code in self.refused:
             return 3, {}, b""
+        if code in self.bodies:
+            return 0, {}, self.bodies[code]
+        if code == self.hangs_at:
+            time.sleep(HANGS_S)
         match code:
             case 21:
                 return 0, {}, table_of(self.topics)
@@ -93,7 +104,7 @@ class Fake:
             case 106:
                 table = {n: {"brokerName": n, "brokerAddrs": a} for n, a in self.brokers.items()}
                 # As fastjson writes it, with integer keys that are no JSON.
-                text = re.sub(r'"(\d+)":', r"\1:", json.dumps({"brokerAddrTable": table}, separators=(",", ":")))
+                text = re.sub(r'"(-?\d+)":', r"\1:", json.dumps({"brokerAddrTable": table}, separators=(",", ":")))
                 return 0, {}, text.encode()
             case 105:
                 return self._route(topic)

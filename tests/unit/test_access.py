@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.reading import read_cluster
+from harness.audit.asking import read_cluster
 from harness.backends.cluster import ClusterSpec, ask, masters
 from harness.backends.given import GivenCluster
 from harness.clients import java as java_clients

@@ -6,8 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from harness.audit.asking import read_cluster
 from harness.audit.findings import judge
-from harness.audit.reading import TopicType, read_cluster, topic_type
+from harness.audit.reading import TopicType, topic_type
 from harness.errors import TargetNotAllowedError
 from harness.protocol.broker import Broker
 from harness.protocol.frames import numbered_version

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from harness.audit.asking import read_cluster
 from harness.audit.finding import Severity
 from harness.audit.findings import judge
-from harness.audit.reading import read_cluster
 from tests.lib.audited import cluster
 
 
@@ -103,7 +103,7 @@ def test_a_broker_is_asked_about_half_messages_where_it_has_their_topic(serving:
 def test_a_dispatch_that_stands_still_is_found_and_one_that_is_behind_is_not(
     serving: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.audit.reading.SETTLE_S", 0.0)
+    monkeypatch.setattr("harness.audit.asking.SETTLE_S", 0.0)
     broker, _, addresses = cluster(serving, {})
     broker.dispatched = [100, 40, 40]
     (found,) = judge(read_cluster(addresses))
@@ -158,7 +158,7 @@ def test_offsets_beyond_the_ends_of_their_queues_are_found(serving: ExitStack, v
 def test_ends_are_asked_of_so_many_queues_at_most(serving: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
     broker, _, addresses = cluster(serving, {"orders": (8, 8)})
     broker.committed = {f"orders@g{number}": dict.fromkeys(range(8), 5) for number in range(3)}
-    monkeypatch.setattr("harness.audit.reading.QUEUES_MAX", 4)
+    monkeypatch.setattr("harness.audit.asking.QUEUES_MAX", 4)
     (one,) = [one for one in read_cluster(addresses).brokers if one.past_end]
     assert broker.asked.count(43) == 1
     assert broker.asked.count(30) == 4

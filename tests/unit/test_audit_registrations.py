@@ -13,6 +13,7 @@ from harness.audit.findings import Growth, crossing, judge
 from harness.audit.reading import Reading
 from harness.backends.topics_ahead import flood_group, write_topics_ahead
 from harness.model.cluster import TopicsAhead
+from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.protocol.broker import TopicConfig
 from harness.protocol.registration import Registrant, fixed_bytes, frame_of_listing, topic_bytes, topics_at_limit
 from tests.lib.audited import broker_of, kinds_of, reading_of, table_of
@@ -46,6 +47,7 @@ def test_growth_since_an_earlier_reading_gives_the_date_of_the_crossing() -> Non
     assert crossing(broker_of(200), 10.0, earlier, 1000) == pytest.approx(90.0)
     assert crossing(broker_of(100), 10.0, earlier, 1000) is None
     assert crossing(broker_of(200), 10.0, None, 1000) is None
+    assert crossing(broker_of(101), 86_400.0, earlier, FRAME_BYTES_MAX) is None, "it would be in some 40,000 years"
     found = judge(reading_of(broker_of(200), at_s=10.0), limit_bytes=1000, earlier=earlier)
     assert [one.kind for one in found] == ["registration-growing"]
     assert "1970-01-01 00:01" in found[0].says

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from harness.audit.reading import read_cluster
+from harness.audit.asking import read_cluster
 from harness.audit.remedy import Applied, apply_remedy, deleted_before, plan_remedy
 from tests.lib.audited import cluster
 

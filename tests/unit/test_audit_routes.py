@@ -6,9 +6,9 @@ from contextlib import ExitStack
 
 import pytest
 
+from harness.audit.asking import read_cluster
 from harness.audit.finding import Severity
 from harness.audit.findings import judge
-from harness.audit.reading import read_cluster
 from tests.lib.audited import cluster, kinds_of
 
 

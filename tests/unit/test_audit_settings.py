@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from harness.audit.asking import read_cluster
 from harness.audit.finding import Severity
 from harness.audit.findings import judge
-from harness.audit.reading import read_cluster
 from tests.lib.audited import CONF, Fake, broker_of, cluster, kinds_of, reading_of, serve
 
 
