@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import Growth, crossing, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading
+from harness.printable import printable
 
 FINDINGS_MAX = 100
 """Findings with a sample of their own, the worst first: a cluster may have thousands of topics of which the same is wrong."""
@@ -35,10 +36,21 @@ class Metric:
             yield f"mqlab_audit_{self.name}{f'{{{inside}}}' if inside else ''} {float(value)!r}"
 
 
-def exposition(reading: Reading, findings: Sequence[AuditFinding], earlier: Growth | None, limit_bytes: int) -> str:
-    """The whole text. ``findings`` are those of the reading, the worst first."""
+def exposition(
+    reading: Reading,
+    findings: Sequence[AuditFinding],
+    earlier: Growth | None,
+    limit_bytes: int,
+    *,
+    for_a_file: bool = True,
+) -> str:
+    """The whole text. ``findings`` are those of the reading, the worst first.
+
+    In a file a label is what a node has written, whatever that is. What may reach a terminal has no control characters.
+    """
     metrics = (*_of_all(reading, findings, limit_bytes), *_of_brokers(reading, earlier, limit_bytes))
-    return "".join(f"{line}\n" for metric in metrics for line in metric.lines())
+    lines = (line for metric in metrics for line in metric.lines())
+    return "".join(f"{line if for_a_file else _shown(line)}\n" for line in lines)
 
 
 def _of_all(reading: Reading, findings: Sequence[AuditFinding], limit_bytes: int) -> Iterator[Metric]:
@@ -60,7 +72,7 @@ def _of_all(reading: Reading, findings: Sequence[AuditFinding], limit_bytes: int
     servers = reading.name_servers
     yield _many(
         "name_server_up",
-        "Whether the name server answered.",
+        "Whether the name server answered, and as RocketMQ does.",
         (({"address": one.address}, not one.problem) for one in servers),
     )
     yield _many(
@@ -78,7 +90,11 @@ def _of_brokers(reading: Reading, earlier: Growth | None, limit_bytes: int) -> I
     def each(name: str, says: str, values: Iterator[tuple[BrokerReading, float | None]]) -> Metric:
         return _many(name, says, ((_of(broker), value) for broker, value in values if value is not None))
 
-    yield each("broker_up", "Whether the broker answered.", ((one, not one.problem) for one in reading.brokers))
+    yield each(
+        "broker_up",
+        "Whether the broker answered, and as RocketMQ does.",
+        ((one, not one.problem) for one in reading.brokers),
+    )
     yield each("registration_bytes", "Bytes of its registration.", ((one, one.frame_bytes) for one in read))
     yield each(
         "registration_share",
@@ -126,6 +142,11 @@ def _one(name: str, says: str, value: float) -> Metric:
 
 def _many(name: str, says: str, samples: Iterator[tuple[dict[str, str], float]]) -> Metric:
     return Metric(name=name, says=says, samples={tuple(labels.items()): value for labels, value in samples})
+
+
+def _shown(line: str) -> str:
+    """The format knows no other escapes than its own, and so each of these has a backslash that is written out."""
+    return "".join(char if char.isprintable() else printable(char).replace("\\", "\\\\") for char in line)
 
 
 def _escaped(text: str, *, quoted: bool = False) -> str:

@@ -12,6 +12,7 @@ from harness.audit.finding import AuditFinding, Severity
 from harness.audit.findings import Growth, crossing, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading
 from harness.errors import UsageError
+from harness.printable import printable
 from harness.rundir.files import replace_file
 from mqlab.audit_prometheus import exposition
 
@@ -37,11 +38,13 @@ def tell(reading: Reading, findings: list[AuditFinding], earlier: Growth | None,
     match format_of(options):
         case "json":
             value = as_json(reading, findings, earlier, options.frame_limit)
-            text = json.dumps(value, indent=None if options.watch else 1) + "\n"
+            # The one control character of ASCII that JSON leaves as it is.
+            text = json.dumps(value, indent=None if options.watch else 1).replace("\x7f", "\\u007f") + "\n"
         case "prometheus":
-            text = exposition(reading, findings, earlier, options.frame_limit)
+            text = exposition(reading, findings, earlier, options.frame_limit, for_a_file=bool(options.out))
         case _:
-            text = "".join(f"{line}\n" for line in _lines(reading, findings, earlier, options.frame_limit))
+            lines = _lines(reading, findings, earlier, options.frame_limit)
+            text = "".join(f"{printable(line)}\n" for line in lines)
     if options.out:
         replace_file(options.out, text)
     else:
@@ -118,6 +121,7 @@ def _lines(reading: Reading, findings: list[AuditFinding], earlier: Growth | Non
             yield f"    at its growth the limit is reached on {datetime.fromtimestamp(when, UTC):%Y-%m-%d %H:%M UTC}"
     yield f"  groups that are offline and have a retry topic: {len(reading.offline):,}"
     for finding in findings:
-        yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}\n    {finding.advice}"
+        yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
+        yield f"    {finding.advice}"
     if not findings:
         yield "nothing is wrong"

@@ -21,6 +21,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.paths import PACKAGES
+from harness.printable import printable_lines
 from harness.signals import handling
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, Command
@@ -44,12 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
             return code
     except LabError as error:
-        from analysis.verdicts.numbers import printable
-
         # It may tell of what somebody else wrote, which must not steer the terminal.
-        console.print(printable(f"mqlab: {error}"), style="bold", markup=False, highlight=False, soft_wrap=True)
-        if error.advice:
-            console.print(printable(error.advice), markup=False, highlight=False, soft_wrap=True)
+        text, advice = printable_lines(f"mqlab: {error}"), printable_lines(error.advice)
+        console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
+        if advice:
+            console.print(advice, markup=False, highlight=False, soft_wrap=True)
         return error.exit_code
     except KeyboardInterrupt:
         console.print("mqlab: interrupted", style="bold")

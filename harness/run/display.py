@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.plan.schedule import Plan
+from harness.printable import printable_lines
 
 ROWS_MAX = 24
 REFRESH_PER_S = 4
@@ -109,7 +110,7 @@ class Display:
     def say(self, text: str) -> None:
         """A line that stays."""
         if self._console.is_terminal:
-            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(printable_lines(text), markup=False, highlight=False, soft_wrap=True)
         else:
             self._line(text)
 
@@ -148,7 +149,7 @@ class Display:
         # Of one trial alone there is nothing to count, and its line has room for more.
         count = f", {done}/{self._total}" if self._total > 1 else ""
         stamp = f"[{time.monotonic() - self._started:6.1f} s{count}]"
-        self._console.print(f"{stamp} {text}", markup=False, highlight=False, soft_wrap=True)
+        self._console.print(f"{stamp} {printable_lines(text)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, _Row]]:
