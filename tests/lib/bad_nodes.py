@@ -14,6 +14,8 @@ from io import BufferedIOBase
 
 Request = Mapping[str, object]
 """The header of a request."""
+Behaviour = Callable[[socket.socket, BufferedIOBase], None]
+"""What a node does with a connection, of which it can read requests."""
 TICK_S = 0.05
 LATE_S = 0.7
 ENDLESS_S = 60.0
@@ -46,7 +48,7 @@ class _Server(socketserver.ThreadingTCPServer):
 
 
 @contextmanager
-def node(behave: Callable[[socket.socket, BufferedIOBase], None]) -> Iterator[str]:
+def node(behave: Behaviour) -> Iterator[str]:
     """A node whose connections do that, each in a thread of its own."""
 
     class Handler(socketserver.StreamRequestHandler):
@@ -59,7 +61,7 @@ def node(behave: Callable[[socket.socket, BufferedIOBase], None]) -> Iterator[st
         server.shutdown()
 
 
-def answering(answer: Callable[[Request], bytes]) -> Callable[[socket.socket, BufferedIOBase], None]:
+def answering(answer: Callable[[Request], bytes]) -> Behaviour:
     """Answers each request with these bytes, and hangs up after the last one."""
 
     def behave(connection: socket.socket, requests: BufferedIOBase) -> None:
@@ -88,7 +90,7 @@ def trickles(connection: socket.socket, requests: BufferedIOBase) -> None:
     """A byte now and then of an answer that would be right."""
     request = read_request(requests)
     assert request is not None
-    for octet, _ in zip(answer_to(request, b'{"table":{}}'), _ticks(), strict=False):
+    for octet, _ in zip(answer_to(request, b'{"table":{}' + b" " * 1_000 + b"}"), _ticks(), strict=False):
         connection.sendall(bytes([octet]))
 
 

@@ -23,7 +23,19 @@ from harness.protocol.name_server import NameServer
 from harness.protocol.targets import LOOPBACK
 from mqlab.main import main
 from tests.lib.audited import WRITES, Fake, cluster, serve, serving
-from tests.lib.bad_nodes import SLOW, Request, answer_to, answering, answers_late, frame_of, node, silent
+from tests.lib.bad_nodes import (
+    SLOW,
+    Behaviour,
+    Request,
+    answer_to,
+    answering,
+    answers_late,
+    frame_of,
+    never_ends,
+    node,
+    silent,
+    trickles,
+)
 
 __all__ = ["serving"]
 
@@ -315,3 +327,14 @@ def test_nothing_is_deleted_while_a_node_answers_nonsense(
         assert f"CRITICAL answers-nonsense: name server {addresses[1]}: {addresses[1]} answered" in out
         assert f"mqlab: nothing is deleted: {addresses[1]} answered what no RocketMQ answers: []" in err
     assert not WRITES & {code for fake in (broker, *servers) for code in fake.asked}
+
+
+@pytest.mark.parametrize("behave", [trickles, never_ends])
+def test_a_load_on_a_name_server_whose_answer_never_ends_says_so(
+    serving: ExitStack, behave: Behaviour, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address = serving.enter_context(node(behave))
+    began_s = time.monotonic()
+    assert main(["load", "--namesrv", address, "--topic", "orders"]) == 4
+    assert time.monotonic() - began_s < ENDS_S_MAX
+    assert f"mqlab: {address} did not answer request 106 within 5 s" in capsys.readouterr().err
