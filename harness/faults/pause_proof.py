@@ -93,7 +93,7 @@ class Pause:
         unsure = self._unsure(no_answer)
         words = denied or unsure or self._shown()
         return Healed(
-            achieved="; ".join([achieved, *words]),
+            achieved=f"{achieved}: {'; '.join(words)}",
             exercised=False if denied else None if unsure else True,
             healed_ns=over_ns,
         )

@@ -107,7 +107,7 @@ def test_a_node_that_flaps_goes_on_between_its_pauses_and_at_last(cluster: Clust
     in_turn = ["pause", "resume"] * cluster.told.count("pause")
     assert cluster.told in (in_turn, [*in_turn, "resume"])
     assert healed.exercised is True, healed.achieved
-    assert healed.achieved.startswith(f"paused {cluster.told.count('pause')} times; ")
+    assert healed.achieved.startswith(f"paused {cluster.told.count('pause')} times, number ")
 
 
 @pytest.mark.parametrize("pauses_max", [1, 2])
@@ -115,12 +115,12 @@ def test_a_node_that_ended_meanwhile_was_paused_as_often_as_it_could_be(broker: 
     cluster = Cluster(broker, broker, pauses_max)
     done = flap(FlappingNode(node="broker-a", stopped_s=0.001, runs_s=0.001), _trial(cluster), NOBODY)
     wait_until("its pauses", lambda: cluster.told.count("resume") == pauses_max, timeout_s=WAIT_S_MAX)
-    assert _ended(done).achieved.startswith(f"paused {pauses_max} times; ")
+    assert _ended(done).achieved.startswith(f"paused {pauses_max} times, number ")
 
 
 def test_a_node_that_is_healed_within_its_first_pause_was_paused_once(cluster: Cluster) -> None:
     done = flap(FlappingNode(node="broker-a", stopped_s=3600.0, runs_s=3600.0), _trial(cluster), NOBODY)
-    assert _ended(done).achieved.startswith("paused 1 times; ")
+    assert _ended(done).achieved.startswith("paused 1 times, number ")
     assert cluster.told[:2] == ["pause", "resume"]
 
 
@@ -131,8 +131,8 @@ def test_of_several_pauses_the_one_that_shows_least_is_told() -> None:
         )
 
     for pauses, exercised, words in (
-        ([True, None, True], None, "paused 3 times; 2. time: None"),
-        ([True, None, False], False, "paused 3 times; 3. time: False"),
+        ([True, None, True], None, "paused 3 times, number 2: None"),
+        ([True, None, False], False, "paused 3 times, number 3: False"),
         ([], False, "paused 0 times"),
     ):
         healed = shown_of_all([told(one) for one in pauses], threading.Event())

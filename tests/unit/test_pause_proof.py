@@ -172,7 +172,7 @@ def test_a_pause_of_processes_that_cannot_be_seen_shows_nothing(broker: Answerin
     pause = Pause([], broker.node, asks=False)
     pause.ends()
     healed = pause.shown("paused", NEVER)
-    assert (healed.exercised, healed.achieved) == (None, "paused; none of its processes can be seen from here")
+    assert (healed.exercised, healed.achieved) == (None, "paused: none of its processes can be seen from here")
     pause = Pause([], broker.node)
     wait_until("the node's answer", lambda: pause.has_answered, timeout_s=WAIT_S_MAX)
     pause.ends()

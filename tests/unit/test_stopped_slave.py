@@ -76,7 +76,7 @@ def test_the_slave_goes_on_when_its_master_is_dead_and_is_read_before_that_is_ba
     assert done.end is not None
     healed = done.end()
     assert healed.exercised is True, healed.achieved
-    assert healed.achieved.startswith("broker-a was killed before broker-a-s1 went on; the ")
+    assert healed.achieved.startswith("broker-a was killed before broker-a-s1 went on: the ")
     assert cluster.done[1:] == [
         "stop_sending", "kill_node broker-a", "resume_node broker-a-s1", "record_ends held broker-a-s1", "restart_node broker-a",
         "restore_topic",
