@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from analysis.evidence.events import TrialEvents
 from harness.errors import RunDirectoryError
+from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -101,7 +102,8 @@ def _is_being_written(run: RunDirectory) -> bool:
 def trial_of_load(run: RunDirectory) -> TrialRecord:
     """The one that it has. Raises RunDirectoryError where there is none or are several, and says what to do."""
     if not run.trials:
-        why = f": {run.problems[0]}" if run.problems else ""
+        reasons = [*(damage.words for damage in run.damage), *(words for words in run.problems if words != UNVOUCHED)]
+        why = f": {reasons[0]}" if reasons else ""
         raise RunDirectoryError(
             f"{run.path} holds no trial of a load, and nothing can be said of it{why}",
             advice="It ended before its cluster was up, or its trials/ is damaged: run the load again.",

@@ -123,7 +123,7 @@ def test_a_run_without_a_trial_or_with_two_is_no_load(tmp_path: Path) -> None:
 def test_a_trial_in_a_folder_of_another_name_is_named(tmp_path: Path) -> None:
     Run(path=tmp_path, incidents=("load",), trials=[_load("running", phases=())]).save()
     (tmp_path / "trials" / "load").rename(tmp_path / "trials" / "mine")
-    with pytest.raises(RunDirectoryError, match=r"a trial\.json of 'load' in a folder of another name"):
+    with pytest.raises(RunDirectoryError, match=r"trials/mine/trial\.json is that of load"):
         trial_of_load(read_run_directory(tmp_path))
 
 
