@@ -85,10 +85,10 @@ def plant(run: Run) -> Asked:
     _stored(run, "stores_partly_read_and_lost", **FAILED).send(10, due_ms=0, offset=10)
     _passed_over(run, "offsets_read")
     _passed_over(run, "offsets_partly_read").drop(lambda record: record["type"] == "store_max" and record["queue"] == 1)
-    _stranded(run, "stranded", left=1)
-    _stranded(run, "none_stranded", left=0)
-    _stranded(run, "stranded_partly_read", left=1, **FAILED)
-    _stranded(run, "none_stranded_partly_read", left=0, **FAILED)
+    _stranded(run, "left_stranded", left=1)
+    _stranded(run, "none_left_stranded", left=0)
+    _stranded(run, "left_partly_read", left=1, **FAILED)
+    _stranded(run, "none_left_partly_read", left=0, **FAILED)
     scenarios = (ordered_lock_handover, pool_loss, subscriptions_that_differ, queue_number_mismatch)
     return Asked(scenarios=tuple(one.SCENARIO for one in scenarios), measures=MEASURES)
 
@@ -118,6 +118,6 @@ def test_messages_are_passed_over_where_all_offsets_are_known(seen: Analysis) ->
 
 
 def test_none_is_stranded_at_the_end_where_the_trial_came_to_it(seen: Analysis) -> None:
-    names = ("stranded", "none_stranded", "stranded_partly_read", "none_stranded_partly_read")
+    names = ("left_stranded", "none_left_stranded", "left_partly_read", "none_left_partly_read")
     assert [seen.values("stranded_count", name, moment="end") for name in names] == [[1], [0], [1], []]
     assert [seen.values("stranded_count", name, moment="held") for name in names] == [[1], [0], [1], [0]]
