@@ -18,7 +18,13 @@ def write_run(folder: Path, name: str, *, status: str = "complete", trials: dict
     """A run's manifest and its trials' states."""
     run = folder / name
     run.mkdir(parents=True)
-    manifest = {**sample()["manifest"], "schema": 1, "run": name, "status": status, "trials": list(trials or ())}
+    manifest = {
+        **sample()["manifest"],
+        "schema": 1,
+        "run": name.encode(errors="replace").decode(),
+        "status": status,
+        "trials": list(trials or ()),
+    }
     (run / "manifest.json").write_text(json.dumps(manifest))
     for trial, state in (trials or {}).items():
         (run / "trials" / trial).mkdir(parents=True)
