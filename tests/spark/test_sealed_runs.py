@@ -1,0 +1,171 @@
+"""Damage to sealed runs never decides: each verdict is the undamaged run's or undecided, and what is damaged is named first.
+
+200 mutations drawn by a seed, or ``MUTATIONS`` of the environment (``make campaign``: 2,000). What an analysis observes of trials
+that are whole does not hang on those that are damaged, so that most mutations are judged by what was observed of the undamaged run;
+of each run one mutation in ``WHOLE_EVERY`` is analysed as a whole, which has to say the same.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from analysis.evidence.trusted import trusted_run
+from analysis.load.judge import judge_load_in
+from analysis.pipeline import analyze_in
+from harness.errors import RunDirectoryError
+from harness.model.verdicts import Reason, VerdictKind
+from harness.rundir.reading import RunDirectory, read_run_directory
+from tests.lib.mutations import KINDS, Mutable, Mutation
+from tests.lib.packed_run import unpack_run
+from tests.lib.sealed import Observation, judged, observation_of, packed_runs, verdicts_of
+
+MUTATIONS = int(os.environ.get("MUTATIONS", "200"))
+SEED = int(os.environ.get("MUTATIONS_SEED", "49"))
+WHOLE_EVERY = 20
+
+LOADS = [path for path in packed_runs() if path.name.startswith("load-")]
+INCIDENTS = [path for path in packed_runs() if path not in LOADS]
+
+pytestmark = pytest.mark.timeout(3600)
+
+
+@pytest.fixture(scope="module", params=INCIDENTS, ids=lambda path: path.name.partition(".")[0])
+def observation(
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Observation:
+    """A sealed run of an incident, as its analysis observes it."""
+    folder = tmp_path_factory.mktemp("sealed") / "run"
+    unpack_run(request.param, folder)
+    return observation_of(spark, folder)
+
+
+@pytest.fixture
+def mutable(tmp_path: Path) -> Iterator[Callable[[Path, random.Random], Mutable]]:
+    """A copy of a run to be damaged; those before are gone."""
+    place = tmp_path / "damaged"
+
+    def copy(run: Path, rng: random.Random) -> Mutable:
+        shutil.rmtree(place, ignore_errors=True)
+        return Mutable(run, place, rng)
+
+    yield copy
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def test_no_verdict_comes_from_damage(
+    observation: Observation, spark: SparkSession, mutable: Callable[[Path, random.Random], Mutable]
+) -> None:
+    whole, count = verdicts_of(observation.findings), MUTATIONS // len(INCIDENTS)
+    decided = {name for name, (verdict, _) in whole.items() if verdict != VerdictKind.UNDECIDED}
+    assert decided, "the run decides nothing, so that damage could change nothing"
+    rng = random.Random(SEED)
+    lost = 0
+    for number in range(count):
+        copy = mutable(observation.path, rng)
+        mutation = copy.mutate(rng.choice(list(KINDS)))
+        run = _read(copy.path, mutation)
+        if run is None:
+            continue
+        assert unnamed(run, mutation) == [], mutation
+        now = verdicts_of(judged(run, observation.scenarios, observation.facts, observation.observed))
+        assert now.keys() == whole.keys(), mutation
+        moved = {
+            name: (whole[name], verdict)
+            for name, verdict in now.items()
+            if verdict[0] not in (whole[name][0], VerdictKind.UNDECIDED)
+        }
+        assert moved == {}, mutation
+        lost += sum(now[name][1] == Reason.DAMAGED for name in decided)
+        if number % WHOLE_EVERY == 0:
+            by_analysis = verdicts_of(analyze_in(spark, trusted_run(copy.path), observation.scenarios))
+            assert by_analysis == now, mutation
+    assert lost > count / 10, "damage hits hardly anything"
+
+
+def test_losing_what_speaks_against_a_claim_never_confirms_it(
+    observation: Observation, mutable: Callable[[Path, random.Random], Mutable]
+) -> None:
+    whole = verdicts_of(observation.findings)
+    refuted = {name for name, (verdict, _) in whole.items() if verdict == VerdictKind.REFUTED}
+    rng = random.Random(SEED)
+    arms = {trial.trial.arm for trial in observation.facts.values()}
+    for arm in sorted(arms):
+        copy = mutable(observation.path, rng)
+        for name, facts in observation.facts.items():
+            if facts.trial.arm == arm:
+                shutil.rmtree(copy.path / "trials" / name)
+        run = trusted_run(copy.path)
+        now = verdicts_of(judged(run, observation.scenarios, observation.facts, observation.observed))
+        assert {name for name in refuted if now[name][0] == VerdictKind.CONFIRMED} == set(), arm
+
+
+@pytest.mark.parametrize("packed", LOADS, ids=lambda path: path.name.partition(".")[0])
+def test_no_property_of_a_load_comes_from_damage(
+    packed: Path, spark: SparkSession, tmp_path: Path, mutable: Callable[[Path, random.Random], Mutable]
+) -> None:
+    unpack_run(packed, tmp_path / "run")
+    whole = judge_load_in(spark, trusted_run(tmp_path / "run"))
+    assert {one.verdict for one in whole.properties} >= {VerdictKind.CONFIRMED}
+    shutil.rmtree(tmp_path / "run" / "analysis")
+    (tmp_path / "run" / "report.html").unlink()
+    rng = random.Random(SEED)
+    kinds = [kind for kind in KINDS if "exchanged" not in kind or kind == "lines exchanged"]
+    for number in range(MUTATIONS // 20):
+        copy = mutable(tmp_path / "run", rng)
+        mutation = copy.mutate(rng.choice(kinds))
+        run = _read(copy.path, mutation)
+        if run is None:
+            continue
+        assert unnamed(run, mutation) == [], mutation
+        if number % 5 or not run.damage_of("load"):
+            continue
+        if len(run.trials) != 1 or not (run.path / "trials" / "load").is_dir():
+            with pytest.raises(RunDirectoryError):
+                judge_load_in(spark, run)
+        else:
+            judged_load = judge_load_in(spark, run)
+            assert {one.verdict for one in judged_load.properties} == {VerdictKind.UNDECIDED}, mutation
+            assert judged_load.notes[0].startswith("evidence damaged: "), mutation
+
+
+def _read(path: Path, mutation: Mutation) -> RunDirectory | None:
+    """The damaged run; None where it is refused, which its manifest's damage alone may bring about."""
+    if mutation.kind == "byte of the manifest":
+        with pytest.raises(RunDirectoryError, match=r"manifest\.json"):
+            trusted_run(path)
+        return None
+    return trusted_run(path)
+
+
+def unnamed(run: RunDirectory, mutation: Mutation) -> list[str]:
+    """What was touched and is not named: neither itself nor, where that cannot be read any more, the record that names it."""
+    named = {damage.file for damage in run.damage}
+    documents = {
+        file.removesuffix("/trial.json").removesuffix("/deployment.json") for file in named if file.endswith(".json")
+    }
+    return [
+        file
+        for file in mutation.touched
+        if not any(
+            one == file or one.startswith(f"{file}/") or file.startswith(f"{one}/") for one in (*named, *documents)
+        )
+    ]
+
+
+def test_the_runs_that_are_kept_are_whole_and_of_every_family(tmp_path: Path) -> None:
+    families: set[str] = set()
+    for packed in packed_runs():
+        unpack_run(packed, tmp_path / packed.name)
+        run = read_run_directory(tmp_path / packed.name)
+        assert (run.is_sealed, run.damage, run.problems, run.manifest.status) == (True, (), (), "complete")
+        families |= {claim.partition("-")[0] for claim in run.manifest.rules}
+    assert {"BUSY", "POOL", "ORDER", "QUEUES", "TOPICS", "NAMES", "SENDS", "AVOID", "X"} <= families
+    assert len(LOADS) == 2
+    assert sum(path.stat().st_size for path in packed_runs()) < 20 * 2**20
