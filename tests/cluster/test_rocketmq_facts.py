@@ -81,7 +81,7 @@ CODES = tuple(
     name
     for name, value in vars(rocketmq).items()
     if isinstance(value, int)
-    and name not in {"FRAME_BYTES_MAX", "PERM_READ", "PERM_READ_WRITE", "RETRIES_MAX", "CHECKS_MAX"}
+    and name not in {"FRAME_BYTES_MAX", "PERM_READ", "PERM_READ_WRITE", "PERM_WRITE", "RETRIES_MAX", "CHECKS_MAX"}
 )
 
 

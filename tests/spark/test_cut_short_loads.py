@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from analysis.load.judge import judge_load_in
 from analysis.load.judged import JudgedLoad
 from analysis.load.properties import Property
+from harness.rundir.integrity import UNVOUCHED
 from harness.rundir.reading import read_run_directory
 from tests.lib.own_scenarios import own_load, stall
 from tests.lib.runs import Run
@@ -57,7 +58,8 @@ def test_nothing_is_confirmed_nor_refuted_of_a_load_that_was_killed(judged: Judg
     assert properties["store agrees"].words.startswith(f"{CUT}; 2 of 2 queues were not read at the end: 220 ack")
     assert properties["nothing twice"].words == f"{CUT}; so far: 0 consumptions beyond the first, in 2 queues"
     assert found.exit_code == 2
-    first, *others = found.lines()
+    unvouched, first, *others = found.lines()
+    assert unvouched == UNVOUCHED, "a load made by hand is not sealed"
     assert first == f"{CUT}: it was cut off in its phase hold, and its trial is running still, as a kill leaves it"
     assert not any("%" in line for line in others)
     assert any("/s so far, where 20.0 were asked" in line for line in others)
@@ -75,7 +77,7 @@ def test_what_went_wrong_before_the_end_is_told_of_a_load_that_the_disk_ended(ju
     trial.consume_again(twice, process=SUCCESSOR, started_ns=at(-2_000))
     trial.consumptions(group="g0", queue=1)[5] |= {"key": "k0"}
     found, properties = judged(trial)
-    assert found.lines()[0] == f"{CUT}: it was ended by a failure in its phase hold: no space is left on the disk"
+    assert found.lines()[1] == f"{CUT}: it was ended by a failure in its phase hold: no space is left on the disk"
     refuted = {one.name: one.count for one in found.properties if one.verdict == "refuted"}
     assert refuted == {"nothing twice": 1, "a key, a queue": 1, "one consumer a queue": refuted["one consumer a queue"]}
     assert properties["in order"].verdict == "undecided"
@@ -120,7 +122,7 @@ def test_a_queue_that_was_not_read_leaves_a_load_undecided_that_reached_its_end(
     assert {"all arrived", "nothing lost", "store agrees"} == undecided.keys() - {"Locust agrees"}
     assert undecided["nothing lost"] == "1 of 2 queues were not read at the end"
     assert properties["nothing twice"].verdict == "confirmed"
-    assert found.lines()[0].startswith("client java")
+    assert found.lines()[1].startswith("client java")
 
     trial.drop(lambda record: record["type"] == "store_max")
     trial.store_max(109, queue=0)
