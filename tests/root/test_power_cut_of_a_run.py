@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -23,6 +24,9 @@ from mqlab.resume import finished_trials
 from tests.lib.written_runs import RECORDS, TRIALS, record_some
 from tests.unit.test_resume import MANIFEST
 
+POWER_CUTS = int(os.environ.get("POWER_CUTS", "8"))
+"""``make campaign``: 20."""
+
 WRITING_S = 0.6
 """About as long as the nine trials take to write."""
 
@@ -37,7 +41,7 @@ with RunWriter.open(Path(sys.argv[1])) as run:
 """
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(POWER_CUTS))
 def test_every_trial_that_counts_after_a_power_cut_is_whole(
     seed: int, leases: Leases, tmp_path: Path, host: Abilities
 ) -> None:

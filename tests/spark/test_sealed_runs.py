@@ -28,7 +28,7 @@ from tests.lib.sealed import Observation, judged, observation_of, packed_runs, v
 
 MUTATIONS = int(os.environ.get("MUTATIONS", "200"))
 SEED = int(os.environ.get("MUTATIONS_SEED", "49"))
-WHOLE_EVERY = 20
+WHOLE_EVERY = 40
 
 LOADS = [path for path in packed_runs() if path.name.startswith("load-")]
 INCIDENTS = [path for path in packed_runs() if path not in LOADS]
