@@ -153,7 +153,7 @@ def analyse(
     from analysis.report.write import write_reports
 
     def progress(text: str) -> None:
-        console.print(f"analysis: {text}", markup=False, highlight=False)
+        console.print(f"analysis: {text}", markup=False, highlight=False, soft_wrap=True)
 
     code, place = own_commit(), spark_place(options, java.home)
     commit = "" if code.dirty else code.id

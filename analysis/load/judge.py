@@ -100,9 +100,9 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             properties = unread_at_end(properties, stores, ending)
         if not ending.is_reached:
             properties = cut_short(properties, inputs, facts, events, ending, faults)
-        if damage := run.damage_of(trial.trial):
+        if run.damage_of(trial.trial):
             # What the damaged file held may have spoken for or against each of them.
-            properties = [undecided(one.name, f"evidence damaged: {damage[0].words}") for one in properties]
+            properties = [undecided(one.name, "the load's evidence is damaged") for one in properties]
         judged = JudgedLoad(
             ending=ending,
             client=trial.client,

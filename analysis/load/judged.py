@@ -47,8 +47,11 @@ class JudgedLoad:
         f = self.figures
         first = evidence_told(self.notes)
         lines = [*first, self.ending.words] if self.ending.words else list(first)
+        is_counted = bool(f.sends or f.consumptions) or self.ending.is_reached or not first
         lines.append(
-            f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
+            "its sends and consumptions are not counted"
+            if not is_counted
+            else f"client {self.client} on RocketMQ {self.release}: {f.sends:,} sends, {f.ok:,} ok, {f.failed:,} failed, "
             f"{f.unknown:,} unknown; {f.consumptions:,} consumptions"
         )
         if f.sends or self.ending.is_reached:

@@ -15,6 +15,11 @@ from harness.rundir.reading import DAMAGED
 
 DAMAGE_MAX = 20
 
+WHAT_TO_DO = (
+    "What rests on it is undecided, and all else stands. Copy the run again from where it was made; there, mqlab verify --resume "
+    "makes again what is not whole."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
@@ -51,6 +56,8 @@ def evidence_told(notes: Sequence[str]) -> list[str]:
     told = damage[:DAMAGE_MAX]
     if more := len(damage) - len(told):
         told.append(f"{DAMAGED}{number(more)} more files and folders, which report_data.json names")
+    if damage:
+        told.append(WHAT_TO_DO)
     return [*told, *(note for note in notes if note == UNVOUCHED)]
 
 

@@ -27,6 +27,9 @@ T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
 
 
+BRING_AGAIN = "Copy the run again from where it was made: nothing is decided by a document that is cut or changed."
+
+
 class DecodeError(ValueError):
     """A value is not what the schema says; the message names its place, such as ``findings[3].verdict``."""
 
@@ -52,7 +55,7 @@ def _read(kind: type[T], path: Path) -> T:
         text = path.read_text("utf-8")
         document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)
     except (OSError, ValueError) as error:
-        raise RunDirectoryError(f"{path} cannot be read: {error}") from error
+        raise RunDirectoryError(f"{path} cannot be read: {error}", advice=BRING_AGAIN) from error
     if not isinstance(document, dict):
         raise RunDirectoryError(f"{path} holds no JSON object")
     schema = document.get("schema")
@@ -64,7 +67,7 @@ def _read(kind: type[T], path: Path) -> T:
     if damage := damage_of_document(text, document):
         raise RunDirectoryError(
             f"{path} {damage}",
-            advice="Bring the run again from where it was made; no verdict rests on a changed document.",
+            advice=BRING_AGAIN,
         )
     try:
         return decode(kind, document)

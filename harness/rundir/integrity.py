@@ -70,7 +70,7 @@ class Look:
             records = _planned_of(records, self.manifest.trials)
         for name in sorted(folders - records.keys()):
             if self.manifest.sealed or (self.root / "trials" / name / TRIAL_FILE).exists():
-                self._found(f"trials/{name}", "is foreign: the manifest names no such trial")
+                self._found(f"trials/{name}", "is foreign, and left out: the manifest names no such trial")
         absent = [name for name in self.manifest.trials if name not in records]
         if absent:
             some = ", ".join(absent[:3]) + (", ..." if len(absent) > 3 else "")
@@ -79,6 +79,9 @@ class Look:
 
     def _trial(self, name: str, begun: BegunTrial) -> TrialRecord:
         place, own = f"trials/{name}", frozenset({name})
+        if not (self.root / place).is_dir():
+            self._found(place, "is missing", own)
+            return _known_of(name, begun, self.manifest)
         record = self._document(TrialRecord, f"{place}/{TRIAL_FILE}", name, own)
         if record is None:
             return _known_of(name, begun, self.manifest)
@@ -100,7 +103,7 @@ class Look:
             place, spoiled = f"deployments/{name}", frozenset(of.get(name, ()))
             if self.manifest.sealed and not spoiled:
                 if f"{place}/{DEPLOYMENT_FILE}" not in self.manifest.documents and self.manifest.documents:
-                    self._found(place, "is foreign: the manifest names no such deployment")
+                    self._found(place, "is foreign, and left out: the manifest names no such deployment")
                 continue
             record = self._document(DeploymentRecord, f"{place}/{DEPLOYMENT_FILE}", name, spoiled)
             if record is None:
@@ -180,11 +183,11 @@ class Look:
                 self._found(file, "is missing", spoiled)
             elif (size := there[name].stat().st_size) != sealed.bytes:
                 how = "is cut" if size < sealed.bytes else "has grown"
-                self._found(file, f"{how}: it has {size:,} bytes, and had {sealed.bytes:,}", spoiled)
+                self._found(file, f"{how}: it has {size:,} bytes, and had {sealed.bytes:,} when it was sealed", spoiled)
             elif sealed.damage:
                 self._found(file, sealed.damage, spoiled)
         for name in sorted(there.keys() - files.keys()):
-            self._found(f"{place}/{name}", f"is foreign: {place.partition('/')[2]} does not name it")
+            self._found(f"{place}/{name}", f"is foreign, and left out: {place.partition('/')[2]} does not name it")
 
 
 def _planned_of(records: Mapping[str, TrialRecord], planned: Sequence[str]) -> dict[str, TrialRecord]:

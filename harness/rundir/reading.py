@@ -39,7 +39,9 @@ class RunDirectory:
 
     def reservations(self) -> tuple[str, ...]:
         """What a reader has to know before anything that is said of the run: its damage by name, then what it lacks."""
-        return (*(f"{DAMAGED}{damage.words}" for damage in self.damage), *self.problems)
+        # What spoils something comes before what is only left out.
+        ranked = sorted(self.damage, key=lambda damage: not damage.trials)
+        return (*(f"{DAMAGED}{damage.words}" for damage in ranked), *self.problems)
 
     def damage_of(self, trial: str) -> tuple[Damage, ...]:
         """What spoils the evidence of a trial; nothing where it is as it was when the trial ended."""

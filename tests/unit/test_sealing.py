@@ -187,9 +187,9 @@ def test_what_the_run_does_not_name_is_left_out(run: Path) -> None:
     shutil.copytree(run / "trials/t1", run / "trials/t4")
     shutil.copytree(run / f"deployments/{DEPLOYMENT}", run / "deployments/d9")
     assert damage(run) == [
-        ("trials/t1/history/again.jsonl", "is foreign: t1 does not name it", set()),
-        ("trials/t4", "is foreign: the manifest names no such trial", set()),
-        ("deployments/d9", "is foreign: the manifest names no such deployment", set()),
+        ("trials/t1/history/again.jsonl", "is foreign, and left out: t1 does not name it", set()),
+        ("trials/t4", "is foreign, and left out: the manifest names no such trial", set()),
+        ("deployments/d9", "is foreign, and left out: the manifest names no such deployment", set()),
     ]
     read = look(run)
     assert [trial.trial for trial in read.trials] == list(TRIALS)
