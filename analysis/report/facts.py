@@ -16,8 +16,8 @@ from harness.rundir.reading import DAMAGED
 DAMAGE_MAX = 20
 
 WHAT_TO_DO = (
-    "What rests on it is undecided, and all else stands. Copy the run again from where it was made; there, mqlab verify --resume "
-    "makes again what is not whole."
+    "What rests on it is undecided, and all else stands. Copy the run again from where it was made. If it is damaged there, too, "
+    "mqlab verify --resume makes again what is not whole; a load is run again."
 )
 
 
