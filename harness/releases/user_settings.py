@@ -11,8 +11,11 @@ from harness.model.cluster import UserSettings
 from harness.releases.class_file import methods
 from harness.releases.jars import ensure_jars
 
-BROKER_BEANS = ("BrokerConfig", "MessageStoreConfig", "NettyServerConfig", "NettyClientConfig", "AuthConfig")
-"""What a broker fills from its broker.conf (``BrokerStartup.createBrokerController``); AuthConfig is 5.x's."""
+BROKER_BEANS = (
+    "BrokerConfig", "BrokerIdentity", "MessageStoreConfig", "NettyServerConfig", "NettyClientConfig", "AuthConfig",
+)  # fmt: skip
+"""What a broker fills from its broker.conf (``BrokerStartup.createBrokerController``); AuthConfig and BrokerIdentity, from which
+BrokerConfig inherits, are 5.x's."""
 
 CLIENT_BEANS = ("ClientConfig", "DefaultMQProducer", "DefaultMQPushConsumer")
 
@@ -133,7 +136,8 @@ def client_keys(release: str) -> Mapping[str, str]:
 
 def _bean_keys(release: str, beans: Sequence[str]) -> dict[str, str]:
     classes = (data for name, data in _classes(release) if name in beans)
-    setters = (method for data in classes for method in methods(data) if re.fullmatch(r"set[A-Z]\w*", method.name))
+    # MixAll.properties2Object calls setdLegerPeers, too.
+    setters = (method for data in classes for method in methods(data) if re.fullmatch(r"set\w+", method.name))
     return {one.name[3].lower() + one.name[4:]: one.descriptor for one in setters if one.descriptor in _VALUES}
 
 

@@ -39,7 +39,7 @@ public final class Defaults {
         for (int i = 0; i < methods.length; i++) {
             String name = methods[i].getName();
             Class[] kinds = methods[i].getParameterTypes();
-            if (name.matches("set[A-Z]\\w*") && kinds.length == 1 && (kinds[0].isPrimitive() || kinds[0] == String.class)) {
+            if (name.matches("set\\w+") && kinds.length == 1 && (kinds[0].isPrimitive() || kinds[0] == String.class)) {
                 Object value = value(bean, one, name.substring(3));
                 System.out.println(bean.getName() + "\t" + name.substring(3, 4).toLowerCase() + name.substring(4)
                     + "\t" + kinds[0].getSimpleName() + "\t" + String.valueOf(value));
