@@ -33,6 +33,7 @@ from harness.model.cluster import Topology, UserSettings
 from harness.model.scenario import Phases
 from harness.plan.cost import Cost
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
+from harness.plan.overrides import override_notes
 from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
 from harness.releases.jars import PROXY_RELEASE, is_5x, known_releases
@@ -90,6 +91,8 @@ def load(options: argparse.Namespace, console: Console) -> Path | None:
         user = read_settings(options, (options.client_release or release,), console)
     own = _own_load(options, asked, run_id)
     plan = _plan(options, own, release, topology)
+    for note in override_notes(plan, user):
+        console.print(note, markup=False, highlight=False)
     require_space(path, int(CLUSTER_BYTES + RECORD_BYTES * own.rate_hz * (asked.duration_s or UNBOUNDED_S)))
     for one in clean(state_home()):
         console.print(f"left by an earlier run: {one}", markup=False, highlight=False)

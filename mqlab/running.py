@@ -151,8 +151,9 @@ def _tell_client_overrides(run: RunWriter, console: Console) -> None:
     """What loads set themselves on clients that they have started; of brokers the plan has told it."""
     changes = [change for one in read_run_directory(run.path).deployments for change in one.overrides]
     for note in dict.fromkeys(f"the lab overrides {one}" for one in changes if one.startswith("client.")):
-        console.print(note, markup=False, highlight=False)
-        run.add_note(note)
+        if note not in run.manifest.notes:
+            console.print(note, markup=False, highlight=False)
+            run.add_note(note)
 
 
 def _require_trials(plan: Plan, request: Request) -> None:

@@ -10,13 +10,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.errors import UsageError
+from harness.errors import UsageError, shown
 from harness.model.cells import same_value
 from harness.model.cluster import UserSettings
 from harness.model.measures import MEASURES
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_INTERVAL_MS, LOCK_LIFE, LOCK_LIFE_MS
 from harness.model.scenario import Arm, Scenario, TrialBudget
 from harness.model.sweep import Point, Sweep
+from harness.releases.border import judge
 from harness.releases.settings import settings_of
 from harness.releases.user_settings import parse_sets
 from mqlab.one_trial import one_trial
@@ -37,12 +38,6 @@ GOALS = (
 PRICES = ("latency_p99_ms", "latency_max_ms", "throughput_per_s", "failed_count", "unknown_count")
 """Asked for beside what the incident measures: a setting that avoids refusals may have sends wait."""
 
-
-OF_THE_LAB = frozenset({
-    "brokerName", "brokerId", "brokerClusterName", "brokerIP1", "brokerIP2", "listenPort", "haListenPort", "namesrvAddr",
-    "storePathRootDir", "storePathCommitLog",
-})  # fmt: skip
-"""Names, addresses and paths of brokers (``harness/backends/nodes.py``), which win over any setting."""
 
 DEFAULTS = {LOCK_LIFE: f"{LOCK_LIFE_MS:g}", LOCK_INTERVAL: f"{LOCK_INTERVAL_MS:g}"}
 """Of system properties, which no class tells."""
@@ -103,13 +98,13 @@ def without(user: UserSettings, swept: Sequence[Swept]) -> UserSettings:
 
 
 def check_settings(swept: Sequence[Swept], releases: Sequence[str]) -> None:
-    """Raises UsageError: the lab itself sets it, a release does not know a setting, or a value is not of its kind."""
+    """Raises UsageError: a release does not know a setting, a value is not of its kind, or it is not let into the lab."""
     for one in swept:
-        if one.prefix == "broker" and one.name in OF_THE_LAB:
-            raise UsageError(f"--sweep {one.key}: the lab itself sets it", advice="Leave it out.")
         if one.prefix != LOAD:
             for value in one.values:
                 parse_sets([f"{one.key}={value}"], releases)
+                if why := judge(one.prefix, one.name, value).why:
+                    raise UsageError(f"--sweep {one.key}={shown(value)}: {why.rstrip('.')}", advice="Leave it out.")
 
 
 def of_the_load(swept: Sequence[Swept], arm: Arm) -> list[Swept]:

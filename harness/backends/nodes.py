@@ -19,6 +19,7 @@ from harness.host.ports import BROKER_PORTS, free_port, take_port
 from harness.leases.leases import Leases
 from harness.model.cluster import UserSettings
 from harness.protocol.registration import Registrant
+from harness.releases.border import admitted
 from harness.releases.compile import RULE_SOURCES, compiled_classes
 from harness.releases.jars import TOOLS, ensure_jars, is_5x
 from harness.releases.java import Java
@@ -67,9 +68,12 @@ OWN_SETTINGS = (
     "brokerIP2",
     "storePathRootDir",
     "storePathCommitLog",
+    "brokerClusterName",
     *BIND,
 )
-"""Of each broker, whatever the user sets: names, ports, addresses and paths."""
+"""Of each broker, whatever the user sets: names, ports, addresses and paths.
+
+What else of the user's does not get in: ``harness/releases/border.py``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +195,7 @@ class Blueprint:
         role = self.spec.settings.conf.get("brokerRole", "ASYNC_MASTER") if broker_id == 0 else "SLAVE"
         own = {
             "brokerName": broker_name,
+            "brokerClusterName": CLUSTER_NAME,
             "brokerId": str(broker_id),
             "brokerRole": role,
             "listenPort": str(port),
@@ -203,10 +208,10 @@ class Blueprint:
             **BIND,
         }
         settings = self.spec.settings
-        user = self.spec.user
-        conf = {**LAB_BROKER_CONF, **user.broker, **settings.conf, **own}
-        properties = {**user.broker_jvm, **settings.properties}
-        self._note_overrides(UserSettings(broker=conf, broker_jvm=properties))
+        user = admitted(self.spec.user, home)
+        conf = {**LAB_BROKER_CONF, **user.settings.broker, **settings.conf, **own}
+        properties = {**user.settings.broker_jvm, **settings.properties}
+        self._note_overrides(UserSettings(broker=conf, broker_jvm=properties), user.changes)
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
         self._stores += [store] if store else []
         if settings.topics_ahead and broker_name == self.spec.topology.broker_names()[0]:
@@ -246,10 +251,11 @@ class Blueprint:
             folder.mkdir(parents=True, exist_ok=True)
         return home
 
-    def _note_overrides(self, settings: UserSettings) -> None:
+    def _note_overrides(self, settings: UserSettings, left_out: Mapping[str, str]) -> None:
         """By ``--set``'s key, of the settings of one broker."""
         used, user = settings.by_prefix(), dataclasses.replace(self.spec.user, client={}).by_prefix()
-        changed = {key: f"{value} -> {used[key]}" for key, value in user.items() if used[key] != value}
+        changed = {key: f"{value} -> {used[key]}" if key in used else left_out[key] for key, value in user.items()
+                   if used.get(key) != value}  # fmt: skip
         self.overrides = {**self.overrides, **changed}
 
     def keep(self) -> None:

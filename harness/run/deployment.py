@@ -20,6 +20,7 @@ from harness.model.experiment import experiment_hash
 from harness.model.scenario import Arm
 from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
+from harness.releases.border import admitted
 from harness.releases.jars import jars_sha256
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
@@ -64,7 +65,10 @@ def boot(context: RunContext, probe: NoiseProbe, planned: PlannedDeployment) -> 
         return None
     directory.write(_with_nodes(record, cluster))
     observer.phase(name, "ready")
-    return Deployment(context=context, probe=probe, planned=planned, name=name, cluster=cluster, boot_s=boot_s)
+    left_out = {key: why for key, why in admitted(context.user).changes.items() if key.startswith("client.")}
+    return Deployment(
+        context=context, probe=probe, planned=planned, name=name, cluster=cluster, boot_s=boot_s, client_overrides=left_out
+    )  # fmt: skip
 
 
 def _unused_name(run: RunWriter, name: str) -> str:
@@ -139,7 +143,7 @@ def _trial_record(context: RunContext, planned: PlannedDeployment, trial: Planne
         seed=trial.seed,
         topic=topic,
         groups=groups,
-        live_conf=trial.arm.live_conf_under(context.user.broker),
+        live_conf=trial.arm.live_conf_under(admitted(context.user).settings.broker),
         faults=tuple(timed.text for timed in trial.arm.timed),
         experiment=experiment_hash(
             planned.scenario, trial.arm, trial.params, release=planned.release, jars=jars_sha256(planned.release),
@@ -164,6 +168,7 @@ class Deployment:
     shared: SharedClients = field(default_factory=SharedClients)
     live_now: Mapping[str, str] = field(default_factory=dict)
     client_overrides: dict[str, str] = field(default_factory=dict)
+    """What of the user's settings of clients is not let into the lab, or is another in the load, by ``--set``'s key."""
     is_up: bool = True
     boot_s: float = 0.0
     dead: str = ""
@@ -237,7 +242,7 @@ class Deployment:
                     starts=context.client_starts,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),
                     shared=self.shared,
-                    user=_with_arms_own(context.user, trial.arm),
+                    user=_with_arms_own(admitted(context.user).settings, trial.arm),
                     say=context.observer.say,
                     note=self._note,
                     meter=lambda: costs.read(ready),

@@ -177,7 +177,7 @@ class DeploymentRecord:
     ] = field(default_factory=dict)
     overrides: Annotated[
         tuple[str, ...],
-        "settings of the user that the lab, the incident or its load changed, as PREFIX.KEY: value -> used",
+        "settings of the user that the lab, the incident or its load changed, as PREFIX.KEY: value -> used; or left out, and why",
     ] = ()
     store: Annotated[str, "on what its store lies"] = "folder"
     jvm: Annotated[tuple[str, ...], "options of the brokers' JVMs beside the lab's"] = ()
@@ -208,8 +208,8 @@ class DeploymentRecord:
 
     @property
     def started_conf(self) -> Mapping[str, str]:
-        """Both; the scenario's win over the user's."""
-        return {**self.user.broker, **self.conf}
+        """Both; the scenario's win over the user's, of which those that the lab changed are not among them."""
+        return {**self._as_set("broker", self.user.broker), **self.conf}
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -219,7 +219,11 @@ class DeploymentRecord:
     @property
     def started_properties(self) -> Mapping[str, str]:
         """Those and the user's; the scenario's win."""
-        return {**self.user.broker_jvm, **self.properties}
+        return {**self._as_set("broker-jvm", self.user.broker_jvm), **self.properties}
+
+    def _as_set(self, prefix: str, settings: Mapping[str, str]) -> dict[str, str]:
+        changed = {change.partition(":")[0] for change in self.overrides}
+        return {key: value for key, value in settings.items() if f"{prefix}.{key}" not in changed}
 
 
 def read_manifest(run_path: Path) -> Manifest:

@@ -155,6 +155,27 @@ def test_an_arms_own_settings_of_clients_win_over_the_users(context: RunContext,
     assert record.user == USER
 
 
+def test_what_is_not_let_into_the_lab_no_client_is_given_and_the_record_says_so(
+    context: RunContext, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, str]] = []
+
+    class Session(FakeSession):
+        def __init__(self, trial: TrialContext) -> None:
+            super().__init__(trial)
+            given.append(dict(trial.user.client))
+
+    monkeypatch.setattr(deployment, "session_of", Session)
+    user = dataclasses.replace(USER, client={**USER.client, "socksProxyConfig": "{}", "http.proxyHost": "proxy"})
+    run_plan.run_plan(dataclasses.replace(context, user=user), plan)
+    assert given
+    assert all(client == USER.client for client in given)
+    for trial in context.run.trials().values():
+        changes = dict(change.split(": ", 1) for change in context.run.deployment(trial.deployment).read().overrides)
+        assert changes["client.socksProxyConfig"].startswith("{} -> left out: ")
+        assert changes["client.http.proxyHost"].startswith("proxy -> left out: ")
+
+
 def _plan(*names: str, memory_mb: int = 20_000, answer_first: bool = False) -> Plan:
     chosen = [scenarios.find(name) for name in names]
     request = Request(

@@ -117,6 +117,10 @@ def test_an_interrupted_run_is_read_and_what_is_missing_is_told(tmp_path: Path) 
     for given, wins in (({}, "15000"), ({LOCK_LIFE: "30000"}, "30000")):
         settings = {"user_properties": {LOCK_LIFE: "15000"}, "properties": given}
         assert dataclasses.replace(deployment, settings=settings).started_properties == {LOCK_LIFE: wins}
+    user = {"user_conf": {"aclEnable": "true", "maxMessageSize": "1"}}
+    changed = ("broker.aclEnable: true -> left out: nobody brings accounts.",)
+    started = dataclasses.replace(deployment, settings=user, overrides=changed).started_conf
+    assert started == {"maxMessageSize": "1"}, "the broker never had what the lab left out"
     assert run.deployment("d2") is None
     assert run.problems == (UNVOUCHED, "1 of 2 planned trials left nothing: t2")
 
