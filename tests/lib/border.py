@@ -40,6 +40,8 @@ def strangers(conf: Mapping[str, str], home: Path) -> Iterator[str]:
     """The settings of a node's conf whose value may be an address or a path, and is neither of this host's loopback nor below
     the node's folder."""
     for key, value in conf.items():
+        if value == "{}":
+            continue
         inner = re.sub(rf"(?<![\w/.]){re.escape(str(home))}(?=/|$)[\w./-]*", "", value) if ".." not in value else value
         inner = re.sub(r"(?<![\w.])127\.0\.0\.1(:\d+)?(?![\w.])", "", inner)
         if re.search(r"[:/@~$\\{\[]|[A-Za-z]\w*\.\w|\d\.\d+\.", inner):
