@@ -81,7 +81,7 @@ def _is_number(value: str) -> bool:
 
 
 _OF_THE_LAB = _Rule(why="the lab itself sets it.")
-_A_WORD = _Rule(why="it is a plain word in the lab, and this may be an address, a path or a peer.", keeps=_is_plain)
+_A_WORD = _Rule(why="only a plain word is let in, and this may be an address, a path or a peer.", keeps=_is_plain)
 _A_CLASS = _Rule(
     why="only classes of RocketMQ itself are there.", keeps=lambda value: not value or bool(_CLASSES.fullmatch(value))
 )
@@ -211,7 +211,8 @@ _LOOKS = "its value may be an address, a path or a peer, and none of these may l
 _NOT_READ_AS_IT_IS = "a properties file gives a meaning of its own to characters of its value."
 _NO_KEY = "it is no key of a properties file."
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*", re.ASCII)
-_SECRET = re.compile(r"secret|credential|password|accesskey|authenticationuser", re.IGNORECASE)
+_SECRET = re.compile(r"secret|credential|password|accesskey|authenticationuser|header|socksproxy", re.IGNORECASE)
+_SECRET_VALUE = re.compile(r":[^@]*@")
 
 
 def judge(prefix: str, key: str, value: str) -> Judged:
@@ -320,4 +321,4 @@ def _place(home: Path | None, place: str) -> str:
 
 def told(key: str, value: str) -> str:
     """The value as a person is to see it: printable and not endless, and no secret."""
-    return "(not shown)" if _SECRET.search(key) else excerpt(value)
+    return "(not shown)" if _SECRET.search(key) or _SECRET_VALUE.search(value) else excerpt(value)

@@ -218,7 +218,7 @@ def test_a_node_is_given_nothing_but_loopback_and_its_own_folder(release: str, t
     named = {key.partition(".")[2] for key in blueprint.overrides if key.startswith("broker.")}
     assert named == HOSTILE.keys() - KEPT.keys()
     assert blueprint.overrides["broker-jvm.http.proxyHost"] == f"proxy -> {LEFT_OUT}{border._PROXY}"
-    assert "hunter2" not in str(blueprint.overrides)
+    assert not [secret for secret in ("hunter2", "Bearer") if secret in str(blueprint.overrides)]
 
 
 def test_paths_of_files_that_a_broker_makes_lie_in_its_folder(tmp_path: Path) -> None:
@@ -247,7 +247,12 @@ def test_each_is_named_before_anything_starts() -> None:
     expected = {f"broker.{key}" for key in HOSTILE.keys() - KEPT.keys()}
     assert named == {*expected, "client.socksProxyConfig", "client.http.proxyHost"}
     assert len(said) == len(named)
-    assert "hunter2" not in "".join(notes)
+    assert not [secret for secret in ("hunter2", "Bearer") if secret in "".join(notes)]
+
+
+def test_no_password_of_a_url_is_shown() -> None:
+    assert border.told("mirrorUrl", "https://user:hunter2@host/x") == "(not shown)"
+    assert border.told("mirrorUrl", "https://host/x") == "https://host/x"
 
 
 def test_the_example_of_the_documents_is_kept_but_for_its_names() -> None:
