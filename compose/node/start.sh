@@ -52,7 +52,12 @@ if [ -n "${GC_LOG:-}" ]; then
 fi
 
 further=()
-[ -z "${JVM_OPTIONS:-}" ] || mapfile -t further <"$JVM_OPTIONS"
+if [ -n "${JVM_OPTIONS:-}" ]; then
+  mapfile -t further <"$JVM_OPTIONS"
+elif [ "${BIND:-127.0.0.1}" = 127.0.0.1 ] && [ -e /opt/mqlab/guard.jar ]; then
+  # Where loopback is asked for, 4.x keeps to it as well: the lab's own images have what sees to that.
+  further=(-javaagent:/opt/mqlab/guard.jar=/opt/mqlab/guard.properties -Dio.netty.transport.noNative=true)
+fi
 
 # shellcheck disable=SC2086 # the heap's options are words
 exec "$java" "${modules[@]}" $heap -Drocketmq.home.dir="$release" -Duser.home=/data "${gc_log[@]}" "$@" "${further[@]}" \

@@ -21,6 +21,7 @@ from harness.releases.jvm import MODULE_FLAGS
 STOP_S_MAX = 60.0
 """The archive is written while the node ends."""
 UP_S_MAX = 300.0
+_WITH_AGENT = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+AllowArchivingWithJavaAgent")
 KINDS: tuple[NodeKind, ...] = ("broker", "namesrv")
 
 
@@ -50,7 +51,7 @@ def leave_archives(release: str, java: Java, start: Callable[[ClusterSpec, Path]
     archives = {kind: class_archive(release, kind, java) for kind in KINDS}
     folder = archives["broker"].parent
     with tempfile.TemporaryDirectory(dir=folder) as scratch, contextlib.suppress(LabError, OSError):
-        options = {kind: (f"-XX:ArchiveClassesAtExit={scratch}/{kind}.jsa",) for kind in archives}
+        options = {kind: (*_WITH_AGENT, f"-XX:ArchiveClassesAtExit={scratch}/{kind}.jsa") for kind in archives}
         settings = BrokerSettings(jvm=options["broker"], name_server_jvm=options["namesrv"])
         spec = ClusterSpec(name="class-archives", release=release, topology=Topology(name="single"), settings=settings)
         cluster = start(spec, Path(scratch) / "cluster")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from harness.backends.topics_ahead import write_topics_ahead
 from harness.host.ports import BROKER_PORTS, free_port, take_port
 from harness.leases.leases import Leases
 from harness.model.cluster import UserSettings
+from harness.protocol.connection import split_address
 from harness.protocol.registration import Registrant
 from harness.releases.border import admitted
 from harness.releases.compile import RULE_SOURCES, compiled_classes
+from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
 from harness.releases.jars import TOOLS, ensure_jars, is_5x
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
@@ -141,6 +143,7 @@ class Blueprint:
         self._folder = folder.absolute()
         self._leases = leases
         self._java = java
+        self._guard = guard_jar(java)
         self._until_s = until_s
         self._stores: list[LeasedStore] = []
 
@@ -172,6 +175,8 @@ class Blueprint:
             for broker_id in range(topology.slaves_per_master + 1):
                 launch = self._broker(broker, broker_id, free_port(BROKER_PORTS))
                 self.launches += (launch.of_release(self.spec.release),)
+        for launch in self.launches:
+            write_guard(launch.home, peers_of(self.nodes), self._leases.files)
 
     def _name_server(self, name: str, port: int) -> Launch:
         home = self._home(name)
@@ -186,7 +191,8 @@ class Blueprint:
             home=home,
             settings=conf,
             heap=NAMESRV_JVM,
-            options=(*self.spec.settings.name_server_jvm, *_homes(home)),
+            options=(*self.spec.settings.name_server_jvm, *self._own(home)),
+            reads=(self._guard,),
         )
 
     def _broker(self, broker_name: str, broker_id: int, port: int) -> Launch:
@@ -237,13 +243,17 @@ class Blueprint:
                 *stall.options,
                 *(f"-D{key}={value}" for key, value in properties.items()),
                 *settings.jvm,
-                *_homes(home),
+                *self._own(home),
             ),
             classes=stall.classes,
-            reads=stall.reads,
+            reads=(*stall.reads, self._guard),
             environment=settings.environment,
             memlock_kb=settings.memlock_kb,
         )
+
+    def _own(self, home: Path) -> tuple[str, ...]:
+        """JVM options that win over all others."""
+        return (f"-Drocketmq.home.dir={home}", f"-Duser.home={home}", *guard_options(home, self._guard))
 
     def _home(self, name: str) -> Path:
         home = self._folder / "nodes" / name
@@ -264,11 +274,12 @@ class Blueprint:
             store.lease.keep()
 
     def remove_stores(self) -> None:
-        """Unmount and remove what the nodes stored, once they have ended; conf and logs stay."""
+        """Unmount and remove what the nodes stored, and their temporary files, once they have ended; conf and logs stay."""
         while self._stores:
             self._stores.pop().unmount()
         for launch in self.launches:
-            shutil.rmtree(launch.home / "store", ignore_errors=True)
+            for name in ("store", TEMPORARY):
+                shutil.rmtree(launch.home / name, ignore_errors=True)
 
 
 def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
@@ -306,8 +317,10 @@ class _StallAgent:
         )
 
 
-def _homes(home: Path) -> tuple[str, ...]:
-    return (f"-Drocketmq.home.dir={home}", f"-Duser.home={home}")
+def peers_of(nodes: Iterable[Node]) -> set[str]:
+    """``ADDRESS:PORT`` of what nodes of a cluster connect to: a broker's own, the next for its slaves, and two less."""
+    places = (split_address(node.address) for node in nodes)
+    return {f"{host}:{port + more}" for host, port in places for more in (0, 1, -2)}
 
 
 def last_words(launch: Launch, count: int = 12) -> list[str]:

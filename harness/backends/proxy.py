@@ -1,23 +1,26 @@
 """RocketMQ's own proxy beside a 5.x cluster of ours, for clients that speak gRPC.
 
 It runs in cluster mode: it finds the brokers by the name servers and sends to them as a client does. When it starts, it
-makes a topic of its own in the cluster. Its two ports are bound on every interface whatever is configured, as 4.6.0's
-are (org.apache.rocketmq.proxy.grpc.GrpcServerBuilder); the address that clients are given is loopback.
+makes a topic of its own in the cluster. Whatever is configured it asks for its two ports on every interface, as 4.6.0 does
+(org.apache.rocketmq.proxy.grpc.GrpcServerBuilder), and as every node of the lab it gets them on loopback alone.
 """
 
 import contextlib
 import json
 import os
+import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.backends.nodes import CLUSTER_NAME, HOST
+from harness.backends.cluster import Node
+from harness.backends.nodes import CLUSTER_NAME, HOST, peers_of
 from harness.errors import NodeStartError
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
+from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
 from harness.releases.jars import PROXY, PROXY_RELEASE, ensure_jars
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS
@@ -30,14 +33,19 @@ START_S_MAX = 120.0
 
 
 @contextlib.contextmanager
-def proxy_beside(namesrv: str, home: Path, leases: Leases, java: Java, *, until_s: float) -> Iterator[str]:
-    """Start a proxy that lives as long as the block; gives its address, HOST:PORT. ``home`` is its folder.
+def proxy_beside(
+    namesrv: str, home: Path, leases: Leases, java: Java, *, nodes: Iterable[Node], until_s: float
+) -> Iterator[str]:
+    """Start a proxy that lives as long as the block; gives its address, HOST:PORT.
+
+    ``home`` is its folder, ``nodes`` are the cluster's, to which it may connect.
 
     Raises:
         NodeStartError: it ended while it should start.
         WaitTimeout: it does not listen in time.
     """
     (home / "logs").mkdir(parents=True, exist_ok=True)
+    write_guard(home, peers_of(nodes), leases.files)
     port = free_port()
     conf = home / "rmq-proxy.json"
     conf.write_text(
@@ -59,7 +67,7 @@ def proxy_beside(namesrv: str, home: Path, leases: Leases, java: Java, *, until_
     command = [
         str(java.executable), *MODULE_FLAGS, *PROXY_JVM,
         *write_node_logging(PROXY_RELEASE, home=home, logs=home / "logs", stock=False),
-        f"-Drocketmq.home.dir={home}", f"-Duser.home={home}",
+        f"-Drocketmq.home.dir={home}", f"-Duser.home={home}", *guard_options(home, guard_jar(java)),
         "-cp", os.pathsep.join(map(str, (*ensure_jars(PROXY), *ensure_jars(PROXY_RELEASE)))), PROXY_MAIN, "-pc", str(conf),
     ]  # fmt: skip
     with (home / "stdout.log").open("ab") as out:
@@ -72,6 +80,7 @@ def proxy_beside(namesrv: str, home: Path, leases: Leases, java: Java, *, until_
         if process.poll() is None:
             process.kill()
         process.release()
+        shutil.rmtree(home / TEMPORARY, ignore_errors=True)
 
 
 def _listens(address: str, process: LeasedProcess, home: Path) -> bool:

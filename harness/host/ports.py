@@ -63,7 +63,7 @@ def take_port(port: int, offsets: Sequence[int] = (0,)) -> int:
 
 def is_free(port: int) -> bool:
     """Whether nobody listens on a port, on any interface."""
-    # A broker of 4.6.0 binds every interface whatever is configured, so every interface must be free.
+    # On loopback alone it would not be seen that somebody listens on all of them.
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

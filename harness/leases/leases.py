@@ -88,6 +88,11 @@ class Leases:
         return self._store.state_dir
 
     @property
+    def files(self) -> Path:
+        """The folder of the lease files, each of which is called as its token is."""
+        return self._store.files
+
+    @property
     def healer_pid(self) -> int:
         """The pid of the healer that was started last."""
         return self._healer.pid if self._healer else 0

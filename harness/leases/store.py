@@ -181,6 +181,11 @@ class LeaseStore:
             ) from error
 
     @property
+    def files(self) -> Path:
+        """The folder of the lease files, ``ID.json``."""
+        return self._leases
+
+    @property
     def log_path(self) -> Path:
         """What healers did, one line each."""
         return self.state_dir / "healer.log"

@@ -137,7 +137,9 @@ class OwnLoadSession:
         proxy = load.proxy
         if load.client == "grpc" and not proxy:
             home = trial.cluster.folder / "nodes" / "proxy"
-            beside = proxy_beside(target.namesrv_list, home, trial.leases, trial.java, until_s=trial.until_s)
+            beside = proxy_beside(
+                target.namesrv_list, home, trial.leases, trial.java, nodes=trial.cluster.nodes, until_s=trial.until_s
+            )
             proxy = self._stack.enter_context(beside)
         return python_driver(load.client, target, proxy)
 

@@ -21,6 +21,7 @@ from harness.model.scenario import Arm
 from harness.plan.core_budget import CoreBudget
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.releases.border import admitted
+from harness.releases.guard import refusals
 from harness.releases.jars import jars_sha256
 from harness.releases.node_logging import LAB_ZONE, STOCK_ZONE
 from harness.run.context import RunContext
@@ -171,6 +172,8 @@ class Deployment:
     """What of the user's settings of clients is not let into the lab, or is another in the load, by ``--set``'s key."""
     is_up: bool = True
     boot_s: float = 0.0
+    refused: tuple[str, ...] = ()
+    """``NODE: WHAT ADDRESS:PORT`` of what nodes wanted outside of the cluster, as its nodes have told it by now."""
     dead: str = ""
     """Why no trial can run in it any more; empty while they can."""
 
@@ -276,6 +279,7 @@ class Deployment:
             if trial.arm.fault.kills_broker:
                 # What the broker was told while it ran is gone with it.
                 self.live_now = {}
+            self._tell_refused(trial_id)
             directory.seal(dataclasses.replace(record, status=status, error=note, took=took))
             context.observer.ended(trial_id, status, note)
         return worst
@@ -283,6 +287,13 @@ class Deployment:
     def _note(self, text: str) -> None:
         self.context.observer.say(text)
         self.context.run.add_note(text)
+
+    def _tell_refused(self, trial_id: str) -> None:
+        homes = {node.name: self.cluster.folder / "nodes" / node.name for node in self.cluster.nodes}
+        found = tuple(f"{name}: {one}" for name, home in homes.items() for one in refusals(home))
+        for one in [one for one in found if one not in self.refused]:
+            self._note(f"{trial_id}: outside of the cluster, and refused: {one}")
+        self.refused = found
 
     def _look_for_dead_nodes(self) -> None:
         """A node that is gone ends its deployment, whose other trials would only wait for it; the run goes on."""
@@ -314,5 +325,5 @@ class Deployment:
         directory = self.context.run.deployment(self.name)
         record = directory.read()
         changed = tuple(f"{key}: {change}" for key, change in self.client_overrides.items())
-        directory.seal(dataclasses.replace(record, overrides=(*record.overrides, *changed)))
+        directory.seal(dataclasses.replace(record, overrides=(*record.overrides, *changed), refused=self.refused))
         self.context.observer.ended(self.name, "down", "")

@@ -179,6 +179,10 @@ class DeploymentRecord:
         tuple[str, ...],
         "settings of the user that the lab, the incident or its load changed, as PREFIX.KEY: value -> used; or left out, and why",
     ] = ()
+    refused: Annotated[
+        tuple[str, ...],
+        "what nodes wanted outside of the cluster and were not let, as NODE: connect (or listen) ADDRESS:PORT",
+    ] = ()
     store: Annotated[str, "on what its store lies"] = "folder"
     jvm: Annotated[tuple[str, ...], "options of the brokers' JVMs beside the lab's"] = ()
     timer_slack_ms: Annotated[float, "how late timers of the brokers may be"] = 0.0

@@ -84,7 +84,8 @@ def test_kills_leave_whole_histories_and_an_answer_that_the_stores_bear_out(
         _kill_in_mid_load(request.getfixturevalue("three"), client, spark, tmp_path)
         return
     cluster = request.getfixturevalue("three_5x")
-    with proxy_beside(namesrv_addresses(cluster), tmp_path / "proxy", leases, java, until_s=CLUSTER_S_MAX) as proxy:
+    home, nodes = tmp_path / "proxy", cluster.nodes
+    with proxy_beside(namesrv_addresses(cluster), home, leases, java, nodes=nodes, until_s=CLUSTER_S_MAX) as proxy:
         _kill_in_mid_load(cluster, client, spark, tmp_path, "--proxy", proxy)
 
 

@@ -56,7 +56,9 @@ def unsure(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java)
             stack.callback(cluster.down)
             if not is_5x(release):
                 return cluster, ""
-            proxy = proxy_beside(namesrv_addresses(cluster), folder / "proxy", leases, java, until_s=1800)
+            proxy = proxy_beside(
+                namesrv_addresses(cluster), folder / "proxy", leases, java, nodes=cluster.nodes, until_s=1800
+            )
             return cluster, stack.enter_context(proxy)
 
         yield started

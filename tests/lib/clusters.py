@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from harness.backends.cluster import ClusterSpec
+from harness.backends.nodes import Blueprint
 from harness.leases.leases import Leases
 from harness.releases.jars import known_releases
 from harness.releases.java import Java, find_java
@@ -16,6 +19,14 @@ OLDEST_AND_NEWEST = (known_releases()[0], known_releases()[-1])
 @pytest.fixture(scope="session")
 def java() -> Java:
     return find_java()
+
+
+def drawn(spec: ClusterSpec, folder: Path) -> Blueprint:
+    """The nodes as they would be started; nothing is."""
+    with Leases.open(folder / "state") as opened:
+        blueprint = Blueprint(spec, folder, opened, find_java(), 60.0)
+        blueprint.draw()
+    return blueprint
 
 
 @pytest.fixture(scope="session")

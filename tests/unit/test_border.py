@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 import scenarios
 from harness.backends.cluster import ClusterSpec
-from harness.backends.nodes import OWN_SETTINGS, Blueprint
+from harness.backends.nodes import OWN_SETTINGS
 from harness.errors import EXIT_OK, UsageError
 from harness.host.facts import Host
-from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
 from harness.plan.overrides import override_notes
 from harness.plan.request import Request
@@ -20,12 +18,12 @@ from harness.plan.schedule import make_plan
 from harness.releases import border
 from harness.releases.border import BROKER, CLIENT, JVM, LEFT_OUT, MAPPED, admitted, judge
 from harness.releases.jars import known_releases
-from harness.releases.java import Java
 from harness.releases.settings import BY_PROCESSORS, Settings, settings_of
 from harness.releases.user_settings import broker_keys, client_keys, read_broker_conf, system_properties
 from mqlab.main import main
 from mqlab.sweep import check_settings, read_swept
 from tests.lib.border import HOSTILE_CONF, KEPT, LEADS_OUT, conf_of, hostile_conf, strangers
+from tests.lib.clusters import drawn
 
 TEXT = "(Ljava/lang/String;)V"
 NUMERIC = ("(I)V", "(J)V", "(F)V", "(D)V")
@@ -205,8 +203,7 @@ def test_a_node_is_given_nothing_but_loopback_and_its_own_folder(release: str, t
             broker=HOSTILE, broker_jvm={"http.proxyHost": "proxy", "java.io.tmpdir": "/var/tmp", "a.b": "1"}
         ),
     )
-    blueprint = Blueprint(spec, tmp_path, cast(Leases, None), cast(Java, None), 0.0)
-    blueprint.draw()
+    blueprint = drawn(spec, tmp_path)
     for launch in blueprint.launches:
         conf = conf_of(launch.conf)
         assert not list(strangers(conf, launch.home))

@@ -17,24 +17,15 @@ from harness.backends.nodes import Blueprint
 from harness.errors import ConfigurationError, LeaseError
 from harness.faults.targets import pid_of
 from harness.leases import proc
-from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
-from harness.releases.java import Java, find_java
 from harness.trial import TrialContext
 from mqlab.container_table import Commits, committed, table
+from tests.lib.clusters import drawn
 
 
-@pytest.fixture(scope="module")
-def java() -> Java:
-    return find_java()
-
-
-def _blueprint(folder: Path, java: Java, settings: BrokerSettings) -> Blueprint:
+def _blueprint(folder: Path, settings: BrokerSettings) -> Blueprint:
     spec = ClusterSpec(name="drawn", release="5.3.3", topology=Topology(name="of nobody", masters=2), settings=settings)
-    with Leases.open(folder / "state") as leases:
-        blueprint = Blueprint(spec, folder, leases, java, 60.0)
-        blueprint.draw()
-    return blueprint
+    return drawn(spec, folder)
 
 
 def test_the_committed_table_is_what_the_plan_says_of_every_arm() -> None:
@@ -61,9 +52,11 @@ def test_an_arm_that_did_not_run_says_whether_a_run_of_the_release_starts_it(
     assert row({(incident, arm): "a4bff5d"})[-1] == "ran, a4bff5d"
 
 
-def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Path, java: Java) -> None:
-    launches = _blueprint(tmp_path, java, BrokerSettings(memlock_kb=64)).launches
-    services = cast(dict[str, Any], json.loads(json.dumps(_services(launches, "mqlab/rocketmq:5.3.3", "lease"))))
+def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Path) -> None:
+    launches = _blueprint(tmp_path, BrokerSettings(memlock_kb=64)).launches
+    services = cast(
+        dict[str, Any], json.loads(json.dumps(_services(launches, "mqlab/rocketmq:5.3.3", "lease", tmp_path)))
+    )
     assert [*services] == ["namesrv-1", "broker-a", "broker-b"]
     for launch in launches:
         service = services[launch.node.name]
@@ -75,8 +68,8 @@ def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Pa
     assert services["namesrv-1"]["cap_add"] == ["IPC_LOCK"]
 
 
-def test_a_node_keeps_the_options_that_it_was_given_when_it_was_started_again(tmp_path: Path, java: Java) -> None:
-    blueprint = _blueprint(tmp_path, java, BrokerSettings())
+def test_a_node_keeps_the_options_that_it_was_given_when_it_was_started_again(tmp_path: Path) -> None:
+    blueprint = _blueprint(tmp_path, BrokerSettings())
     before = blueprint.launch("broker-b").options
     assert blueprint.launch("broker-b", ["-Dlimit=1"]).options == (*before, "-Dlimit=1")
     assert blueprint.launch("broker-b", ["-Dlimit=2"]).options == (*before, "-Dlimit=1", "-Dlimit=2")
@@ -84,8 +77,8 @@ def test_a_node_keeps_the_options_that_it_was_given_when_it_was_started_again(tm
     assert "-Dlimit=1" not in blueprint.launch("broker-a").options
 
 
-def test_a_node_of_another_release_keeps_its_ports_its_store_and_its_settings(tmp_path: Path, java: Java) -> None:
-    blueprint = _blueprint(tmp_path, java, BrokerSettings(conf={"flushDiskType": "SYNC_FLUSH"}))
+def test_a_node_of_another_release_keeps_its_ports_its_store_and_its_settings(tmp_path: Path) -> None:
+    blueprint = _blueprint(tmp_path, BrokerSettings(conf={"flushDiskType": "SYNC_FLUSH"}))
     before, beside = blueprint.launch("broker-b"), blueprint.launch("broker-a")
     written = before.conf.read_text()
     (before.home / "store" / "config").mkdir()

@@ -96,7 +96,7 @@ TRIAL_FIELDS = (
     "live_conf faults status error attempt superseded_by chosen_injection experiment run files took sum"
 )
 DEPLOYMENT_FIELDS = (
-    "schema deployment incident release index topology logging log_zone nodes settings overrides store jvm "
+    "schema deployment incident release index topology logging log_zone nodes settings overrides refused store jvm "
     "timer_slack_ms run identity ended files sum"
 )
 

@@ -1,25 +1,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 import scenarios
 from harness.backends.cluster import ClusterSpec
-from harness.backends.nodes import OWN_SETTINGS, Blueprint
+from harness.backends.nodes import OWN_SETTINGS
 from harness.errors import EXIT_OK, ConfigurationError, UsageError
 from harness.host.facts import Host
-from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.plan.overrides import override_notes
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases import user_settings
-from harness.releases.java import Java
 from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
 from mqlab.main import main
+from tests.lib.clusters import drawn
 
 SEND_WAIT = "waitTimeMillsInSendQueue"
 KNOWN = {
@@ -144,8 +142,7 @@ def test_a_plan_says_what_the_lab_and_the_arms_of_an_incident_override() -> None
 def test_what_a_brokers_own_settings_are_no_user_changes(tmp_path: Path) -> None:
     user = UserSettings(broker=dict.fromkeys(OWN_SETTINGS, "mine"), broker_jvm={"a.b": "1"}, client={"c": "1"})
     spec = ClusterSpec(name="c", release="5.5.0", topology=Topology(name="two-masters", masters=2), user=user)
-    blueprint = Blueprint(spec, tmp_path, cast(Leases, None), cast(Java, None), 0.0)
-    blueprint.draw()
+    blueprint = drawn(spec, tmp_path)
     assert set(blueprint.overrides) == {f"broker.{key}" for key in OWN_SETTINGS}
 
 

@@ -32,7 +32,7 @@ from harness.leases import proc
 from harness.leases.container_kinds import CONTAINER, LEASE_LABEL
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
-from harness.leases.proc import ProcessId
+from harness.leases.proc import TOKEN_VARIABLE, ProcessId
 from harness.leases.store import LeaseValue
 from harness.paths import PACKAGES
 from harness.protocol.connection import split_address
@@ -153,7 +153,7 @@ class ComposeCluster(LaunchedCluster):
         project = self.folder / "compose.json"
         project.parent.mkdir(parents=True, exist_ok=True)
         tag = self._docker.images[self.spec.release].tag
-        project.write_text(json.dumps({"services": _services(launches, tag, lease_id)}, indent=1))
+        project.write_text(json.dumps({"services": _services(launches, tag, lease_id, self._leases.files)}, indent=1))
         compose = self._docker.compose
         command = [
             *compose.command,
@@ -233,14 +233,15 @@ def _options_file(launch: Launch) -> Path:
 # --- the compose project ----------------------------------------------------------------------------------------------
 
 
-def _services(launches: Sequence[Launch], tag: str, lease_id: str) -> Mapping[str, object]:
+def _services(launches: Sequence[Launch], tag: str, lease_id: str, leases: Path) -> Mapping[str, object]:
     name_servers = ";".join(launch.node.address for launch in launches if launch.node.kind == "namesrv")
-    return {launch.node.name: _service(launch, tag, name_servers, lease_id) for launch in launches}
+    return {launch.node.name: _service(launch, tag, name_servers, lease_id, leases) for launch in launches}
 
 
-def _service(launch: Launch, tag: str, name_servers: str, lease_id: str) -> Mapping[str, object]:
+def _service(launch: Launch, tag: str, name_servers: str, lease_id: str, leases: Path) -> Mapping[str, object]:
     environment = {
         **launch.environment,
+        TOKEN_VARIABLE: lease_id,
         "NODE_CONF": str(launch.conf),
         "JVM_OPTIONS": str(_options_file(launch)),
         "GC_LOG": str(launch.gc_log),
@@ -257,7 +258,10 @@ def _service(launch: Launch, tag: str, name_servers: str, lease_id: str) -> Mapp
         "user": f"{os.getuid()}:{os.getgid()}",
         "labels": {LEASE_LABEL: lease_id},
         "environment": {key: _literal(value) for key, value in environment.items()},
-        "volumes": [_bind(launch.home, read_only=False), *(_bind(path, read_only=True) for path in launch.reads)],
+        "volumes": [
+            _bind(launch.home, read_only=False),
+            *(_bind(path, read_only=True) for path in (*launch.reads, leases)),
+        ],
         "mem_limit": NODE_MEMORY,
         # A share of the cores would stop a node for up to 100 ms at a time, which trials would measure.
         "cpus": 0,

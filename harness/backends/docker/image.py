@@ -23,6 +23,7 @@ from docker.errors import ImageNotFound
 from harness.backends.docker.engine import Engine
 from harness.errors import DockerError
 from harness.paths import cache_home
+from harness.releases.guard import ANY_LOOPBACK, guard_jar, guard_settings
 from harness.releases.jars import CHECKSUMS, ensure_jars, is_5x
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
@@ -37,6 +38,7 @@ _COMMANDS = ("cat", "ls", "mkdir", "sleep")
 _JAVA_LEFT_OUT = frozenset({"jmods", "include", "man", "docs", "legal", "demo", "src.zip", "ct.sym"})
 _JAVA_COMMANDS = frozenset({"java", "jcmd"})
 _NEEDS_A_DISPLAY = re.compile(r"lib(awt_xawt|jawt|splashscreen|atk-wrapper)\b.*\.so")
+GUARD = "/opt/mqlab"
 TOOLS_LOGGING = '<configuration><root level="OFF"/></configuration>\n'
 """A logback configuration, without which mqadmin of 4.x does not start; its results go to standard output."""
 _USERS = "root:x:0:0:root:/root:/bin/bash\n"
@@ -141,7 +143,8 @@ def remove_images(engine: Engine) -> list[str]:
 
 def _labels(release: str, java: Java) -> Mapping[str, str]:
     lock = hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes() + Path(__file__).read_bytes()).hexdigest()
-    return {IMAGE_LABEL: "1", "mqlab.release": release, "mqlab.made-of": lock, "mqlab.java": java.version}
+    made = {"mqlab.made-of": lock, "mqlab.guard": guard_jar(java).stem, "mqlab.java": java.version}
+    return {IMAGE_LABEL: "1", "mqlab.release": release, **made}
 
 
 # --- the one layer ----------------------------------------------------------------------------------------------------
@@ -162,6 +165,12 @@ def _write_layer(tar: tarfile.TarFile, release: str, java: Java, home: str) -> N
     for target, source in {**programs, **runtime, **linked}.items():
         tar.add(source, arcname=str(target), filter=_owned_by_root)
     _add_link(tar, "/bin/sh", "bash")
+    guard = guard_jar(java)
+    tar.add(guard, arcname=f"{GUARD}/guard.jar", filter=_owned_by_root)
+    # For nodes that compose files alone bring up: the lab's own bring theirs.
+    _add_text(
+        tar, f"{GUARD}/guard.properties", guard_settings(peers=[ANY_LOOPBACK], told="/tmp/refused.txt", leases="/")
+    )
     for jar in jars:
         tar.add(jar, arcname=f"{home}/lib/{jar.name}", filter=_owned_by_root)
     _add_folder(tar, f"{home}/bin", mode=0o755)
