@@ -30,8 +30,9 @@ lint: setup
 	$(BIN)/lint-imports
 
 campaign: setup
-	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 $(BIN)/python -m pytest \
-	  tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py tests/root/test_power_cut_of_a_run.py
+	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 PACKETS=whole $(BIN)/python -m pytest \
+	  tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py tests/root/test_power_cut_of_a_run.py \
+	  tests/root/test_packets.py
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[benchmarks]'

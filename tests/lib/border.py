@@ -46,3 +46,7 @@ def strangers(conf: Mapping[str, str], home: Path) -> Iterator[str]:
         inner = re.sub(r"(?<![\w.])127\.0\.0\.1(:\d+)?(?![\w.])", "", inner)
         if re.search(r"[:/@~$\\{\[]|[A-Za-z]\w*\.\w|\d\.\d+\.", inner):
             yield f"{key}={value}"
+
+
+LEADS_OUT_JVM = {"http.proxyHost": "proxy.prod.example", "java.io.tmpdir": "/nowhere"}
+"""Properties of a broker's JVM that do the same."""
