@@ -5,8 +5,8 @@ in the state folder, on disk before the thing itself. Three parties heal what a 
 
 * its *owner* (the harness process), in the ordinary course of a run;
 * the *healer*, a detached process (harness/leases/healer.py) that notices the owner's death at once, since it holds the other
-  end of a pipe, and that ends single leases whose time is over;
-* ``clean``, called by the next run and by ``mqlab clean``, for what a crashed machine or a killed healer left.
+  end of a pipe, and that ends single leases whose time is over; when it is killed, its *understudy* takes its place;
+* ``clean``, called by the next run and by ``mqlab clean``, for what a crashed machine left, or somebody who killed all three.
 
 A lease that is *kept* outlives its owner (``mqlab up``) until it is cleaned with ``include_kept`` or its time is over.
 Nothing is touched that cannot be shown to be ours: see harness/leases/proc.py for processes. Standard library only.
@@ -94,11 +94,16 @@ class Leases:
 
     @property
     def healer_pid(self) -> int:
-        """The pid of the healer that was started last."""
+        """The pid of the healer, as of the last lease."""
         return self._healer.pid if self._healer else 0
 
+    @property
+    def understudy_pid(self) -> int:
+        """The pid of the healer's understudy, as of the last lease."""
+        return self._healer.understudy_pid if self._healer else 0
+
     def ensure_healer(self) -> None:
-        """Start the healer if it is not running. Every new lease does this first."""
+        """Start the healer if neither it nor its understudy runs. Every new lease does this first."""
         with self._lock:
             if self._closed:
                 raise LeaseError("these leases are closed already")
@@ -188,9 +193,8 @@ class Leases:
         for process in self._processes:
             reap(process)
         if self._healer is not None:
-            self._healer.close()
-            if not any(record.kept for record in mine) and all(result.complete for result in healed):
-                self._healer.wait_gone(timeout_s=3.0)
+            is_over = not any(record.kept for record in mine) and all(result.complete for result in healed)
+            self._healer.close(wait_s=3.0 if is_over else 0.0)
         left = [result for result in healed if not result.complete]
         if left:
             raise LeaseError(

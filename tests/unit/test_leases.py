@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from harness.errors import LeaseError
-from harness.leases import healing, proc
+from harness.leases import healer_process, healing, proc
 from harness.leases.healing import PROCESS, STOPPED_PROCESS, clean
 from harness.leases.leases import Leases
 from harness.leases.store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in, state_home
 from harness.wait import wait_until
+from tests.lib.guards import kill_both
 
 SLEEP = ["sleep", "300"]
 
@@ -271,20 +272,91 @@ def test_the_healer_is_no_descendant_of_a_lease_that_the_harness_runs_under(
         assert proc.with_tokens({"outer"}) == {}
 
 
-def test_a_healer_that_died_is_replaced_at_the_next_lease(state_dir: Path) -> None:
+def guards_of(leases: Leases) -> tuple[proc.ProcessId, proc.ProcessId]:
+    """Its healer and that one's understudy."""
+    leases.ensure_healer()
+    healer, understudy = proc.identify(leases.healer_pid), proc.identify(leases.understudy_pid)
+    assert healer is not None
+    assert understudy is not None
+    assert healer.is_alive()
+    assert understudy.is_alive()
+    return healer, understudy
+
+
+def test_the_understudy_is_no_descendant_of_the_healer_and_ends_with_it(state_dir: Path) -> None:
+    with Leases.open(state_dir) as leases:
+        healer, understudy = guards_of(leases)
+        leases.spawn(SLEEP, name="broker-a", until_s=60)
+        parent = int(Path(f"/proc/{understudy.pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        assert parent not in (healer.pid, os.getpid())
+        assert os.getsid(understudy.pid) == understudy.pid
+        assert os.getpgid(understudy.pid) == understudy.pid
+        assert proc.TOKEN_VARIABLE.encode() not in Path(f"/proc/{understudy.pid}/environ").read_bytes()
+    assert not healer.is_alive()
+    assert not understudy.is_alive()
+
+
+def test_the_understudy_takes_the_place_of_a_healer_that_was_killed(state_dir: Path) -> None:
     with Leases.open(state_dir) as leases:
         first = leases.spawn(SLEEP, name="broker-a", until_s=60)
-        killed = leases.healer_pid
-        os.kill(killed, signal.SIGKILL)
-        wait_until("the healer's end", lambda: not proc.ProcessId(pid=killed, start_ticks=0).is_alive(), timeout_s=5)
-        time.sleep(0.05)
+        healer, understudy = guards_of(leases)
+        os.kill(healer.pid, signal.SIGKILL)
+        assert proc.wait_gone([healer], timeout_s=5) == []
         second = leases.spawn(SLEEP, name="broker-b", until_s=0.3)
-        healer = proc.identify(leases.healer_pid)
-        assert healer is not None
-        assert healer.pid != killed
-        assert healer.is_alive()
-        # The new one guards: it ends the lease that is over, and leaves the other alone.
+        assert leases.healer_pid == understudy.pid
+        # It guards: it ends the lease that is over, and leaves the other alone.
         assert second.wait(10) == -signal.SIGKILL
+        assert first.poll() is None
+        wait_until("an understudy of its own", lambda: guards_of(leases)[1] != understudy, timeout_s=5)
+        guards = guards_of(leases)
+    assert not any(guard.is_alive() for guard in guards)
+
+
+def test_the_healer_replaces_an_understudy_that_was_killed(state_dir: Path) -> None:
+    with Leases.open(state_dir) as leases:
+        for _ in range(3):
+            healer, understudy = guards_of(leases)
+            os.kill(understudy.pid, signal.SIGKILL)
+
+            def replaced(one: proc.ProcessId = understudy) -> bool:
+                leases.ensure_healer()
+                return leases.understudy_pid != one.pid
+
+            wait_until("another understudy", replaced, timeout_s=5)
+            assert guards_of(leases)[0] == healer
+        guards = guards_of(leases)
+    assert not any(guard.is_alive() for guard in guards)
+
+
+def test_both_are_replaced_at_the_next_lease_when_both_were_killed(state_dir: Path) -> None:
+    with Leases.open(state_dir) as leases:
+        first = leases.spawn(SLEEP, name="broker-a", until_s=60)
+        killed = guards_of(leases)
+        kill_both(*(guard.pid for guard in killed))
+        second = leases.spawn(SLEEP, name="broker-b", until_s=0.3)
+        assert not {*guards_of(leases)} & {*killed}
+        assert second.wait(10) == -signal.SIGKILL
+        assert first.poll() is None
+
+
+def test_an_understudy_that_does_not_take_over_is_an_error_and_what_runs_is_left(
+    state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(healer_process, "TAKE_OVER_S_MAX", 0.3)
+    with Leases.open(state_dir) as leases:
+        first = leases.spawn(SLEEP, name="broker-a", until_s=60)
+        healer, understudy = guards_of(leases)
+        os.kill(understudy.pid, signal.SIGSTOP)
+        try:
+            os.kill(healer.pid, signal.SIGKILL)
+            assert proc.wait_gone([healer], timeout_s=5) == []
+            with pytest.raises(LeaseError, match=f"understudy \\(pid {understudy.pid}\\) has not taken its place"):
+                leases.spawn(SLEEP, name="broker-b", until_s=60)
+        finally:
+            os.kill(understudy.pid, signal.SIGCONT)
+        monkeypatch.undo()
+        leases.spawn(SLEEP, name="broker-b", until_s=60)
+        assert leases.healer_pid == understudy.pid
         assert first.poll() is None
 
 
@@ -626,7 +698,7 @@ def test_what_one_kind_cannot_heal_does_not_keep_others_from_it_and_is_not_forgo
     assert healed == ["m1"]
     [left] = leases_in(state_dir)
     assert left.data["name"] == "f1"
-    os.kill(leases.healer_pid, signal.SIGKILL)  # It would try again for a minute.
+    kill_both(leases.healer_pid, leases.understudy_pid)  # They would try again for a minute.
     LeaseStore(state_dir).remove(left.id)
 
 

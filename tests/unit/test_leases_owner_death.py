@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from harness.leases.healing import clean
 from harness.leases.store import leases_in
 from harness.paths import PACKAGES
 from harness.wait import wait_until
+from tests.lib.guards import kill_both
 
 GONE_WITHIN_S = 2.0
 
@@ -332,11 +334,81 @@ def test_one_owners_death_does_not_touch_another_owner(start: Start, state_dir: 
     wait_healed(state_dir)
 
 
-def test_clean_does_the_healers_work_when_both_were_killed(start: Start, state_dir: Path) -> None:
+def test_nothing_is_left_when_the_healer_is_killed_with_its_owner(start: Start, state_dir: Path) -> None:
     owner = start(SPAWN_THREE)
     *children, healer = owner.processes()
+    # Both stand still first, as far as it can be had at one moment.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        os.kill(owner.popen.pid, number)
+        os.kill(healer.pid, number)
+    wait_gone(healer, *children)
+    wait_healed(state_dir)
+    wait_logged(
+        state_dir, "takes the place of a healer that was killed", *[f"killed {child.pid}" for child in children]
+    )
+    wait_until("every guard to leave", lambda: not guards_of(state_dir), timeout_s=5)
+
+
+def test_a_stopped_process_of_the_users_goes_on_when_the_healer_is_killed_with_its_owner(
+    start: Start, state_dir: Path
+) -> None:
+    with subprocess.Popen(["sleep", "300"]) as theirs:
+        process = proc.identify(theirs.pid)
+        assert process is not None
+        owner = start(f"""
+            from harness.leases import proc
+            from harness.leases.process import stop_process
+            process = proc.identify({theirs.pid})
+            data = {{"name": "broker-a", "pid": process.pid, "start_ticks": process.start_ticks, "token": None}}
+            leases = Leases.open(state_dir)
+            stop_process(leases, process, data, until_s=300)
+            print(leases.healer_pid, flush=True)
+            time.sleep(300)
+        """)
+        [healer] = owner.processes()
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            os.kill(owner.popen.pid, number)
+            os.kill(healer.pid, number)
+        wait_until("it to go on", lambda: not process.is_stopped(), timeout_s=60)
+        wait_healed(state_dir)
+        assert process.is_alive()
+        theirs.kill()
+
+
+def test_kept_processes_stay_when_the_healer_is_killed_with_its_owner(start: Start, state_dir: Path) -> None:
+    owner = start("""
+        leases = Leases.open(state_dir)
+        kept = leases.spawn(["sleep", "300"], name="broker-a", until_s=3, kept=True)
+        other = leases.spawn(["sleep", "300"], name="client", until_s=300)
+        print(kept.pid, other.pid, leases.healer_pid, flush=True)
+        time.sleep(300)
+    """)
+    kept, other, healer = owner.processes()
     os.kill(healer.pid, signal.SIGKILL)
-    proc.wait_gone([healer], timeout_s=5)
+    owner.kill()
+    wait_gone(other)
+    assert kept.is_alive()
+    assert proc.wait_gone([kept], timeout_s=6) == []
+    wait_healed(state_dir)
+
+
+def guards_of(state_dir: Path) -> list[int]:
+    """Healers and understudies of the state folder that live."""
+    mark = f"\0{state_dir}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                command = (entry / "cmdline").read_bytes()
+                if mark in command and b"harness.leases.healer" in command:
+                    found.append(int(entry.name))
+    return found
+
+
+def test_clean_does_their_work_when_the_understudy_was_killed_as_well(start: Start, state_dir: Path) -> None:
+    owner = start(SPAWN_THREE.replace("leases.healer_pid", "leases.healer_pid, leases.understudy_pid"))
+    *children, healer, understudy = owner.processes()
+    kill_both(healer.pid, understudy.pid)
     owner.kill()
     assert all(child.is_alive() for child in children)
     healed = clean(state_dir)
