@@ -1,7 +1,7 @@
 """The loop of a client process: one JSON command a line on standard input, one JSON answer a line on standard output.
 
 What a client library prints goes to standard error. A process ends when its standard input does, so that it does not
-outlive the harness; what is under way then is still recorded.
+outlive the harness; what is under way then is still recorded. When whoever started it is killed, it is gone at once.
 """
 
 import json
@@ -9,6 +9,8 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TextIO
+
+from harness.leases.with_parent import end_with_parent
 
 
 class Commanded(Protocol):
@@ -20,6 +22,7 @@ class Commanded(Protocol):
 
 def serve(make: Callable[[Mapping[str, Any]], Commanded]) -> None:
     """Make the worker from the first line, and serve until standard input ends."""
+    end_with_parent()
     replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     commands = iter(sys.stdin.readline, "")

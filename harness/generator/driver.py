@@ -22,6 +22,7 @@ from harness.clients.commands import CommandedClient, ScheduleState
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.generator.options import SEQUENCE_STEP, LocustSpec
+from harness.leases.with_parent import PARENT_VARIABLE
 from harness.paths import PACKAGES
 from harness.releases.node_logging import client_logging_options
 from harness.wait import NotYet, wait_until
@@ -91,6 +92,7 @@ class Driver:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(search),
                     "PYTHONDONTWRITEBYTECODE": "1",
+                    PARENT_VARIABLE: str(os.getpid()),
                     "HOME": str(folder) if driver.search_path else os.environ.get("HOME", str(folder)),
                 },
             )

@@ -29,6 +29,7 @@ from harness.errors import LabError
 from harness.generator.driver import Driver, Taken, driver_of
 from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadOptions, LocustSpec
 from harness.generator.shapes import share_at
+from harness.leases.with_parent import end_with_parent
 from harness.rundir.files import replace_file
 
 STOP_S = 1.0
@@ -364,6 +365,7 @@ class Steering:
 
 def main() -> None:
     """Read one line of JSON, a ``LocustSpec``, and run that process."""
+    end_with_parent()
     spec = LocustSpec.from_json(sys.stdin.readline())
     whole = run_worker(spec) if spec.role == "worker" else Steering(spec).run()
     # The RPC and web greenlets hold sockets that nobody needs any more.

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from harness.clock import ANCHOR_PERIOD_S
 from harness.errors import DiskFullError, LabError
+from harness.leases.with_parent import end_with_parent
 from harness.paths import isolated
 from harness.rundir.events import EVENTS, EventLog
 from harness.rundir.lines import Record, parse_records
@@ -83,6 +84,7 @@ def _stdin_has_closed() -> bool:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The probe by itself: its one argument is the file of JSON lines to append to."""
+    end_with_parent()
     (file,) = sys.argv[1:] if argv is None else argv
     out = Path(file)
     # The collector would be measured as a hiccup of the machine; nothing here makes cycles.

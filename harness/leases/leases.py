@@ -30,6 +30,7 @@ from harness.leases.healing import PROCESS, heal, require_known
 from harness.leases.lease import Lease
 from harness.leases.proc import TOKEN_VARIABLE, ProcessId
 from harness.leases.process import LeasedProcess, reap
+from harness.leases.spawner import in_spawner
 from harness.leases.store import (
     Healed,
     LeaseData,
@@ -40,6 +41,7 @@ from harness.leases.store import (
     state_home,
     until_mono_ns,
 )
+from harness.leases.with_parent import PARENT_VARIABLE
 
 
 class Leases:
@@ -145,6 +147,8 @@ class Leases:
         ``env`` is its whole environment (None: ours), to which the lease's token is added. It is killed in ``until_s``
         seconds at the latest, when this process dies (unless ``kept``), and when the leases are closed. Raises
         LeaseError when it cannot be started.
+
+        A program of ours that asks for it (``harness.leases.with_parent``) ends with this process even when nobody heals.
         """
         data: dict[str, LeaseValue] = {"name": name, "argv": shlex.join(argv)[:500], "pid": None, "start_ticks": None}
         with self._lock:
@@ -153,15 +157,18 @@ class Leases:
             lease = Lease(self._store, record)
             self._store.write(record)
             environment = {**(os.environ if env is None else env), TOKEN_VARIABLE: record.id}
+            environment |= {PARENT_VARIABLE: "" if kept else str(os.getpid())}
             try:
-                popen = subprocess.Popen(
-                    list(argv),
-                    env=environment,
-                    cwd=cwd,
-                    stdin=stdin,
-                    stdout=stdout,
-                    stderr=stderr,
-                    start_new_session=True,
+                popen = in_spawner(
+                    lambda: subprocess.Popen(
+                        list(argv),
+                        env=environment,
+                        cwd=cwd,
+                        stdin=stdin,
+                        stdout=stdout,
+                        stderr=stderr,
+                        start_new_session=True,
+                    )
                 )
             except (OSError, ValueError) as error:
                 lease.release()

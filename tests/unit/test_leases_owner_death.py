@@ -392,6 +392,66 @@ def test_kept_processes_stay_when_the_healer_is_killed_with_its_owner(start: Sta
     wait_healed(state_dir)
 
 
+PROGRAM = """
+from harness.leases.with_parent import end_with_parent
+end_with_parent()
+print("up", flush=True)
+import time
+time.sleep(300)
+"""
+
+
+def start_programs(how: str) -> str:
+    """A script that starts a program that ends with its parent, in a thread that does not live on, and then does ``how``."""
+    return f"""
+        import threading
+        leases = Leases.open(state_dir)
+        program = []
+        def in_a_thread():
+            child = leases.spawn([sys.executable, "-c", {PROGRAM!r}], name="client", until_s=300, stdout=subprocess.PIPE)
+            child.stdout.readline()
+            program.append(child)
+        thread = threading.Thread(target=in_a_thread)
+        thread.start()
+        thread.join()
+        [child] = program
+        node = leases.spawn(["sleep", "300"], name="broker-a", until_s=300)
+        time.sleep(0.3)
+        {how}
+        print(child.pid, node.pid, leases.healer_pid, leases.understudy_pid, flush=True)
+        time.sleep(300)
+    """
+
+
+@pytest.mark.parametrize("how", ["pass", "child.send_signal(signal.SIGSTOP)"])
+def test_a_program_ends_with_its_owner_when_nobody_heals(start: Start, state_dir: Path, how: str) -> None:
+    owner = start(start_programs(how))
+    program, node, healer, understudy = owner.processes()
+    kill_both(healer.pid, understudy.pid)
+    assert program.is_alive()
+    owner.kill()
+    wait_gone(program)
+    assert node.is_alive(), "a node is none of them"
+    clean(state_dir)
+
+
+def test_a_program_whose_owner_is_gone_before_it_can_ask_ends_by_itself(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES), "MQLAB_PARENT": "1"}
+    asked = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, timeout=60, check=False
+    )
+    assert (asked.returncode, asked.stdout) == (1, b"")
+
+
+def test_a_program_that_a_user_starts_ends_with_nobody() -> None:
+    script = PROGRAM.replace("time.sleep(300)", "")
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGES)}
+    asked = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, timeout=60, check=False
+    )
+    assert (asked.returncode, asked.stdout) == (0, b"up\n")
+
+
 def guards_of(state_dir: Path) -> list[int]:
     """Healers and understudies of the state folder that live."""
     mark = f"\0{state_dir}\0".encode()

@@ -25,6 +25,7 @@ from harness.leases.leases import Leases
 from harness.leases.proc import TOKEN_VARIABLE, ProcessId
 from harness.leases.process import LeasedProcess
 from harness.leases.store import LeaseValue
+from harness.leases.with_parent import PARENT_VARIABLE
 from harness.paths import PACKAGES, cache_home
 from harness.releases.java import Java
 from harness.wait import NotYet, wait_until
@@ -189,7 +190,8 @@ class ClientContainers:
         lease = self._leases.hold(CONTAINER, facts, until_s=until_s)
         container = f"mqlab-{lease.record.id[:12]}"
         environment = dict(os.environ if env is None else env)
-        environment.pop(TOKEN_VARIABLE, None)
+        for ours in (TOKEN_VARIABLE, PARENT_VARIABLE):
+            environment.pop(ours, None)
         command = [
             *(docker_command(), "--host", self._engine.host, "run", "--interactive", "--network", "host"),
             *("--name", container, "--label", f"{LEASE_LABEL}={lease.record.id}"),

@@ -10,6 +10,8 @@ import select
 import sys
 import time
 
+from harness.leases.with_parent import end_with_parent
+
 _CHUNK_BYTES = 2**20
 
 
@@ -22,6 +24,7 @@ def dirty_bytes() -> int:
 
 def main(argv: list[str]) -> None:
     """Write until the time is over or standard input closes."""
+    end_with_parent()
     folder, file_bytes, rate_bps, seconds = argv[0], int(argv[1]), int(argv[2]), float(argv[3])
     handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     chunk = os.urandom(_CHUNK_BYTES)
