@@ -2,8 +2,8 @@
 
 A freeze write-protects the mapped pages of the commit log, so the append that touches one next waits, inside the put
 lock, until the thaw. It is asked for by a process of its own (``programs/freezer.py``) under a lease, whose healer
-thaws within milliseconds when this program dies. The time counts from the moment at which the freeze call has
-returned.
+thaws within milliseconds when this program dies. Where all of them are killed, the freezer's own thawer is left. The time
+counts from the moment at which the freeze call has returned.
 """
 
 import dataclasses

@@ -24,6 +24,7 @@ from harness.leases.leases import Leases
 from harness.leases.store import leases_in
 from harness.model.cluster import BrokerSettings, Store
 from harness.wait import wait_until
+from tests.lib.writer import Writer
 
 
 @pytest.mark.parametrize("kind", [kind for kind in get_args(Store) if kind != "folder"])
@@ -58,30 +59,6 @@ def test_a_file_system_that_cannot_be_made_leaves_nothing(leases: Leases, tmp_pa
         mount_store(leases, tmp_path / "store", BrokerSettings(store="loop-ext4", store_mb=0), until_s=60)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["store"]
     assert not [record for record in leases_in(leases.state_dir) if str(tmp_path) in str(record.data)]
-
-
-class Writer:
-    """A thread that writes once; it waits while the file system is frozen."""
-
-    def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        self.ended_ns = 0
-        self._thread = threading.Thread(target=self._write, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def _write(self) -> None:
-        os.pwrite(self._handle, b"x", 0)
-        self.ended_ns = time.monotonic_ns()
-
-    def ends(self, within_s: float) -> bool:
-        self._thread.join(within_s)
-        return not self._thread.is_alive()
-
-    def close(self) -> None:
-        assert self.ends(10)
-        os.close(self._handle)
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ the frozen file system nor a busy interpreter delays the thaw. One line in, one 
                        or error TEXT
 
 The time counts from ENGAGED, when the freeze call has returned, to RELEASED, when the thaw call has. When its standard
-input closes (its owner is gone), it thaws at once and ends; a killed freezer leaves the thaw to its lease's healer.
+input closes (its owner is gone), it thaws at once and ends: it must not be killed then, as other programs are. A killed freezer
+leaves the thaw to its lease's healer, and to its own thawer (``harness.faults.programs.thawer``), whom nobody kills with it.
 """
 
 import contextlib
@@ -19,12 +20,16 @@ import signal
 import sys
 import time
 
+from harness.faults.programs.thawer import Thawer
 from harness.leases import kernel
 
 _SPIN_NS = 500_000
 """A sleep may end some tens of microseconds late; the last half millisecond is waited for awake."""
 
 _PRIORITY = 20
+
+_LATE_NS_MAX = 5_000_000_000
+"""A freeze that is not over so long after its time is the thawer's to end."""
 
 
 def freeze_for(handle: int, nanoseconds: int, owner: int) -> tuple[int, int, int, int]:
@@ -73,6 +78,7 @@ def main(argv: list[str]) -> None:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     handle = kernel.open_mountpoint(argv[0])
+    thawer = Thawer.start(argv[0])
     gc.disable()
     _say(f"ready {int(_prefer())}")
     while line := os.read(0, 64):
@@ -80,10 +86,12 @@ def main(argv: list[str]) -> None:
         if len(words) != 2 or words[0] != b"freeze" or not words[1].isdigit():
             _say("error what is asked is not: freeze NANOSECONDS")
             continue
+        thawer.expect(time.monotonic_ns() + int(words[1]) + _LATE_NS_MAX)
         try:
             answer = " ".join(map(str, freeze_for(handle, int(words[1]), owner=0)))
         except OSError as error:
             answer = f"error {error}"
+        thawer.expect(0)
         _say(answer)
 
 
