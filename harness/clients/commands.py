@@ -8,7 +8,9 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from typing import Self
 
 from harness.errors import ClientError
 from harness.leases.client_process import Child
+from harness.rundir.files import TEMPORARY
 from harness.rundir.lines import cut_padding
 
 START_S_MAX = 120.0
@@ -89,14 +92,28 @@ class ScheduleState:
         return not self.sending and self.issued == self.ended
 
 
+def temporary_below(folder: Path) -> Path:
+    """A new folder for what a process would leave in everybody's: native libraries that its jars bring with them."""
+    parent = folder / TEMPORARY
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=parent))
+
+
+def remove_temporary(folder: Path) -> None:
+    """All of those of a process that has ended."""
+    shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
+
+
 class CommandedClient:
-    """The driving end of a client process, whichever client that has; ``logs`` is where its standard error goes.
+    """The driving end of a client process, whichever client that has; ``logs`` is where its standard error goes, ``temporary``
+    a folder that goes with it.
 
     Raises ClientError when the process ended, did not answer in time, or the client library refused.
     """
 
-    def __init__(self, process: Child, name: str, logs: Path) -> None:
+    def __init__(self, process: Child, name: str, logs: Path, temporary: Path | None = None) -> None:
         self._process = process
+        self._temporary = temporary
         self._logs = logs
         self._turn = threading.Lock()
         self._commands = 0
@@ -164,6 +181,14 @@ class CommandedClient:
             with contextlib.suppress(OSError):
                 if pipe is not None:
                     pipe.close()
+        self.remove_temporary()
+
+    def remove_temporary(self) -> None:
+        """What its libraries have unpacked there and left."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            with contextlib.suppress(OSError):  # Another client of this name has one beside it.
+                self._temporary.parent.rmdir()
 
     def write(self, message: Mapping[str, object]) -> None:
         """Write one line to the process. The first line says what it is."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self, cast
 
+from harness.clients.commands import temporary_below
 from harness.clients.leased import LeasedClient
 from harness.clock import mono_ns
 from harness.errors import ClientError
@@ -106,10 +107,11 @@ class JavaClient(LeasedClient):
         name: str,
         release: str,
         logs: Path,
+        temporary: Path,
         user: Mapping[str, str],
         overrides: dict[str, str],
     ) -> None:
-        super().__init__(process, name, logs)
+        super().__init__(process, name, logs, temporary)
         self._user = user
         self._overrides = overrides
         self.release = release
@@ -147,17 +149,18 @@ class JavaClient(LeasedClient):
             name=name, release=release, java=java, folder=folder, jvm_options=options, allowed=allowed, user=user,
             access=access,
         )  # fmt: skip
+        temporary = temporary_below(folder)
         with (folder / "stderr.log").open("ab") as stderr:
             process = host.spawn(
                 [sys.executable, "-m", JAVA_WORKER],
                 name=f"client {name}",
                 until_s=until_s,
-                env=worker_environment(),
+                env=worker_environment(temporary),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
-        client = cls(process, name, release, folder, user or {}, overrides if overrides is not None else {})
+        client = cls(process, name, release, folder, temporary, user or {}, overrides if overrides is not None else {})
         client.note_overrides(properties or {})
         client.write(spec)
         return client
@@ -326,6 +329,8 @@ def worker_spec(
             *jvm_options,
             *access.jvm_options(),
             *MODULE_FLAGS,
+            # Its counters would lie in the machine's temporary folder, and stay there where it is killed.
+            "-XX:-UsePerfData",
             gc_log_option(folder / "gc.log"),
         ],
         "allowed": [str(network) for network in allowed],
@@ -334,6 +339,7 @@ def worker_spec(
     }
 
 
-def worker_environment() -> dict[str, str]:
-    """The environment of a client process: this process's own, and this repository's packages."""
-    return {**os.environ, "PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1"}
+def worker_environment(temporary: Path) -> dict[str, str]:
+    """The environment of a client process: this process's own, this repository's packages, and a temporary folder of its own."""
+    ours = {"PYTHONPATH": str(PACKAGES), "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(temporary.absolute())}
+    return {**os.environ, **ours}

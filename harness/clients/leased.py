@@ -23,8 +23,8 @@ class ScheduleSpec:
 class LeasedClient(CommandedClient):
     """The commands that the processes of all clients take. Not safe for threads: one trial drives it."""
 
-    def __init__(self, process: ClientProcess, name: str, logs: Path) -> None:
-        super().__init__(process, name, logs)
+    def __init__(self, process: ClientProcess, name: str, logs: Path, temporary: Path | None = None) -> None:
+        super().__init__(process, name, logs, temporary)
         self._leased = process
 
     def record_calls(self, instance: str, brokers: Mapping[str, str]) -> None:
@@ -55,4 +55,5 @@ class LeasedClient(CommandedClient):
         """End the process; it exits by itself if it still listens."""
         self.end()
         self._leased.release()
+        self.remove_temporary()
         self.cut_open_history()

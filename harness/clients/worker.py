@@ -5,6 +5,7 @@
 
 import json
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -30,7 +31,9 @@ class Worker:
     """Producers, consumers and the history of one client process."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        jpype.startJVM(spec["jvm_library"], *spec["jvm_options"], classpath=spec["classpath"], convertStrings=True)
+        # Java does not heed TMPDIR, which this process was given a folder of its own by.
+        options = [*spec["jvm_options"], f"-Djava.io.tmpdir={tempfile.gettempdir()}"]
+        jpype.startJVM(spec["jvm_library"], *options, classpath=spec["classpath"], convertStrings=True)
         self._process = str(spec["process"])
         self._user = jpype.JClass("java.util.Properties")()
         for key, value in spec["user"].items():

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from harness.clients.commands import CommandedClient, ScheduleState
+from harness.clients.commands import CommandedClient, ScheduleState, temporary_below
 from harness.clock import mono_ns
 from harness.errors import ClientError
 from harness.generator.options import SEQUENCE_STEP, LocustSpec
@@ -81,6 +81,7 @@ class Driver:
         driver = self._spec.driver
         folder = Path(self._spec.folder) / "clients" / self._name
         folder.mkdir(parents=True, exist_ok=True)
+        temporary = temporary_below(folder)
         search = [*driver.search_path, str(PACKAGES)]
         with (folder / "stderr.log").open("ab") as stderr:
             process = subprocess.Popen(
@@ -92,11 +93,12 @@ class Driver:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(search),
                     "PYTHONDONTWRITEBYTECODE": "1",
+                    "TMPDIR": str(temporary.absolute()),
                     PARENT_VARIABLE: str(os.getpid()),
                     "HOME": str(folder) if driver.search_path else os.environ.get("HOME", str(folder)),
                 },
             )
-        client = CommandedClient(process, self._name, folder)
+        client = CommandedClient(process, self._name, folder, temporary)
         first = {name: _filled(value, str(folder)) for name, value in driver.first_line.items()}
         if driver.java_release:
             options = first["jvm_options"]

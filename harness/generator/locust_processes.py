@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 
+from harness.clients.commands import remove_temporary, temporary_below
 from harness.clients.java import worker_environment
 from harness.errors import ClientError, Interrupted, TargetNotAllowedError, UsageError
 from harness.generator.load_run import DAY_S, LoadRun, Progress
@@ -40,7 +41,7 @@ def spawn_locust(leases: Leases, spec: LocustSpec, name: str, folder: Path, *, h
             [sys.executable, "-m", LOCUST_PROCESS],
             name=name,
             until_s=DAY_S,
-            env=worker_environment(),
+            env=worker_environment(temporary_below(folder)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE if heard else stdout,
             stderr=stderr,
@@ -188,6 +189,8 @@ class LocustProcesses:
             if process.poll() is None:
                 process.terminate(10.0)
             process.release()
+        for name in self._processes:
+            remove_temporary(self._directory.client_folder(name))
 
     def _last_words(self) -> str:
         log = self._directory.client_folder(self._steering) / "stderr.log"

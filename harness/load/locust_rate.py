@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from harness.clients.commands import remove_temporary
 from harness.clients.java import JavaClient
 from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
@@ -163,7 +164,9 @@ class LocustRate:
         self._listener.close()
         while self._processes:
             # The first one steers, and lets its workers end when they have drained.
-            self._processes.pop(0).terminate(LOCUST_END_S_MAX)
+            process = self._processes.pop(0)
+            process.terminate(LOCUST_END_S_MAX)
+            remove_temporary(self._trial.directory.client_folder(process.name))
 
 
 def _with_requests(taken: Sequence[object]) -> Sequence[object]:

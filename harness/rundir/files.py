@@ -10,6 +10,9 @@ from pathlib import Path
 
 from harness.errors import ConfigurationError, DiskFullError, LabError
 
+TEMPORARY = "temporary"
+"""A folder for what the libraries of a process unpack; no evidence."""
+
 JsonValue = str | int | float | bool | None
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -61,8 +61,9 @@ not closed does not count: its logs may lack lines. `identity` tells two deploym
 called.
 
 Every file in a trial's or a deployment's folder is evidence but for stores (`store`), the disks that listeners write to \
-(`disk`) and drafts. What is missing, cut, changed, doubled or foreign is said first, by its name, and each claim that asks \
-for such a trial is undecided with the reason *evidence damaged*, unless a counterexample in undamaged files refutes it. \
+(`disk`), what libraries unpack (`temporary`) and drafts. What is missing, cut, changed, doubled or foreign is said first, by \
+its name, and each claim that asks for such a trial is undecided with the reason *evidence damaged*, unless a \
+counterexample in undamaged files refutes it. \
 Files and folders that nothing names are left out. `--resume` runs again what is not whole.
 
 Runs of schema {UNSEALED_SCHEMA} were made before files were sealed. They are read, their files of records are asked whether \

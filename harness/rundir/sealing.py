@@ -1,7 +1,7 @@
 """Evidence is closed: a folder's files are flushed to the disk, counted and summed before a record says that all of it is there.
 
-What vouches for a file is the record that names it. Stores of brokers, and disks that a load's listeners write to, are no evidence:
-they can be gigabytes, and what they showed was read while they were there.
+What vouches for a file is the record that names it. Stores of brokers, disks that a load's listeners write to, and what libraries
+unpack are no evidence: they can be gigabytes, and what they showed was read while they were there.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import RunDirectoryError
-from harness.rundir.files import flush_to_disk
+from harness.rundir.files import TEMPORARY, flush_to_disk
 from harness.rundir.manifest import SealedFile
 
 TRIAL_FILE, DEPLOYMENT_FILE = "trial.json", "deployment.json"
@@ -20,7 +20,7 @@ TRIAL_FILE, DEPLOYMENT_FILE = "trial.json", "deployment.json"
 END = "end"
 """The type of a file's last record, which its writer adds when it closes the file."""
 
-_NO_EVIDENCE = frozenset({"store", "disk"})
+_NO_EVIDENCE = frozenset({"store", "disk", TEMPORARY})
 _NO_EVIDENCE_SUFFIXES = (".img", ".tmp")
 _CHUNK_BYTES = 4 * 2**20
 """No record of the lab is as long, nor what a killed Java client leaves behind its last one."""

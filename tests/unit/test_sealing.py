@@ -130,7 +130,13 @@ def test_evidence_is_on_the_disk_before_a_record_says_that_it_is_there(
 
 
 def test_what_is_written_under_a_store_or_a_disk_is_no_evidence(tmp_path: Path) -> None:
-    for name in ("clients/owner/disk/queue", "clients/owner/disk.img", "store/commitlog/0", ".events.jsonl.4711.tmp"):
+    for name in (
+        "clients/owner/disk/queue",
+        "clients/owner/disk.img",
+        "store/commitlog/0",
+        ".events.jsonl.4711.tmp",
+        "clients/owner/temporary/1/native.so",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / "events.jsonl").write_text("")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
+from harness.clients.commands import temporary_below
 from harness.clients.leased import LeasedClient
 from harness.clients.python.clients import CLIENTS
 from harness.clients.python.install import PYTHON_WORKER, ensure_python_client
@@ -24,11 +25,13 @@ class PythonClient(LeasedClient):
         """
         packages = ensure_python_client(kind)
         folder.mkdir(parents=True, exist_ok=True)
+        temporary = temporary_below(folder)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join([str(packages), str(PACKAGES)]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "HOME": str(folder),
+            "TMPDIR": str(temporary.absolute()),
             "TZ": "UTC",
         }
         with (folder / "stderr.log").open("ab") as stderr:
@@ -41,7 +44,7 @@ class PythonClient(LeasedClient):
                 stdout=subprocess.PIPE,
                 stderr=stderr,
             )
-        client = cls(process, kind, folder)
+        client = cls(process, kind, folder, temporary)
         name = CLIENTS[kind].can.name
         spec = {"process": kind, "client": name, "kind": kind, "logs": str(folder), "only_broker": ""}
         client.write({**spec, "give_up_s": give_up_s})
