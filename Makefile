@@ -12,7 +12,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # The seed of where `make campaign` plants its thousand violations, and of its two thousand mutations of sealed runs.
 SEED ?= 1
 
-.PHONY: verify test unit lint campaign bench picture setup clean
+# What `make kills` has done so far; it goes on where it was.
+KILLED ?= kills.jsonl
+
+.PHONY: verify test unit lint campaign kills bench picture setup clean
 
 verify: setup
 	$(BIN)/mqlab verify
@@ -30,9 +33,12 @@ lint: setup
 	$(BIN)/lint-imports
 
 campaign: setup
-	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 PACKETS=whole $(BIN)/python -m pytest \
-	  tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py tests/root/test_power_cut_of_a_run.py \
-	  tests/root/test_packets.py
+	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 KILLS=40 PACKETS=whole \
+	  $(BIN)/python -m pytest tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py \
+	  tests/root/test_power_cut_of_a_run.py tests/root/test_kills.py tests/root/test_packets.py
+
+kills: setup
+	PYTHONPATH=. $(BIN)/python benchmarks/kills.py --kills 300 --seed $(SEED) --minutes 60 --out $(KILLED)
 
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[benchmarks]'
