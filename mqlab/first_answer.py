@@ -7,7 +7,6 @@ it has nothing to do.
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 import scenarios
 from analysis.analyst import Analyst, Progress
 from analysis.ledger import agreement
+from harness.leases.scratch import scratch_folder
 from harness.model.findings import Finding
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
@@ -36,8 +36,7 @@ def answer(spark: Session, _: Progress, run: Path, deployment: str) -> str:
     from analysis.evidence.trusted import trusted_run
     from analysis.pipeline import analyze_in
 
-    with tempfile.TemporaryDirectory(prefix="mqlab-part-") as folder:
-        part = Path(folder)
+    with scratch_folder() as part:
         part_of_run(run, deployment, part)
         manifest = read_manifest(part)
         found = analyze_in(spark, trusted_run(part), [scenarios.find(name) for name in manifest.incidents])

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
+from harness.leases.scratch import scratch_folder
 from harness.releases.jars import known_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
@@ -43,8 +43,8 @@ def replay(options: argparse.Namespace, console: Console) -> int:
             f"--{given[0].replace('_', '-')}: a bundle says itself what is run",
             advice="Leave it out, or name an incident.",
         )
-    with tempfile.TemporaryDirectory(prefix="mqlab-bundle-") as place:
-        run = open_bundle(file, Path(place))
+    with scratch_folder() as place:
+        run = open_bundle(file, place)
         again = _options_of(file, run, options, console)
         # What is printed has to be JSON alone where that is asked for.
         with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext():

@@ -7,9 +7,9 @@ import json
 import subprocess
 import sys
 import tarfile
-import tempfile
 from dataclasses import dataclass
 
+from harness.leases.scratch import scratch_folder
 from harness.paths import PACKAGES
 
 _SAY = """
@@ -39,7 +39,7 @@ def rule_at(commit: str, claim: str) -> RuleThen | None:
         packed = subprocess.run(
             ["git", "-C", PACKAGES, "archive", commit, *code], capture_output=True, check=True, timeout=60
         )
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch_folder() as folder:
             with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
                 tar.extractall(folder, filter="data")
             said = subprocess.run(

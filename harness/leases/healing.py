@@ -15,6 +15,7 @@ from harness.leases.container_kinds import CONTAINER_KINDS
 from harness.leases.given_kinds import GIVEN_KINDS
 from harness.leases.kernel_kinds import KERNEL_KINDS
 from harness.leases.proc import ProcessId
+from harness.leases.scratch import remove_abandoned
 from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore, OneByOne
 
 PROCESS = "process"
@@ -189,6 +190,7 @@ def clean(
     if dry_run:
         return [_would_heal(record) for record in reversed(leftovers)] + [_would_set_aside(path) for path in damaged]
     store.remove_drafts()
+    remove_abandoned(state_dir)
     return heal(store, leftovers) + [store.set_aside(path) for path in damaged]
 
 

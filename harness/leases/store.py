@@ -8,6 +8,7 @@ State folder::
     leases/<id>.json    {"schema": 1, "id", "kind", "data": {flat}, "owner": {"id", "pid", "start_ticks", "boot_id",
                          "namespace"}, "kept", "created", "created_mono_ns", "until_mono_ns"}
     damaged/            lease files that could not be read, set aside
+    scratch/            folders of commands that run (harness/leases/scratch.py)
     healer.log          what healers did
 """
 

@@ -22,6 +22,7 @@ from docker.errors import ImageNotFound
 
 from harness.backends.docker.engine import Engine
 from harness.errors import DockerError
+from harness.leases.scratch import scratch_folder
 from harness.paths import cache_home
 from harness.releases.guard import ANY_LOOPBACK, guard_jar, guard_settings
 from harness.releases.jars import CHECKSUMS, ensure_jars, is_5x
@@ -181,10 +182,10 @@ def _write_layer(tar: tarfile.TarFile, release: str, java: Java, home: str) -> N
 
 def _add_stock_logging(tar: tarfile.TarFile, release: str, home: str) -> None:
     """The logging configuration, without which 4.x does not start; 5.x has it in its jars."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_node_logging(release, home=Path(folder), logs=Path(folder), stock=True)
-        for file in sorted((Path(folder) / "conf").iterdir()):
-            _add_text(tar, f"{home}/conf/{file.name}", file.read_text().replace(folder, "${user.home}"))
+    with scratch_folder() as folder:
+        write_node_logging(release, home=folder, logs=folder, stock=True)
+        for file in sorted((folder / "conf").iterdir()):
+            _add_text(tar, f"{home}/conf/{file.name}", file.read_text().replace(str(folder), "${user.home}"))
     _add_text(tar, f"{home}/conf/logback_tools.xml", TOOLS_LOGGING)
 
 
@@ -208,7 +209,7 @@ def _java_files(java: Java) -> Iterator[tuple[Path, Path]]:
 
 def _libraries_of_jars(jars: Iterable[Path]) -> dict[Path, Path]:
     """The libraries that native code inside the jars is linked with: 5.5.0's RocksDB needs some that Java does not."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         native = []
         for jar in jars:
             with zipfile.ZipFile(jar) as archive:

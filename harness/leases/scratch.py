@@ -1,0 +1,50 @@
+"""Folders for what a command unpacks and needs no longer than it runs, in the state folder: a killed one cannot remove its own.
+
+Each is locked as long as its process lives. Whoever makes the next one or cleans up removes those that nobody holds.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.leases.store import state_home
+
+_FOLDER = "scratch"
+
+
+@contextlib.contextmanager
+def scratch_folder(state_dir: Path | None = None) -> Iterator[Path]:
+    """A new folder, for the time of the block."""
+    state = state_dir or state_home()
+    remove_abandoned(state)
+    home = state / _FOLDER
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # It has its final name when it is locked, so that nobody takes it for an abandoned one before.
+    made = Path(tempfile.mkdtemp(dir=home, prefix="."))
+    handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        folder = made.rename(made.with_name(made.name.removeprefix(".")))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(handle)
+
+
+def remove_abandoned(state_dir: Path) -> None:
+    """Remove those of processes that are gone."""
+    for folder in (state_dir / _FOLDER).glob("[!.]*"):
+        # Those of living processes cannot be locked.
+        with contextlib.suppress(OSError):
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(handle)
