@@ -19,6 +19,6 @@ def end_with_parent() -> None:
     parent = os.environ.pop(PARENT_VARIABLE, "")
     if not parent:
         return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL))
     if os.getppid() != int(parent):  # It was too late for that.
         os._exit(1)
