@@ -116,7 +116,7 @@ class Lab:
     def __post_init__(self) -> None:
         for folder in (self.state, self.temporary):
             folder.mkdir(parents=True)
-        self.seen = Seen(folders=(self.run, self.state))
+        self.seen = Seen(folders=(self.run, self.state), own_temporary=self.temporary)
 
     @property
     def run(self) -> Path:
@@ -219,9 +219,7 @@ def killed(lab: Lab) -> dict[str, Any]:
         finally:
             harness.kill()
             harness.wait()
-        waited_s, left = lab.seen.wait_until_nothing(GONE_S_MAX)
-    if own := sorted(path.name for path in lab.temporary.iterdir()):
-        left["temporary files"] = [*left.get("temporary files", []), *own]
+        seen_last_s, left = lab.seen.wait_until_nothing(GONE_S_MAX)
     if hangs:
         left["harness"] = [f"it has not ended {ENDS_S_MAX:.0f} s after the death of its {draw.victim}"]
     return {
@@ -231,7 +229,7 @@ def killed(lab: Lab) -> dict[str, Any]:
         "killed": " + ".join(victims),
         "release": draw.release,
         "ran": ran,
-        "clean_after_s": None if left else round(waited_s, 1),
+        "gone_after_s": seen_last_s,
         "left": left,
     }
 
@@ -258,9 +256,12 @@ def table(results: Sequence[Mapping[str, Any]]) -> str:
     for phase in dict.fromkeys(one["phase"] for one in results):
         lines.append(f"{phase:12}" + "".join(f"{_clean(results, victim, phase):>24}" for victim in victims))
     lines.append(f"{'all':12}" + "".join(f"{_clean(results, victim):>24}" for victim in victims))
-    times_s = sorted(one["clean_after_s"] for one in results if not one["left"])
-    if times_s:
-        lines.append(f"clean after: median {times_s[len(times_s) // 2]:.1f} s, slowest {times_s[-1]:.1f} s")
+    for what in dict.fromkeys(itertools.chain.from_iterable(one["gone_after_s"] for one in results)):
+        times_s = sorted(one["gone_after_s"][what] for one in results if what in one["gone_after_s"])
+        middle_s = times_s[len(times_s) // 2]
+        lines.append(
+            f"{what}: seen after {len(times_s)} kills, for {middle_s:.1f} s (median), {times_s[-1]:.1f} s at most"
+        )
     kinds = Counter(what for one in results for what in one["left"])
     lines.append("left: " + (", ".join(f"{what} {count}" for what, count in kinds.most_common()) or "nothing"))
     lines += [
@@ -311,7 +312,8 @@ def main() -> int:
         if out:
             with out.open("a") as file:
                 file.write(json.dumps(done[-1]) + "\n")
-        said = json.dumps(done[-1]["left"]) if done[-1]["left"] else f"clean after {done[-1]['clean_after_s']} s"
+        last_s = max(done[-1]["gone_after_s"].values(), default=0.0)
+        said = f"left {json.dumps(done[-1]['left'])}" if done[-1]["left"] else f"clean after {last_s} s"
         print(f"kill {draw.number}: {done[-1]['killed']} in {draw.phase.name}, {draw.release}: {said}", flush=True)
         if not done[-1]["left"]:
             shutil.rmtree(folder, ignore_errors=True)

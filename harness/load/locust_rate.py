@@ -15,6 +15,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Literal
 
 from harness.clients.commands import remove_temporary
@@ -51,6 +52,7 @@ class LocustRate:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind("\0" + self._name)
         self._processes: list[LeasedProcess] = []
+        self._folders: list[Path] = []
         for spec in specs:
             client.start_schedule(dataclasses.replace(spec, rate_hz=0.0))
 
@@ -77,6 +79,7 @@ class LocustRate:
 
     def _spawn(self, name: str, role: Role, port: int = 0) -> None:
         folder = self._trial.directory.client_folder(name)
+        self._folders.append(folder)
         spec = LocustSpec(
             role=role,
             options=LoadOptions(
@@ -164,9 +167,9 @@ class LocustRate:
         self._listener.close()
         while self._processes:
             # The first one steers, and lets its workers end when they have drained.
-            process = self._processes.pop(0)
-            process.terminate(LOCUST_END_S_MAX)
-            remove_temporary(self._trial.directory.client_folder(process.name))
+            self._processes.pop(0).terminate(LOCUST_END_S_MAX)
+        while self._folders:
+            remove_temporary(self._folders.pop())
 
 
 def _with_requests(taken: Sequence[object]) -> Sequence[object]:

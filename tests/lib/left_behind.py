@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,10 @@ class Seen:
 
     folders: tuple[Path, ...]
     """Its run and its state."""
-    temporary: Path = field(default_factory=lambda: Path(tempfile.gettempdir()))
+    temporary: Path = Path("/tmp")
+    """Java's, which heeds no TMPDIR."""
+    own_temporary: Path | None = None
+    """What TMPDIR names for the lab and nobody else."""
     leases: dict[str, dict[str, Any]] = field(default_factory=dict)
     pids: set[int] = field(default_factory=set)
     sessions: set[int] = field(default_factory=set)
@@ -97,13 +99,15 @@ class Seen:
         }
         return {what: some for what, some in found.items() if some}
 
-    def wait_until_nothing(self, within_s: float) -> tuple[float, dict[str, list[str]]]:
-        """Seconds until nothing was left, or what is left when so many have passed."""
+    def wait_until_nothing(self, within_s: float) -> tuple[dict[str, float], dict[str, list[str]]]:
+        """When each kind of thing that is gone was seen last, in seconds; and what is left when so many have passed."""
         began_s = time.monotonic()
+        last_s: dict[str, float] = {}
         while True:
             left, waited_s = self.left(), time.monotonic() - began_s
+            last_s |= dict.fromkeys(left, round(waited_s, 1))
             if not left or waited_s > within_s:
-                return waited_s, left
+                return {what: seen_s for what, seen_s in last_s.items() if what not in left}, left
             time.sleep(LOOK_S)
 
     def _is_ours(self, text: str) -> bool:
@@ -149,13 +153,8 @@ class Seen:
     def _temporary_files(self) -> list[str]:
         new = set(_names(self.temporary)) - self.before
         pids = {str(pid) for pid in self.pids}
-        return sorted(
-            name for name in new if name in self.unpacked or name.rpartition("/")[2] in pids or _is_the_labs(name)
-        )
-
-
-def _is_the_labs(name: str) -> bool:
-    return name.lstrip(".").startswith("mqlab-")
+        own = [path.name for path in self.own_temporary.iterdir()] if self.own_temporary else []
+        return own + sorted(name for name in new if name in self.unpacked or name.rpartition("/")[2] in pids)
 
 
 def _names(folder: Path) -> Iterator[str]:

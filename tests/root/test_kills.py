@@ -86,12 +86,14 @@ def test_nothing_is_left_of_a_lab_that_was_killed(seed: int, tmp_path: Path, hos
     victims = BOTH if seed % 2 else (rng.choice(VICTIMS),)
     fault = rng.choice(possible(host))
     run, state = tmp_path / "run", tmp_path / "state"
-    run.mkdir()
-    seen = Seen(folders=(run, state))
+    temporary = tmp_path / "tmp"
+    for folder in (run, temporary):
+        folder.mkdir()
+    seen = Seen(folders=(run, state), own_temporary=temporary)
     with seen.watching(state):
         owner = subprocess.Popen(
             [sys.executable, "-c", OWNER.replace("{fault}", FAULTS[fault]), str(run), str(state)],
-            env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+            env={**os.environ, "PYTHONPATH": str(PACKAGES), "TMPDIR": str(temporary)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
