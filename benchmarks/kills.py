@@ -45,6 +45,9 @@ PROGRAM = "from mqlab.main import main; raise SystemExit(main())"
 RELEASES = ("4.6.0", "4.9.7", "5.3.3", "5.5.0")
 
 BOTH, ALL = "harness and healer", "harness, healer and understudy"
+ALL_GUARDS_FIRST = 100_000
+"""The number of the first of those."""
+
 ONE = ("harness", "healer", "understudy", "client", "locust", "broker")
 
 
@@ -89,18 +92,25 @@ class Draw:
 
 
 def draws(kills: int, all_guards: int, seed: int, phases: Sequence[Phase]) -> Iterator[Draw]:
-    """Every third of them of two processes; phases and victims as evenly as they can be."""
-    rng = random.Random(seed)
-    victims = [BOTH if number % 3 == 2 else "" for number in range(kills)] + [ALL] * all_guards
+    """Every third of them of two processes; phases and victims as evenly as they can be. More kills begin with the same ones."""
     ones = itertools.cycle(ONE)
-    victims = [victim or next(ones) for victim in victims]
-    of_a_victim = {victim: _shuffled_for_ever(phases, rng) for victim in (*ONE, BOTH, ALL)}
-    for number, victim in enumerate(victims):
-        phase = next(of_a_victim[victim])
-        yield Draw(number=number, victim=victim, phase=phase, release=rng.choice(RELEASES), after_share=rng.random())
+    victims = {number: BOTH if number % 3 == 2 else next(ones) for number in range(kills)}
+    victims |= {ALL_GUARDS_FIRST + number: ALL for number in range(all_guards)}
+    of_a_victim = {victim: _shuffled(phases, f"{seed} {victim}") for victim in (*ONE, BOTH, ALL)}
+    for number, victim in victims.items():
+        rng = random.Random(f"{seed} {number}")
+        yield Draw(
+            number=number,
+            victim=victim,
+            phase=next(of_a_victim[victim]),
+            release=rng.choice(RELEASES),
+            after_share=rng.random(),
+        )
 
 
-def _shuffled_for_ever(phases: Sequence[Phase], rng: random.Random) -> Iterator[Phase]:
+def _shuffled(phases: Sequence[Phase], seed: str) -> Iterator[Phase]:
+    """All of them, again and again, each time in another order."""
+    rng = random.Random(seed)
     while True:
         yield from rng.sample(phases, len(phases))
 
