@@ -6,22 +6,24 @@ import http.client
 import json
 import os
 import shlex
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from harness.leases.container_kinds import EngineSocket
+from harness.leases.main_class import main_class_of
 from harness.leases.proc import ProcessId
+from harness.leases.sockets import listeners, owners
 from harness.leases.store import Healable, LeaseData, LeaseRecord, OneByOne
+from harness.model.rocketmq import BROKER_CLASSES, NAMESRV_CLASSES
 
 KILLED_PROCESS, KILLED_CONTAINER = "killed-node", "killed-container"
 
 PASSED_ON = ("PATH", "HOME", "USER", "LANG", "JAVA_HOME", "ROCKETMQ_HOME")
 """Of the environment, what a start command gets: this is written down, and what else is there may be secret."""
 
-_CONNECT_S_MAX = 1.0
+NODE_CLASSES = (*NAMESRV_CLASSES, *BROKER_CLASSES)
 _KILLED_S_MAX = 2.0
 _POLL_S = 0.02
 
@@ -51,7 +53,7 @@ class _KilledProcess(OneByOne):
         return f"kill of {lease.data.get('name')} (pid {lease.data.get('pid')})"
 
     def is_ours(self, lease: LeaseRecord) -> bool:
-        return not _process_of(lease).is_alive() and not _listens(str(lease.data.get("address")))
+        return not _process_of(lease).is_alive() and not _runs_again(str(lease.data.get("address")))
 
     def undo(self, lease: LeaseRecord, deadline_s: float) -> tuple[str, bool]:
         process = _process_of(lease)
@@ -61,7 +63,7 @@ class _KilledProcess(OneByOne):
             if time.monotonic() >= given_up_s:
                 return "it lives", True
             time.sleep(_POLL_S)
-        if _listens(str(lease.data.get("address"))):
+        if _runs_again(str(lease.data.get("address"))):
             return "somebody started it again", True
         subprocess.Popen(
             shlex.split(str(lease.data.get("start"))),
@@ -107,13 +109,15 @@ def _process_of(lease: LeaseRecord) -> ProcessId:
     return ProcessId(pid=int(lease.data["pid"] or 0), start_ticks=int(lease.data["start_ticks"] or 0))
 
 
-def _listens(address: str) -> bool:
+def _runs_again(address: str) -> bool:
+    """Whether a node takes connections there. Another process that does is none; one that is not ours to look at may be."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S_MAX).close()
-    except OSError:
+        sockets = listeners(host.strip("[]"), int(port))
+    except (OSError, ValueError):
         return False
-    return True
+    pids = {pid for found in owners(sockets).values() for pid in found}
+    return any(main_class_of(pid) in NODE_CLASSES for pid in pids) if pids else bool(sockets)
 
 
 GIVEN_KINDS: Mapping[str, Healable] = {KILLED_PROCESS: _KilledProcess(), KILLED_CONTAINER: _KilledContainer()}

@@ -124,6 +124,14 @@ def version_of(told: str) -> tuple[int, ...]:
     return tuple(int(part) for part in match.groups()) if match else ()
 
 
+NAMESRV_CLASSES = ("org.apache.rocketmq.namesrv.NamesrvStartup",)
+BROKER_CLASSES = (
+    "org.apache.rocketmq.broker.BrokerStartup",
+    "org.apache.rocketmq.container.BrokerContainerStartup",
+    "org.apache.rocketmq.proxy.ProxyStartup",
+)
+"""Main classes of the processes that are a name server or have a broker in them; in its local mode a proxy of 5.x has one."""
+
 # --- the remoting protocol ----------------------------------------------------------------------------------------------
 
 FRAME_LIMIT = "com.rocketmq.remoting.frameMaxLength"
