@@ -115,8 +115,8 @@ class GivenCluster:
         if release or name not in self._kills:
             self._refuse(name)
         self._kills.pop(name).end()
-        named = self._node(name).named
-        wait_back(named, self._namesrv, self._reached.listed.get(named.address), self._access)
+        node = self._node(name)
+        wait_back(node, self._namesrv, self._reached.listed.get(node.named.address), self._access)
 
     def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
         """Refused."""

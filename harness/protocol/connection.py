@@ -93,6 +93,14 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def ends(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """Host and port of this side and of the other one. Raises ClientError when the connection is gone."""
+        try:
+            here, there = self._socket.getsockname(), self._socket.getpeername()
+        except OSError as error:
+            raise AnswerError(f"{self.words} has hung up: {error}") from error
+        return (here[0], here[1]), (there[0], there[1])
+
     def close(self) -> None:
         """End the connection. The groups that it kept online are offline once the other side has seen that."""
         self._socket.close()

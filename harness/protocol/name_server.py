@@ -73,6 +73,11 @@ class NameServer(Connection):
         table = self.call(rocketmq.GET_BROKER_CLUSTER_INFO).written().child("brokerAddrTable")
         return {name: _addresses(broker) for name, broker in table.by_name()}
 
+    def clusters(self) -> dict[str, str]:
+        """By the name of each broker that is registered the cluster that it says it is of."""
+        table = self.call(rocketmq.GET_BROKER_CLUSTER_INFO).written().child("brokerAddrTable")
+        return {name: broker.text("cluster") for name, broker in table.by_name()}
+
     def listed_topics(self) -> frozenset[str]:
         """Every topic that this name server has a route of."""
         return frozenset(self.call(rocketmq.GET_ALL_TOPIC_LIST_FROM_NAMESERVER).written().texts("topicList"))

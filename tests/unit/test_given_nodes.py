@@ -1,6 +1,7 @@
 """Faults on nodes of a user's own: who is found by a file, what a dry run says and does not do, and what is refused.
 
-The nodes are processes that listen and have RocketMQ's main class in their command line, the name server answers what it has to.
+The nodes are processes that listen, run under RocketMQ's main class and answer as a broker (``tests.lib.fake_nodes``); the name
+server answers what it has to.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import socket
 import socketserver
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +28,7 @@ from harness.backends.cluster import ClusterSpec
 from harness.backends.given import GivenCluster
 from harness.backends.nodes_file import NamedNode, read_nodes_file
 from harness.backends.reached import Reached, ReachedProcess, reach
+from harness.backends.said_of_itself import Listed
 from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError, TargetNotAllowedError
 from harness.faults.injections import injection_of
 from harness.host.ports import free_port
@@ -41,10 +42,8 @@ from harness.protocol.targets import LOOPBACK
 from harness.trial import Healed
 from harness.wait import wait_until
 from mqlab.main import main
-from tests.lib.answering import Answering, answering
-
-LISTENS = "import socket, sys, time\ns = socket.create_server(('127.0.0.1', int(sys.argv[-1])))\nwhile True: s.accept()[0].close()"
-BROKER = "org.apache.rocketmq.broker.BrokerStartup"
+from tests.lib.answering import Answering
+from tests.lib.fake_nodes import CLUSTER, command, fake_node
 
 Start = Callable[..., proc.ProcessId]
 
@@ -57,22 +56,8 @@ def port() -> int:
 @pytest.fixture
 def start(port: int) -> Iterator[Start]:
     """Starts a process that listens on the port."""
-    started = []
-
-    def _start(main_class: str = BROKER, *, below_a_shell: bool = False) -> proc.ProcessId:
-        words = [sys.executable, "-c", LISTENS, main_class, str(port)]
-        command = ["sh", "-c", f"{shlex.join(words)} & wait"] if below_a_shell else words
-        popen = subprocess.Popen(command, start_new_session=True)
-        started.append(popen)
-        wait_until("it to listen", lambda: _listens(port), timeout_s=60)
-        process = proc.identify(popen.pid)
-        assert process is not None
-        return process
-
-    yield _start
-    for popen in started:
-        os.killpg(popen.pid, signal.SIGKILL)
-        popen.wait()
+    with ExitStack() as started:
+        yield lambda **of: started.enter_context(fake_node(port, **of)).process
 
 
 def _listens(port: int) -> bool:
@@ -83,7 +68,7 @@ def _listens(port: int) -> bool:
 @contextmanager
 def _name_server(brokers: Mapping[str, str]) -> Iterator[str]:
     """Lists masters: addresses by broker name."""
-    table = {name: {"brokerAddrs": {"0": address}} for name, address in brokers.items()}
+    table = {name: {"cluster": CLUSTER, "brokerAddrs": {"0": address}} for name, address in brokers.items()}
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -162,18 +147,21 @@ class Mistaken(ReachedProcess):
     """A node whose file names another process than the one that serves its address."""
 
     def __init__(self, named: NamedNode, other: proc.ProcessId) -> None:
-        super().__init__(named)
+        super().__init__(named, LISTED)
         self._other = other
 
     def _process(self) -> proc.ProcessId:
         return self._other
 
 
+LISTED = Listed(broker="broker-a", cluster=CLUSTER)
+
+
 def _paused(folder: Path, leases: Leases, broker: Answering, namesrv: str, other: Answering | None = None) -> Healed:
     """The end of a pause of what the file names as the broker."""
     port = int(broker.node.address.rsplit(":", 1)[1])
     (named,) = read_nodes_file(_file(folder, port, f"pid = {broker.process.pid}"))
-    node = ReachedProcess(named) if other is None else Mistaken(named, other.process)
+    node = ReachedProcess(named, LISTED) if other is None else Mistaken(named, other.process)
     listed = {broker.node.address: ("broker-a", 0)}
     cluster = _cluster(folder, leases, namesrv, port, Reached(nodes={"broker-a": node}, listed=listed))
     trial: Any = SimpleNamespace(cluster=cluster, until_s=300.0, cancel=threading.Event())
@@ -186,8 +174,8 @@ def test_a_pause_is_shown_by_the_process_and_by_what_answers_at_its_address(
     tmp_path: Path, state_dir: Path, namesrv: str
 ) -> None:
     with (
-        answering(further=(BROKER,)) as broker,
-        answering(further=(BROKER,)) as decoy,
+        fake_node(free_port()) as broker,
+        fake_node(free_port()) as decoy,
         Leases.open(state_dir) as leases,
     ):
         healed = _paused(tmp_path, leases, broker, namesrv)
@@ -203,8 +191,7 @@ def test_a_pause_is_shown_by_the_process_and_by_what_answers_at_its_address(
 def test_a_process_is_killed_and_started_again_by_its_command(
     tmp_path: Path, state_dir: Path, port: int, namesrv: str
 ) -> None:
-    words = shlex.join([sys.executable, "-c", LISTENS, BROKER, str(port)])
-    (tmp_path / "start.sh").write_text(f"{words} &\necho $! > a.pid\n")
+    (tmp_path / "start.sh").write_text(f"{shlex.join(command(port))} &\necho $! > a.pid\n")
     subprocess.run(["sh", "start.sh"], cwd=tmp_path, check=True)
     try:
         wait_until("it to listen", lambda: _listens(port), timeout_s=60)
@@ -235,8 +222,10 @@ def test_who_is_not_what_the_file_says_is_refused(tmp_path: Path, port: int, nam
         pass
     with pytest.raises(ConfigurationError, match=f"nodes.toml:1: there is no process {gone.pid}"):
         _reached(_file(tmp_path, port, f"pid = {gone.pid}"), namesrv)
-    tunnel = start("ssh -L")
-    with pytest.raises(ConfigurationError, match="is no node of RocketMQ"):
+    tunnel = start(main_class="com.example.Editor")
+    with pytest.raises(
+        ConfigurationError, match=r"\(java\) is no node of RocketMQ: its main class is com.example.Editor"
+    ):
         _reached(_file(tmp_path, port, f"pid = {tunnel.pid}"), namesrv)
     file = _file(tmp_path, port, f"pid = {tunnel.pid}")
     with (
