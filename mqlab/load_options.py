@@ -10,7 +10,7 @@ from harness.backends.topologies import TOPOLOGIES
 from harness.clients.commands import SendSettings
 from harness.clients.python.clients import CLIENTS
 from harness.errors import UsageError, shown
-from harness.generator.options import LoadOptions
+from harness.generator.options import USERS_MAX, LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
 from harness.releases.jars import known_releases
 from mqlab import load_faults
@@ -160,7 +160,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"of a closed loop, a user; default: async {IN_FLIGHT_ASYNC}, else 1",
     )
-    much.add_argument("--users", type=whole(1, 10_000), metavar="N", help=users)
+    much.add_argument("--users", type=whole(1, USERS_MAX), metavar="N", help=users)
     much.add_argument("--shape", choices=SHAPES, default="constant", help="of the rate over time; default: constant")
     much.add_argument(
         "--replay", type=FILE, metavar="FILE", help="the rate of a recorded history.jsonl, as rate and shape"

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from analysis.report.runs import REPORT, compare_page, list_page, report_of, run_names
 from harness.errors import EXIT_OK, LabError, PortTakenError
+from harness.own_page import why_refused
 from mqlab.kinds import FOLDER, PORT
 from mqlab.options import DEFAULT_RUNS, Adder
 
@@ -65,10 +66,8 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*rest)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        """Answer with a page. Other methods are not implemented, so that nothing can be changed."""
-        # A page of another site that has its name point to loopback must not read along.
-        if self.headers.get("Host", "").rpartition(":")[0] not in (HOST, "localhost"):
-            self._answer(HTTPStatus.FORBIDDEN, "only as 127.0.0.1 or localhost", kind="text/plain")
+        """Answer with a page."""
+        if not self._is_own():
             return
         try:
             where = urlsplit(self.path)
@@ -86,6 +85,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._page(lambda: report.read_text(encoding="utf-8", errors="replace"), REPORT_POLICY)
         else:
             self._answer(HTTPStatus.NOT_FOUND, "there is no such page", kind="text/plain")
+
+    def do_POST(self) -> None:
+        """There is nothing to change."""
+        if self._is_own():
+            self._answer(HTTPStatus.NOT_IMPLEMENTED, "nothing can be changed here", kind="text/plain")
+
+    def _is_own(self) -> bool:
+        """Whether the request is one to answer; one that is not has been refused by then."""
+        if why := why_refused(self.command, self.headers.get):
+            self._answer(HTTPStatus.FORBIDDEN, why, kind="text/plain")
+        return not why
 
     def _has(self, run: str) -> bool:
         """Whether a run of the folder has this name: it comes from a request, and is looked up, never followed."""

@@ -24,6 +24,12 @@ TASKS_PER_S_MAX = 40
 """With many users slices are longer, so that Locust itself stays a small part of the load."""
 
 
+USERS_MAX = 10_000
+RATE_HZ_MAX = 1_000_000.0
+IN_FLIGHT_MAX = 100_000.0
+"""Of one load: what its options take at most, and what a person may set on Locust's page while it runs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
     """One load: ``users`` times ``per_user`` is the rate in messages a second, or the messages on their way at once of a
@@ -36,6 +42,12 @@ class LoadOptions:
     duration_s: float
     shape: tuple[tuple[float, float], ...]
     sends: SendSettings
+
+    @property
+    def users_max(self) -> int:
+        """How many users it may have at once, those included that are added later. As many as it was given it always may."""
+        most = (IN_FLIGHT_MAX if self.closed else RATE_HZ_MAX) / self.per_user
+        return max(self.users, int(min(USERS_MAX, most)))
 
     def of_worker(self) -> dict[str, object]:
         """The options that a worker goes by, as JSON values: those have to be the same on all machines of a load."""

@@ -3,106 +3,33 @@
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from harness.clients.commands import SendSettings
-from harness.clients.leased import ScheduleSpec
 from harness.errors import ClientError
 from harness.leases.leases import Leases
-from harness.load.locust_rate import LocustRate, merged
+from harness.load.locust_rate import merged
 from harness.model.loads import LocustUsers
 from harness.wait import wait_until
+from tests.lib.locust_clients import CountingClient, locust_rate_of, locust_trial
 
 RATES = {"one": 30.0, "other": 90.0}
 TAKEN = {"requests": 3, "failures": 1, "bytes": 9, "sum_ms": 30, "min_ms": 4, "max_ms": 20}
 
 
-class Client:
-    """Sends exactly what is due, and every send ends at once."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._since = time.monotonic()
-        self._sent = dict.fromkeys(RATES, 0.0)
-        self._taken = dict.fromkeys(RATES, 0)
-        self.rates = dict.fromkeys(RATES, 0.0)
-        self.started: list[ScheduleSpec] = []
-        self.seen: list[float] = []
-
-    def start_schedule(self, spec: ScheduleSpec) -> None:
-        self.started.append(spec)
-
-    def _pass(self) -> None:
-        now = time.monotonic()
-        for name, rate_hz in self.rates.items():
-            self._sent[name] += (now - self._since) * rate_hz
-        self._since = now
-
-    def steer(self, name: str, rate_hz: float) -> None:
-        with self._lock:
-            self._pass()
-            self.rates[name] = rate_hz
-            if name == list(RATES)[-1]:
-                self.seen.append(sum(self.rates.values()))
-
-    def call(self, command: str, *, name: str) -> object:
-        with self._lock:
-            self._pass()
-            sent = int(self._sent[name])
-            if command == "schedule_state":
-                return {"due": sent, "issued": sent, "ended": sent, "sending": True}
-            assert command == "take"
-            new, self._taken[name] = sent - self._taken[name], sent
-            zero = dict.fromkeys(("failures", "bytes"), 0)
-            late = {"p50": 1, "p99": 2, "p999": 3, "max": 4}
-            return {
-                "requests": new, "sum_ms": 5 * new, "min_ms": 5, "max_ms": 5, "response_ms": {"5": new}, "errors": {},
-                "late_us": late, **zero,
-            }  # fmt: skip
-
-    def sent(self) -> int:
-        with self._lock:
-            self._pass()
-            return sum(int(one) for one in self._sent.values())
-
-
 @pytest.fixture
 def trial(tmp_path: Path) -> Iterator[Any]:
-    def folder(name: str) -> Path:
-        made = tmp_path / "clients" / name
-        made.mkdir(parents=True)
-        return made
-
     with Leases.open(tmp_path / "state") as leases:
-        yield SimpleNamespace(
-            record=SimpleNamespace(client="java 5.5.0"),
-            leases=leases,
-            cancel=threading.Event(),
-            directory=SimpleNamespace(path=tmp_path, client_folder=folder),
-        )
-
-
-def _rate(trial: Any, client: Client, users: LocustUsers) -> LocustRate:
-    specs = [
-        ScheduleSpec(
-            name=name, instance=name, rate_hz=rate_hz, start_ns=0, operations=10_000, sends=SendSettings(topic="orders")
-        )
-        for name, rate_hz in RATES.items()
-    ]
-    return LocustRate(trial, users, client, specs)  # type: ignore[arg-type]
+        yield locust_trial(tmp_path, leases)
 
 
 @pytest.mark.parametrize("workers", [1, 2], ids=["one process", "a master and two workers"])
 def test_the_users_make_the_rate_and_everything_sent_is_counted(trial: Any, workers: int) -> None:
-    client = Client()
-    locust = _rate(trial, client, LocustUsers(users=12, workers=workers))
+    client = CountingClient(RATES)
+    locust = locust_rate_of(trial, client, LocustUsers(users=12, workers=workers))
     try:
         assert {spec.rate_hz for spec in client.started} == {0.0}
         locust.begin()
@@ -119,8 +46,8 @@ def test_the_users_make_the_rate_and_everything_sent_is_counted(trial: Any, work
 
 
 def test_a_shape_brings_users_later(trial: Any) -> None:
-    client = Client()
-    locust = _rate(trial, client, LocustUsers(users=4, shape=((0.0, 0.25), (2.0, 1.0))))
+    client = CountingClient(RATES)
+    locust = locust_rate_of(trial, client, LocustUsers(users=4, shape=((0.0, 0.25), (2.0, 1.0))))
     try:
         locust.begin()
         wait_until("all users", lambda: client.rates == pytest.approx(RATES), timeout_s=60)
