@@ -13,6 +13,9 @@ from typing import BinaryIO, cast
 BLOCK_BYTES = 1 << 20
 LINE_BYTES_MAX = 1 << 22
 """What has no line ends for so long is cut."""
+RATIO_MAX = 200
+"""Real logs are packed to a tenth or a thirtieth; what unpacks to hundreds of times its size is made to take for ever."""
+RATIO_FROM_BYTES = 1 << 26
 
 
 def blocks(raw: BinaryIO) -> Iterator[bytes]:
@@ -27,13 +30,17 @@ def blocks(raw: BinaryIO) -> Iterator[bytes]:
     mark = stream.read(3)
     if mark[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decode = codecs.getincrementaldecoder("utf-16")("replace").decode
-        yield from _whole_lines(decode(piece).encode() for piece in itertools.chain([mark], _pieces(stream)))
+        yield from _whole_lines(decode(piece).encode() for piece in itertools.chain([mark], _pieces(stream, raw)))
     else:
-        yield from _whole_lines(itertools.chain([mark.removeprefix(codecs.BOM_UTF8)], _pieces(stream)))
+        yield from _whole_lines(itertools.chain([mark.removeprefix(codecs.BOM_UTF8)], _pieces(stream, raw)))
 
 
-def _pieces(stream: gzip.GzipFile | io.BufferedReader) -> Iterator[bytes]:
+def _pieces(stream: gzip.GzipFile | io.BufferedReader, raw: BinaryIO) -> Iterator[bytes]:
+    taken = 0
     while piece := stream.read1(BLOCK_BYTES):
+        taken += len(piece)
+        if taken > RATIO_FROM_BYTES and taken > RATIO_MAX * raw.tell():
+            raise OSError(f"it unpacks to more than {RATIO_MAX} times its size, as no log does")
         yield piece
 
 

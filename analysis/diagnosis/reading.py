@@ -66,6 +66,10 @@ SHAPE_LENGTH = 80
 
 @dataclass(slots=True)
 class Shape:
+TRACE_LINES_MAX = 10_000
+"""So many lines an exception may go on for."""
+UNKNOWN_MAX = 1_000_000
+"""Lines of a file of no known layout that are looked at one by one; those beyond are counted alone, unless they have a word."""
     """Lines of no known layout that are alike but for their numbers, with the first of them."""
 
     count: int
@@ -204,11 +208,14 @@ class _Scan:
 
     def take(self, block: bytes) -> None:
         """The next lines."""
-        lines, before = Lines(block), self.result.lines
+        result = self.result
+        lines, before = Lines(block), result.lines
         at_ends = {0, len(lines) - 1}
         if not before:
             at_ends.update(range(min(BEGINNING, len(lines))))
             for at in sorted(at_ends):
+        self._searched = 0
+        """Before this line of the block it was looked for already."""
                 self.layouts.learn(lines[at])
         irregular, asked = lines.irregular(self.layouts), _WORDS.found(lines)
         for at in sorted(at_ends):
@@ -222,9 +229,13 @@ class _Scan:
             if regular and words is not None and line[:STOCK_TIME_BYTES] == self._stock_time:
                 self._ask(line, before + at + 1, words, None)
             else:
+        if result.unknown >= UNKNOWN_MAX:
+            result.unknown += len(irregular) - len(asked.keys() & set(irregular))
+            irregular = []
                 self._look(lines, at, line, regular, words)
-        self._head = self._head_of(lines, len(lines))
-        self.result.lines += len(lines)
+        self._head_of(lines, len(lines))
+        self._searched = 0
+        result.lines += len(lines)
 
     def end(self) -> None:
         """Leave what was found in the result."""
@@ -282,10 +293,12 @@ class _Scan:
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
 
     def _head_of(self, lines: Lines, end: int) -> tuple[int, bytes]:
-        """The last line before this one that does not go on from another."""
-        for at in range(end - 1, -1, -1):
+        """The last line before this one that does not go on from another. Of a block it is asked from its beginning to its end."""
+        for at in range(end - 1, max(self._searched, end - TRACE_LINES_MAX) - 1, -1):
             if not goes_on(line := lines[at]) and moment_of(line) is not None:
-                return self.result.lines + at + 1, line
+                self._head = (self.result.lines + at + 1, line)
+                break
+        self._searched = end
         return self._head
 
 

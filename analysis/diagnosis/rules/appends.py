@@ -46,7 +46,7 @@ def slow(logs: Logs) -> Iterator[Found]:
 
 def _busy_ms(logs: Logs, node: str) -> float:
     value = logs.setting(node, PAGE_CACHE_BUSY)
-    return float(value) if value.isdigit() else PAGE_CACHE_BUSY_MS
+    return float(value) if value.isascii() and value.isdigit() else PAGE_CACHE_BUSY_MS
 
 
 def _slow(logs: Logs, incident: str, group: Sequence[Event]) -> Found:
