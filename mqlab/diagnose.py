@@ -14,10 +14,13 @@ from rich.console import Console
 from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ToRead, log_copies, log_files
-from analysis.verdicts.numbers import printable, shortened
+from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
+from analysis.verdicts.numbers import shortened
 from harness.errors import EXIT_OK, ConfigurationError
+from harness.printable import printable
 from harness.releases.java import find_java
-from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind
+from mqlab import slow_appends as appends_shown
+from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind, whole
 from mqlab.options import Adder, add_releases, add_spark_conf, print_json
 from mqlab.own_incident import require_name
 from mqlab.proposed import propose
@@ -27,6 +30,7 @@ from scenarios.signs import SIGNS, SILENT
 EXIT_FOUND = 1
 LINES_SHOWN = 4
 NAMES_SHOWN = 4
+NARROW_SPACE = "\u202f"
 WIDTH = 220
 
 DESCRIPTION = (
@@ -35,7 +39,7 @@ DESCRIPTION = (
     "rotated and *.gz as well, or their URLs in a Hadoop file system (hdfs://, s3a://); the folder that a file lies in names its "
     "node."
 )
-EPILOG = "Exit codes: 0 done; with --strict 1 when an incident was found; 3 a log cannot be read."
+EPILOG = "Exit codes: 0 done; with --strict 1 when an incident was found, or an append over --appends; 3 a log cannot be read."
 
 
 def _offset(text: str) -> float:
@@ -78,7 +82,15 @@ def add_command(add: Adder) -> None:
         help="propose the first incident as a file of your own, with the topology, settings, load and stalls that the logs show",
     )
     add_spark_conf(command, "of URLs: spark.hadoop.KEY for their file system, spark.jars.packages for its connector")
-    command.add_argument("--strict", action="store_true", help="exit 1 when an incident was found")
+    command.add_argument(
+        "--appends",
+        type=whole(0, 86_400_000),
+        nargs="?",
+        const=LOGGED_FROM_MS,
+        metavar="MS",
+        help=f"count appends above as well, by minute, and all by duration; {LOGGED_FROM_MS} where no number is given",
+    )
+    command.add_argument("--strict", action="store_true", help="exit 1 when an incident or such an append was found")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -92,15 +104,23 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     found = diagnosis_of(logs, SIGNS, SILENT, ledger, options.release)
     if options.out:
         _write(options.out, found)
+    appends = None if options.appends is None else slow_appends(logs, options.appends)
     if options.json:
-        print_json(asdict(found))
+        print_json(asdict(found) | ({} if appends is None else {"appends": asdict(appends)}))
     else:
-        print("\n".join(printable(line) for line in report(found)))
+        counted = () if appends is None else ("", *appends_shown.report(appends))
+        print("\n".join(map(_shown, (*report(found), *counted))))
     if options.reproduce:
         # With --json standard output is JSON alone.
         for line in propose(options.reproduce, found, logs, files):
-            print(printable(line), file=sys.stderr if options.json else sys.stdout)
-    return EXIT_FOUND if options.strict and found.incidents else EXIT_OK
+            print(_shown(line), file=sys.stderr if options.json else sys.stdout)
+    is_found = found.incidents or (appends is not None and appends.appends)
+    return EXIT_FOUND if options.strict and is_found else EXIT_OK
+
+
+def _shown(line: str) -> str:
+    """What a log says must not steer the terminal. The lab's own figures have a narrow space before their unit, which stays."""
+    return NARROW_SPACE.join(map(printable, line.split(NARROW_SPACE)))
 
 
 def _files(options: argparse.Namespace) -> list[ToRead]:

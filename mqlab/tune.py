@@ -7,7 +7,6 @@ import dataclasses
 
 from rich.console import Console
 
-from analysis.logs.patrol import read_logs
 from harness.errors import EXIT_OK, UsageError
 from harness.model.measures import MEASURES
 from harness.releases.jars import known_releases
@@ -136,10 +135,13 @@ def tune(options: argparse.Namespace, console: Console) -> int:
 
 def predict(options: argparse.Namespace) -> int:
     """By the model of a stall."""
+    from analysis.diagnosis.diagnosis import read_logs
+    from analysis.diagnosis.reading import log_files
+    from analysis.diagnosis.slow_appends import slow_appends
     from analysis.stall_model.tune import choices, choices_table
 
-    logged = read_logs(options.log, threshold_ms=0).appends if options.log else ()
-    stalls_ms = [*(options.stall or ()), *(float(append.ms) for append in logged)]
+    logged = slow_appends(read_logs(log_files(options.log)), 0).appends if options.log else ()
+    stalls_ms = [*(options.stall or ()), *(append.ms for append in logged)]
     if not stalls_ms:
         raise UsageError(
             "there is no stalled append to ask about",

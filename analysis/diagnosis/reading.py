@@ -45,12 +45,18 @@ _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
 ASKED = (
     *(one.words.encode() for one in WORDINGS),
     *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
+    b"[PAGECACHERT]",
     b"lastUpdateTimestamp=",
     b"storeTimestamp=",
 )
 """What a line has that is looked at; the others are counted, and give their times."""
 _STAMPED_FROM = len(ASKED) - 2
+_DURATIONS = _STAMPED_FROM - 1
 _WORDS = Words(ASKED)
+_BUCKET = re.compile(rb"\[([^\[\]]{1,40})\]:(\d{1,12})\b")
+_BUCKETS_BYTES_MAX = 2_000
+BUCKETS_MAX = 100
+"""Of appends by their duration; RocketMQ has 14 (StoreStatsService)."""
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
 _BEFORE_MESSAGE = re.compile(rb"\S+ \S+ +[A-Z]+ +\S+ - ")
 """In stock layouts: date, time, level and thread."""
@@ -60,16 +66,16 @@ STAMPS_MAX = 200
 BEGINNING = 40
 """Lines of a file by which its layout is known."""
 SHAPES_MAX = 100
+TRACE_LINES_MAX = 10_000
+"""So many lines an exception may go on for."""
+UNKNOWN_MAX = 1_000_000
+"""Lines of a file of no known layout that are looked at one by one; those beyond are counted alone, unless they have a word."""
 _VALUES = attrgetter(*(one.name for one in fields(Event)))
 SHAPE_LENGTH = 80
 
 
 @dataclass(slots=True)
 class Shape:
-TRACE_LINES_MAX = 10_000
-"""So many lines an exception may go on for."""
-UNKNOWN_MAX = 1_000_000
-"""Lines of a file of no known layout that are looked at one by one; those beyond are counted alone, unless they have a word."""
     """Lines of no known layout that are alike but for their numbers, with the first of them."""
 
     count: int
@@ -98,6 +104,8 @@ class ReadFile:
     settings: dict[str, str] = field(default_factory=dict)
     families: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list)
+    durations: dict[str, int] = field(default_factory=dict)
+    """How many appends took how long, by RocketMQ's own buckets."""
 
     def __getstate__(self) -> dict[str, object]:
         """For another process: events as columns, which are a third of the work of as many objects."""
@@ -205,6 +213,8 @@ class _Scan:
         """How that line began, where a stock layout's time is all of it."""
         self._head = (0, b"")
         """The last line that did not go on from another one, with its number."""
+        self._searched = 0
+        """Before this line of the block it was looked for already."""
 
     def take(self, block: bytes) -> None:
         """The next lines."""
@@ -214,13 +224,14 @@ class _Scan:
         if not before:
             at_ends.update(range(min(BEGINNING, len(lines))))
             for at in sorted(at_ends):
-        self._searched = 0
-        """Before this line of the block it was looked for already."""
                 self.layouts.learn(lines[at])
         irregular, asked = lines.irregular(self.layouts), _WORDS.found(lines)
         for at in sorted(at_ends):
             if lines.regular[at]:
                 self._see(lines[at])
+        if result.unknown >= UNKNOWN_MAX:
+            result.unknown += len(irregular) - len(asked.keys() & set(irregular))
+            irregular = []
         chosen = sorted({*asked, *irregular})
         for at, begins, ends, regular in zip(
             chosen, *(of_all[chosen].tolist() for of_all in (lines.starts, lines.ends, lines.regular)), strict=True
@@ -229,9 +240,6 @@ class _Scan:
             if regular and words is not None and line[:STOCK_TIME_BYTES] == self._stock_time:
                 self._ask(line, before + at + 1, words, None)
             else:
-        if result.unknown >= UNKNOWN_MAX:
-            result.unknown += len(irregular) - len(asked.keys() & set(irregular))
-            irregular = []
                 self._look(lines, at, line, regular, words)
         self._head_of(lines, len(lines))
         self._searched = 0
@@ -289,6 +297,8 @@ class _Scan:
         if first < len(WORDINGS):
             before = _BEFORE_MESSAGE.match(line) if head is None else None
             self.collected.take(line, number, self.clock.now_s, first, before.end() if before else 0, head)
+        elif first == _DURATIONS:
+            _count_durations(self.result.durations, line)
         elif setting := _SETTING.search(line):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
 
@@ -328,6 +338,15 @@ class _Clock:
         """A line of this time is in the file."""
         self.first_s = now_s if self.first_s is None else min(self.first_s, now_s)
         self.last_s = now_s if self.last_s is None else max(self.last_s, now_s)
+
+
+def _count_durations(durations: dict[str, int], line: bytes) -> None:
+    """What StoreStatsService writes each minute: [<=0ms]:28 [0~10ms]:1 and so on."""
+    begins = line.index(ASKED[_DURATIONS]) + len(ASKED[_DURATIONS])
+    for name, count in _BUCKET.findall(line, begins, begins + _BUCKETS_BYTES_MAX):
+        bucket = name.decode("utf-8", "replace")
+        if bucket in durations or len(durations) < BUCKETS_MAX:
+            durations[bucket] = durations.get(bucket, 0) + int(count)
 
 
 def _count_unknown(result: ReadFile, line: bytes, number: int) -> None:
