@@ -26,6 +26,9 @@ from harness.signals import handling
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, Command
 
+GONE = {"patrol": "mqlab diagnose LOG... finds the same incidents, and --appends counts slow appends"}
+"""Commands that were, with what does it now."""
+EXIT_GONE = 2
 MESSAGE_MAX = 500
 """Characters of what is wrong with an option; argparse repeats it whole."""
 
@@ -36,7 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if arguments is None:
             _leave_the_current_folder_out()
-        options = _parsed(sys.argv[1:] if arguments is None else arguments)
+        words = sys.argv[1:] if arguments is None else arguments
+        if words and words[0] in GONE:
+            print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
+            return EXIT_GONE
+        options = _parsed(words)
         # A resumed run reads the command that it was started with.
         options.parse = _parsed
         command: Command = options.command
@@ -174,7 +181,6 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("verify",), _of("verify")),
     (("reproduce",), _of("reproduce")),
     (("analyze", "report", "spark-packages"), _of("judging", "add_run_commands")),
-    (("patrol",), _of("patrol")),
     (("diagnose",), _of("diagnose")),
     (("model", "changes"), _of("judging", "add_record_commands")),
     (("tune",), _of("tune")),

@@ -1,4 +1,4 @@
-"""By which events in logs each incident is known, or why by none: what ``mqlab diagnose`` and ``mqlab patrol`` look for."""
+"""By which events in logs each incident is known, or why by none: what ``mqlab diagnose`` looks for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.model.log_events import Logged, Sign
 SIGNS: tuple[Sign, ...] = (
     Sign(
         incident="append-stall",
-        events=(Logged.REFUSED_FOR_AGE,),
+        events=(Logged.SLOW_APPEND, Logged.REFUSED_FOR_AGE),
         because="sends that wait for longer than waitTimeMillsInSendQueue are refused ([TIMEOUT_CLEAN_QUEUE]); it takes no append "
         "of a second",
         advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer of "
@@ -18,7 +18,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     Sign(
         incident="append-lock-over-1s",
-        events=(Logged.REFUSED_FOR_CACHE,),
+        events=(Logged.SLOW_APPEND, Logged.REFUSED_FOR_CACHE,),
         because="while an append holds the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool is empty, "
         "sends are refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST])",
         advice="Look at what the disk did at those times.",
@@ -46,7 +46,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a topic was deleted and made again; on 4.x its groups go on from where they were in the one before, and skip what "
         "lies below",
         advice="Before a group comes back, set its offsets in the new topic to 0, or give it another name.",
-        alone=False,
         fixes=("X-recreated-topic-keeps-offsets-03",),
     ),
     Sign(
@@ -63,7 +62,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a transaction was to be ended whose half message lay in the transient store pool: it stays undecided until the "
         "broker asks about it",
         advice="transientStorePoolEnable=false for brokers with transactions, or commitCommitLogLeastPages=0.",
-        alone=False,
         fixes=("X-pool-loses-transaction-commits-03", "X-pool-loses-transaction-commits-04"),
     ),
     Sign(
@@ -92,7 +90,6 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.KILLED,),
         because="a broker came back without having been shut down; with transientStorePoolEnable what lay in its buffers is gone",
         advice="Compare what producers were told was stored with what is there; without the pool a killed process loses nothing.",
-        alone=False,
         fixes=("POOL-06",),
     ),
     Sign(
@@ -117,7 +114,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a member of an ordered group was assigned queues with their locks, and put their pulls off as not locked until "
         "its lock timer had asked again (rocketmq.client.rebalance.lockInterval, 20 s); clients of 4.6.0 do so, newer ones do not",
         advice="Upgrade the members of ordered groups to 4.9.7 or newer; their brokers may stay.",
-        alone=False,
         fixes=("X-orderly-start-waits-02",),
     ),
     Sign(
@@ -140,7 +136,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a topic has other numbers of write than of read queues: what goes to a queue that nobody reads is not consumed",
         advice="Make the numbers equal; to shrink a topic take the write queues away first, and the read queues when they are "
         "empty.",
-        alone=False,
         fixes=("QUEUES-04",),
     ),
     Sign(
@@ -148,7 +143,6 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.NOT_REGISTERED, Logged.REGISTERED, Logged.BROKER_WENT),
         because="a broker registered with one name server and not with another, so that they list different brokers",
         advice="Give clients all name servers, and look at the way from the broker to the one that does not hear of it.",
-        alone=False,
         fixes=("NAMES-04",),
     ),
     Sign(
@@ -156,7 +150,6 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.BROKER_WENT, Logged.BROKER_CAME),
         because="a broker left the route and came back: a key of ordered messages has another queue meanwhile",
         advice="Where order matters, send to a fixed queue or by an order topic, and let sends fail while the broker is away.",
-        alone=False,
         fixes=("ORDER-13",),
     ),
     Sign(
@@ -164,7 +157,6 @@ SIGNS: tuple[Sign, ...] = (
         events=(Logged.CONSUMER_CAME, Logged.CONSUMER_WENT),
         because="a client id connected again while it was connected: two members with one id get the same queues, others nobody",
         advice="Give each container's client an instance name of its own; clients of 4.9.7 and newer have one by themselves.",
-        alone=False,
         fixes=("X-same-client-id-in-containers-03",),
     ),
     Sign(
@@ -174,7 +166,6 @@ SIGNS: tuple[Sign, ...] = (
         "then. A client of 4.x whose pull waited at the broker as it died comes late as well, and leaves no line",
         advice="Upgrade the clients to 5.x, which tell a broker of themselves when they connect; a shorter "
         "heartbeatBrokerInterval has nobody back sooner.",
-        alone=False,
         fixes=("X-restarted-broker-forgets-consumers-04", "X-restarted-broker-forgets-consumers-03"),
     ),
     Sign(
@@ -183,7 +174,6 @@ SIGNS: tuple[Sign, ...] = (
         because="the subscription of a group changed to and fro: its members subscribe to different tags or topics, of which the "
         "broker keeps one",
         advice="Let all members of a group subscribe to the same, or give each subscription a group of its own.",
-        alone=False,
         fixes=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
     ),
     Sign(
@@ -192,7 +182,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a master gave up a slave that had said nothing for 20 s (haHousekeepingInterval); a SYNC_MASTER of 5.x "
         "acknowledged all sends meanwhile unless inSyncReplicas is above 1",
         advice="Compare the largest offsets of master and slave before the master is given up; inSyncReplicas=2 has 5.x wait.",
-        alone=False,
         fixes=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
     ),
     Sign(
@@ -201,7 +190,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a client that knows no live master asked a slave of 5.x, which refuses each pull while slaveReadEnable is false, "
         "the default, and writes nothing of it itself",
         advice="Set slaveReadEnable=true on slaves: their backlog is read while the master is dead, though by no ordered consumer.",
-        alone=False,
         fixes=("X-slave-serves-no-reads-02", "X-slave-serves-no-reads-03"),
     ),
     Sign(
@@ -218,7 +206,6 @@ SIGNS: tuple[Sign, ...] = (
         because="a client of 4.6.0 sent messages again to another broker when one did not answer within sendMsgTimeout; the first "
         "broker stores them as well when it goes on. Newer clients end with an error, and leave no line of what is stored",
         advice="Look for keys that came twice; retryTimesWhenSendAsyncFailed=0, or a sendMsgTimeout longer than the standstill.",
-        alone=False,
         fixes=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05"),
     ),
     Sign(
@@ -228,7 +215,6 @@ SIGNS: tuple[Sign, ...] = (
         "with sendLatencyFaultEnable the broker that is well is avoided for it, too",
         advice="On 5.x set sendMsgMaxTimeoutPerRequest to well under the timeout; on 4.x retryTimesWhenSendFailed=0 spares the "
         "broker that is well.",
-        alone=False,
         fixes=("X-avoidance-mended-01", "X-avoidance-mended-04"),
     ),
     Sign(
@@ -238,7 +224,6 @@ SIGNS: tuple[Sign, ...] = (
         "0, newer releases at the end. One that the queue has reached again leaves no line",
         advice="Compare what was sent since the broker's return with what was consumed; set the group's offsets back where some is "
         "missing.",
-        alone=False,
         fixes=("X-offset-past-the-end-04",),
     ),
 )  # fmt: skip

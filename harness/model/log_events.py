@@ -6,7 +6,6 @@ test looks all of them up in the jars of each release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -343,23 +342,15 @@ WORDINGS: tuple[Wording, ...] = (
 )  # fmt: skip
 
 
-def words_of(events: Iterable[Logged]) -> tuple[str, ...]:
-    """The words of these events, in all releases."""
-    kinds = frozenset(events)
-    return tuple(wording.words for wording in WORDINGS if wording.event in kinds)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sign:
     """Events that an incident leaves in logs; ``because`` says what they mean, ``advice`` what to do, for the reader.
 
-    ``alone`` is whether one such line is a sign by itself; else it takes what stands around it. ``fixes`` are the claims
-    whose verdicts say what a cure does.
+    ``fixes`` are the claims whose verdicts say what a cure does.
     """
 
     incident: str
     events: tuple[Logged, ...]
     because: str
     advice: str
-    alone: bool = True
     fixes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What real brokers wrote in an incident, with the logging that their release ships, and what ``mqlab patrol`` makes of it."""
+"""What real brokers wrote in an incident, with the logging that their release ships: its events, and its slow appends."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.diagnosis.diagnosis import read_logs
+from analysis.diagnosis.reading import log_files
 from harness.errors import EXIT_OK
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, NodeRecord, TrialRecord
 from harness.rundir.reading import RunDirectory
@@ -26,6 +28,7 @@ from mqlab.kept_logs import (
     stock_folders,
 )
 from mqlab.main import main
+from scenarios.signs import SIGNS
 
 FOLDERS = stock_folders()
 IS_ONE_OF = {"append-stall": {"append-stall", "append-lock-over-1s"}}
@@ -35,18 +38,19 @@ ALL_BYTES_MAX = 6_000_000
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_patrol_names_the_incident_that_the_logs_are_of(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_logs_have_an_event_that_their_incident_is_known_by(folder: str) -> None:
     incident = folder.rsplit("-", 1)[0]
-    assert main(["patrol", str(KEPT / folder), "--json"]) == EXIT_OK
-    found = json.loads(capsys.readouterr().out)
-    assert found["incidents"][0]["incident"] in IS_ONE_OF.get(incident, {incident})
+    of = IS_ONE_OF.get(incident, {incident})
+    known_by = {event for sign in SIGNS if sign.incident in of for event in sign.events}
+    assert known_by & set(read_logs(log_files([KEPT / folder])).by_kind)
 
 
 @pytest.mark.parametrize("release", ["4.6.0", "5.5.0"])
-def test_a_patrol_counts_the_stalls_that_were_made(release: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["patrol", str(KEPT / f"append-stall-{release}"), "--json"])
-    appends = json.loads(capsys.readouterr().out)["appends"]
-    assert len(appends) >= 3
+def test_the_stalls_that_were_made_are_counted(release: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(KEPT / f"append-stall-{release}"), "--appends", "--json"]) == EXIT_OK
+    counted = json.loads(capsys.readouterr().out)["appends"]
+    appends = counted["appends"]
+    assert len(appends) == sum(counted["by_minute"].values()) >= 3
     # Of 700 and of 1200 ms; a log has whole milliseconds, and the rule's own end.
     assert all(690 <= one["ms"] <= 760 or 1190 <= one["ms"] <= 1260 for one in appends)
 

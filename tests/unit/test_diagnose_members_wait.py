@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.found import Found
-from mqlab.main import main
 from tests.lib.operators_logs import found_in
 
 JOIN, FORGETS, SLAVE = "orderly-start-waits", "restarted-broker-forgets-consumers", "slave-serves-no-reads"
@@ -203,9 +202,3 @@ def test_sends_that_are_refused_beside_them_are_still_a_busy_broker(tmp_path: Pa
     )
     pulls = [_answered("5.x", f"46:{second:02}", BUSY) for second in range(1, 30)]
     assert {one.incident for one in _in_client_log(tmp_path, *pulls, send)} == {SLAVE, "append-lock-over-1s"}
-
-
-def test_a_patrol_calls_no_refused_pull_a_refused_send(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "rocketmq_client.log").write_text(_answered("5.x", "46:01", BUSY))
-    assert main(["patrol", str(tmp_path), "--strict"]) == 0
-    assert "REJECTREQUEST" not in capsys.readouterr().out

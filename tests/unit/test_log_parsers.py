@@ -8,7 +8,7 @@ import pkgutil
 from analysis import logs
 from analysis.logs import tables
 
-NO_PARSERS = {"files", "lines", "patrol", "spans", "tables"}
+NO_PARSERS = {"files", "lines", "spans", "tables"}
 
 
 def test_every_module_is_a_parser_or_known_as_none() -> None:

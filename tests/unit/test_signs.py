@@ -1,4 +1,4 @@
-"""What incidents are known by in logs: one table, which ``mqlab diagnose`` and ``mqlab patrol`` share."""
+"""What incidents are known by in logs: the table of ``mqlab diagnose``."""
 
 from __future__ import annotations
 
