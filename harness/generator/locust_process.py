@@ -15,11 +15,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import flask
 import gevent
 import locust
 from gevent.event import Event
@@ -29,14 +27,11 @@ from locust.stats import StatsEntry, StatsError, stats_history
 
 from harness.errors import LabError
 from harness.generator.driver import Driver, Taken, driver_of
+from harness.generator.locust_page import start_page
 from harness.generator.options import CLIENT_FAILED, REPORT_S, TASKS_PER_S_MAX, LoadOptions, LocustSpec
 from harness.generator.shapes import share_at
 from harness.leases.with_parent import end_with_parent
-from harness.own_page import PROTECTING, why_refused
 from harness.rundir.files import replace_file
-
-if TYPE_CHECKING:
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 STOP_S = 1.0
 READY_MESSAGE, DRAINED_MESSAGE, DIFFERS_MESSAGE = "mqlab-ready", "mqlab-drained", "mqlab-differs"
@@ -245,50 +240,6 @@ def run_worker(spec: LocustSpec) -> bool:
     return not sending.counts.failed
 
 
-# --- Locust's page ----------------------------------------------------------------------------------------------------
-
-
-def _page(environment: Environment, spec: LocustSpec) -> locust.web.WebUI:
-    """On loopback, for its own requests alone, with as many users as a load may have."""
-    page = environment.create_web_ui(host="127.0.0.1", port=spec.web_port, delayed_start=True)
-    page.app.wsgi_app = _own_alone(page.app.wsgi_app)
-
-    @page.app.before_request  # type: ignore[untyped-decorator]
-    def _check_users() -> flask.Response | None:
-        try:
-            asked, most = int(flask.request.form.get("user_count", "")), spec.options.users_max
-        except ValueError:
-            return None  # Locust says so of itself.
-        if asked <= most:
-            return None
-        says = f"{asked:,} users are more than this load may have: {most:,} of {spec.options.per_user:g} each"
-        return flask.jsonify({"success": False, "message": says, "host": environment.host})
-
-    page.start()
-    return page
-
-
-def _own_alone(app: WSGIApplication) -> WSGIApplication:
-    """The page without its word that every other page may read it (``flask_cors``), and without an answer to one that asks."""
-
-    def answered(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        def header(name: str) -> str | None:
-            value = environ.get(f"HTTP_{name.upper().replace('-', '_')}")
-            return None if value is None else str(value)
-
-        if why := why_refused(str(environ["REQUEST_METHOD"]), header):
-            start("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8"), *PROTECTING])
-            return [why.encode()]
-
-        def start_protected(status: str, headers: list[tuple[str, str]], *rest: object) -> Callable[[bytes], object]:
-            kept = [(name, value) for name, value in headers if not name.lower().startswith("access-control-")]
-            return start(status, [*kept, *PROTECTING], *rest)  # type: ignore[arg-type]
-
-        return app(environ, start_protected)
-
-    return answered
-
-
 # --- master, or all in one --------------------------------------------------------------------------------------------
 
 
@@ -360,7 +311,7 @@ class Steering:
         else:
             self._wait_for_workers()
         if self._spec.web_port:
-            web = _page(self._environment, self._spec)
+            web = start_page(self._environment, self._spec)
         gevent.spawn(stats_history, self._runner)
         _say({"started": True, "client_pid": self._sending.driver.pid if self._sending else None})
         self._start()
