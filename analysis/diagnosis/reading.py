@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.cores import each_of
+from analysis.diagnosis.durations import MARK, count_durations
 from analysis.diagnosis.events import Collected, Event
 from analysis.diagnosis.lines import Layouts, Lines, Words, goes_on
 from analysis.diagnosis.moments import (
@@ -45,7 +46,7 @@ _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
 ASKED = (
     *(one.words.encode() for one in WORDINGS),
     *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
-    b"[PAGECACHERT]",
+    MARK,
     b"lastUpdateTimestamp=",
     b"storeTimestamp=",
 )
@@ -53,10 +54,6 @@ ASKED = (
 _STAMPED_FROM = len(ASKED) - 2
 _DURATIONS = _STAMPED_FROM - 1
 _WORDS = Words(ASKED)
-_BUCKET = re.compile(rb"\[([^\[\]]{1,40})\]:(\d{1,12})\b")
-_BUCKETS_BYTES_MAX = 2_000
-BUCKETS_MAX = 100
-"""Of appends by their duration; RocketMQ has 14 (StoreStatsService)."""
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
 _BEFORE_MESSAGE = re.compile(rb"\S+ \S+ +[A-Z]+ +\S+ - ")
 """In stock layouts: date, time, level and thread."""
@@ -298,7 +295,7 @@ class _Scan:
             before = _BEFORE_MESSAGE.match(line) if head is None else None
             self.collected.take(line, number, self.clock.now_s, first, before.end() if before else 0, head)
         elif first == _DURATIONS:
-            _count_durations(self.result.durations, line)
+            count_durations(self.result.durations, line)
         elif setting := _SETTING.search(line):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
 
@@ -338,15 +335,6 @@ class _Clock:
         """A line of this time is in the file."""
         self.first_s = now_s if self.first_s is None else min(self.first_s, now_s)
         self.last_s = now_s if self.last_s is None else max(self.last_s, now_s)
-
-
-def _count_durations(durations: dict[str, int], line: bytes) -> None:
-    """What StoreStatsService writes each minute: [<=0ms]:28 [0~10ms]:1 and so on."""
-    begins = line.index(ASKED[_DURATIONS]) + len(ASKED[_DURATIONS])
-    for name, count in _BUCKET.findall(line, begins, begins + _BUCKETS_BYTES_MAX):
-        bucket = name.decode("utf-8", "replace")
-        if bucket in durations or len(durations) < BUCKETS_MAX:
-            durations[bucket] = durations.get(bucket, 0) + int(count)
 
 
 def _count_unknown(result: ReadFile, line: bytes, number: int) -> None:

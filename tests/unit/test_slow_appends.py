@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.diagnosis import read_logs
+from analysis.diagnosis.durations import BUCKETS_MAX
 from analysis.diagnosis.moments import words_of
-from analysis.diagnosis.reading import BUCKETS_MAX, log_files
+from analysis.diagnosis.reading import log_files
 from analysis.diagnosis.slow_appends import SlowAppends, slow_appends
 from harness.errors import EXIT_OK
 from mqlab.main import EXIT_GONE, main
