@@ -15,7 +15,9 @@ import pytest
 from harness.backends import reached as reached_module
 from harness.backends.docker import named_container
 from harness.backends.docker.named_container import NamedContainer
+from harness.backends.nodes import BROKER_MAIN, NAMESRV_MAIN
 from harness.backends.nodes_file import NamedNode, read_nodes_file
+from harness.backends.proxy import PROXY_MAIN
 from harness.backends.reached import ReachedProcess, reach
 from harness.backends.said_of_itself import Listed
 from harness.errors import ConfigurationError, LeaseError
@@ -26,6 +28,7 @@ from harness.leases.leases import Leases
 from harness.leases.main_class import main_class_of, started_class
 from harness.leases.proc import ProcessId
 from harness.leases.sockets import End, listeners, other_end, owners
+from harness.model.rocketmq import BROKER_CLASSES, NAMESRV_CLASSES
 from harness.protocol.access import OPEN
 from harness.protocol.targets import LOOPBACK
 from tests.lib.answering import Answering
@@ -354,3 +357,8 @@ def test_a_container_that_says_it_is_another_broker_is_refused(
         found = _container(monkeypatch, tmp_path, port, other.process)
         assert "has brokerName broker-b" in _refused(found, leases)
         assert proc.identify(other.process.pid) == other.process
+
+
+def test_the_labs_own_nodes_have_classes_that_are_known() -> None:
+    assert NAMESRV_MAIN in NAMESRV_CLASSES
+    assert {BROKER_MAIN, PROXY_MAIN} <= set(BROKER_CLASSES)
