@@ -6,7 +6,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from pyspark.sql import SparkSession, Window
@@ -14,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.spark import SparkPlace, spark_session
 from harness.paths import search_path
+from harness.scratch import scratch_folder
 
 ARCHIVE_S_MAX = 300.0
 
@@ -28,9 +28,9 @@ def archive_classes(place: SparkPlace) -> None:
         return
     archive.parent.mkdir(parents=True, exist_ok=True)
     gone_wrong = contextlib.suppress(subprocess.TimeoutExpired, OSError)
-    with gone_wrong, tempfile.TemporaryDirectory(prefix="mqlab-archive-") as scratch:
+    with gone_wrong, scratch_folder() as scratch:
         subprocess.run(
-            [sys.executable, "-m", "analysis.class_archive", str(place.java_home), str(archive), scratch],
+            [sys.executable, "-m", "analysis.class_archive", str(place.java_home), str(archive), str(scratch)],
             env={**os.environ, "PYTHONPATH": search_path()},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -42,8 +42,8 @@ def archive_classes(place: SparkPlace) -> None:
 
 def warm_up(spark: SparkSession) -> None:
     """Have Java load and compile what every analysis needs."""
-    with tempfile.TemporaryDirectory(prefix="mqlab-warm-") as scratch:
-        _use_much_of_it(spark, Path(scratch))
+    with scratch_folder() as scratch:
+        _use_much_of_it(spark, scratch)
 
 
 def _use_much_of_it(spark: SparkSession, scratch: Path) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from analysis.scratch import scratch_folder
 from analysis.spark import SparkPlace, java_of_hadoop, words_of
 from harness.errors import ConfigurationError
+from harness.scratch import scratch_of_process
 
 _BROUGHT: dict[Path, str] = {}
 """The folders of this process that stand for a run elsewhere, with its URL. No file says so: that of somebody else's run might name
@@ -155,7 +155,7 @@ def brought(url: str, place: SparkPlace) -> Iterator[Path]:
     Raises ConfigurationError when the run cannot be read or written there.
     """
     # As a run directory's own path is.
-    folder = scratch_folder().resolve() / "run"
+    folder = scratch_of_process().resolve() / "run"
     with java_of_hadoop(place) as (java, settings):
         with said(url, A_RUN):
             there = HadoopFolder(java, settings, url)

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 from analysis.hadoop import HadoopFolder, said
 from analysis.logs.files import NO_LOGS_ADVICE, rotated_name
-from analysis.scratch import scratch_folder
 from analysis.spark import SparkPlace, java_of_hadoop
 from harness.errors import ConfigurationError
+from harness.scratch import scratch_of_process
 
 MB = 1_000_000
 
@@ -25,7 +25,7 @@ def copied_logs(urls: Iterable[str], place: SparkPlace) -> dict[str, Path]:
         ConfigurationError: a URL cannot be read or has no logs, or this machine has no room for them.
     """
     copies: dict[str, Path] = {}
-    folder = scratch_folder()
+    folder = scratch_of_process()
     with java_of_hadoop(place) as (java, settings):
         for url in urls:
             with said(url, "a log, or of a folder with logs"):

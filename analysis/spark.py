@@ -27,7 +27,6 @@ from pyspark.sql import SparkSession
 from analysis.interrupts import Java, end, killed_by_interrupts, own_interrupts
 from analysis.java_names import remember_names
 from analysis.packages import pack_packages
-from analysis.scratch import scratch_folder
 from analysis.spark_settings import (
     HEAP_MB,
     PARTITIONS,
@@ -43,6 +42,7 @@ from analysis.spark_settings import (
 )
 from harness.errors import AnalysisError, ConfigurationError, WaitTimeout
 from harness.rundir.reading import RunDirectory
+from harness.scratch import scratch_of_process
 from harness.wait import NotYet, wait_until
 
 Session = SparkSession
@@ -160,7 +160,7 @@ def spark_session(place: SparkPlace) -> SparkSession:
     """A session there. Raises ConfigurationError when a master or the user's settings are why there is none."""
     if not is_local(place.where):
         _require_master(place.where)
-    scratch = scratch_folder()
+    scratch = scratch_of_process()
     options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
@@ -295,7 +295,7 @@ def _of_session(error: Exception, place: SparkPlace, java: Java) -> Exception:
 @contextmanager
 def java_of_hadoop(place: SparkPlace) -> Iterator[tuple[Any, Any]]:
     """A Java that knows Hadoop's file systems, without a session, and its settings: those of the user's that are Hadoop's."""
-    scratch = scratch_folder()
+    scratch = scratch_of_process()
     options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {' '.join(QUICK_START)}"
     conf = SparkConf(loadDefaults=False).setAll([("spark.driver.extraJavaOptions", options), *place.conf.items()])
     with _environment(_launch_environment(place, scratch)), _said_of_start(place):

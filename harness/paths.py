@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 PACKAGES = Path(__file__).resolve().parents[1]
@@ -19,6 +20,15 @@ def cache_home() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "rocketmq-incident-lab"
+
+
+def state_home(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where leases are written: MQLAB_HOME/state, else XDG_STATE_HOME/rocketmq-incident-lab, else ~/.local/state/..."""
+    if home := environment.get("MQLAB_HOME"):
+        return Path(home) / "state"
+    if state := environment.get("XDG_STATE_HOME"):
+        return Path(state) / "rocketmq-incident-lab"
+    return Path.home() / ".local" / "state" / "rocketmq-incident-lab"
 
 
 def isolated(module: str) -> list[str]:

@@ -19,8 +19,8 @@ from harness.errors import (
 )
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
-from harness.leases.store import Healed, leases_in, state_home
-from harness.paths import cache_home
+from harness.leases.store import Healed, leases_in
+from harness.paths import cache_home, state_home
 from harness.releases.cache import remove_cache, require_mark
 from harness.releases.jars import known_releases
 from harness.releases.java import find_java

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import scenarios
 from analysis.analyst import Analyst, Progress
 from analysis.ledger import agreement
-from harness.leases.scratch import scratch_folder
 from harness.model.findings import Finding
 from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
+from harness.scratch import scratch_folder
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:

@@ -26,11 +26,11 @@ from harness.generator.target import Target, find_target
 from harness.host import facts
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
-from harness.leases.store import state_home
 from harness.load.own import OwnLoad
 from harness.model.cells import Parameters
 from harness.model.cluster import Topology, UserSettings
 from harness.model.scenario import Phases
+from harness.paths import state_home
 from harness.plan.cost import Cost
 from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.plan.overrides import override_notes

@@ -14,10 +14,10 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
-from harness.leases.scratch import scratch_folder
 from harness.releases.jars import known_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
+from harness.scratch import scratch_folder
 from mqlab.bundle import open_bundle
 from mqlab.kinds import is_bundle
 from mqlab.options import DEFAULT_RUNS, print_json

@@ -9,8 +9,8 @@ import sys
 import tarfile
 from dataclasses import dataclass
 
-from harness.leases.scratch import scratch_folder
 from harness.paths import PACKAGES
+from harness.scratch import scratch_folder
 
 _SAY = """
 import dataclasses, hashlib, json, sys

@@ -21,7 +21,7 @@ from harness.errors import EXIT_OK, ConfigurationError, Interrupted
 from harness.host import facts
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
-from harness.leases.store import state_home
+from harness.paths import state_home
 from harness.plan.cost import Costs
 from harness.plan.overrides import override_notes
 from harness.plan.request import Request

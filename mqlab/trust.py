@@ -25,8 +25,8 @@ from pathlib import Path
 
 import scenarios
 from harness.errors import ConfigurationError
-from harness.leases.store import state_home
 from harness.model.scenario import Scenario
+from harness.paths import state_home
 from harness.rundir.own_files import own_file
 from mqlab.own_incident import FILE_NAME, KEPT, SUFFIX, is_of_the_lab, name_of, read_incident
 

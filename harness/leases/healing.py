@@ -15,8 +15,8 @@ from harness.leases.container_kinds import CONTAINER_KINDS
 from harness.leases.given_kinds import GIVEN_KINDS
 from harness.leases.kernel_kinds import KERNEL_KINDS
 from harness.leases.proc import ProcessId
-from harness.leases.scratch import remove_abandoned
 from harness.leases.store import Healable, Healed, LeaseRecord, LeaseStore, OneByOne
+from harness.scratch import remove_abandoned
 
 PROCESS = "process"
 STOPPED_PROCESS = "stopped-process"

@@ -38,10 +38,10 @@ from harness.leases.store import (
     LeaseStore,
     LeaseValue,
     Owner,
-    state_home,
     until_mono_ns,
 )
 from harness.leases.with_parent import PARENT_VARIABLE
+from harness.paths import state_home
 
 
 class Leases:

@@ -8,7 +8,7 @@ State folder::
     leases/<id>.json    {"schema": 1, "id", "kind", "data": {flat}, "owner": {"id", "pid", "start_ticks", "boot_id",
                          "namespace"}, "kept", "created", "created_mono_ns", "until_mono_ns"}
     damaged/            lease files that could not be read, set aside
-    scratch/            folders of commands that run (harness/leases/scratch.py)
+    scratch/            folders of commands that run (harness/scratch.py)
     healer.log          what healers did
 """
 
@@ -33,15 +33,6 @@ LEASE_SCHEMA = 1
 LeaseValue = str | int | float | bool | None
 LeaseData = Mapping[str, LeaseValue]
 """What a kind needs to know to heal; flat, so that a lease stays readable to a person with a pager."""
-
-
-def state_home(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where leases are written: MQLAB_HOME/state, else XDG_STATE_HOME/rocketmq-incident-lab, else ~/.local/state/..."""
-    if home := environment.get("MQLAB_HOME"):
-        return Path(home) / "state"
-    if state := environment.get("XDG_STATE_HOME"):
-        return Path(state) / "rocketmq-incident-lab"
-    return Path.home() / ".local" / "state" / "rocketmq-incident-lab"
 
 
 @dataclass(frozen=True, kw_only=True)

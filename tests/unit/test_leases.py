@@ -19,7 +19,8 @@ from harness.errors import LeaseError
 from harness.leases import healer_process, healing, proc
 from harness.leases.healing import PROCESS, STOPPED_PROCESS, clean
 from harness.leases.leases import Leases
-from harness.leases.store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in, state_home
+from harness.leases.store import LeaseRecord, LeaseStore, LeaseValue, Owner, leases_in
+from harness.paths import state_home
 from harness.wait import wait_until
 from tests.lib.guards import kill_both
 

@@ -25,10 +25,9 @@ from analysis.report.write import exit_code
 from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
 from harness.errors import EXIT_OK, EXIT_UNDECIDED, EXIT_USAGE, ConfigurationError, UsageError
 from harness.host.facts import Commit
-from harness.leases.store import state_home
 from harness.model.scenario import Scenario
 from harness.model.verdicts import Reason
-from harness.paths import search_path
+from harness.paths import search_path, state_home
 from harness.rundir.manifest import Manifest
 from harness.rundir.own_files import own_file
 from harness.rundir.writing import RunWriter

@@ -22,12 +22,12 @@ from docker.errors import ImageNotFound
 
 from harness.backends.docker.engine import Engine
 from harness.errors import DockerError
-from harness.leases.scratch import scratch_folder
 from harness.paths import cache_home
 from harness.releases.guard import ANY_LOOPBACK, guard_jar, guard_settings
 from harness.releases.jars import CHECKSUMS, ensure_jars, is_5x
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
+from harness.scratch import scratch_folder
 
 REPOSITORY = "mqlab/rocketmq"
 IMAGE_LABEL = "mqlab.image"
