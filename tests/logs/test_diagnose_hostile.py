@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
-import resource
 import subprocess
 import sys
+import tempfile
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -32,23 +32,28 @@ class Ended(NamedTuple):
     memory_kb: int
 
 
-def _limits() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES_MAX, ADDRESS_BYTES_MAX))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
+LIMITED = f"""
+import resource, subprocess, sys
+resource.setrlimit(resource.RLIMIT_AS, ({ADDRESS_BYTES_MAX}, {ADDRESS_BYTES_MAX}))
+resource.setrlimit(resource.RLIMIT_CPU, ({CPU_S_MAX}, {CPU_S_MAX}))
+code = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "w").write(f"{{code}} {{resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}}")
+"""
+"""Starts a command within limits, and notes how it ended and what memory it took. A small process does so: the memory of whoever
+forks counts as that of the child."""
 
 
 def _diagnose(*words: str | Path) -> Ended:
     """In a process of its own, which is ended at its limits."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "mqlab", "diagnose", *map(str, words), "--appends"], cwd=PACKAGES, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_limits,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stderr is not None
-        out, err = process.stdout.read(), process.stderr.read()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    ended = Ended(process.returncode, out.decode(), err.decode(), used.ru_maxrss)
+    command = [sys.executable, "-m", "mqlab", "diagnose", *map(str, words), "--appends"]
+    with tempfile.TemporaryDirectory() as folder:
+        noted = Path(folder) / "ended"
+        said = subprocess.run(
+            [sys.executable, "-S", "-c", LIMITED, str(noted), *command], cwd=PACKAGES, stdin=subprocess.DEVNULL,
+            capture_output=True, check=True,
+        )  # fmt: skip
+        code, memory_kb = map(int, noted.read_text().split())
+    ended = Ended(code, said.stdout.decode(), said.stderr.decode(), memory_kb)
     assert "defect of mqlab" not in ended.err, ended.err
     assert "Traceback" not in ended.err
     assert ended.code in (0, 3), ended
