@@ -33,9 +33,9 @@ def class_archive(release: str, kind: NodeKind, java: Java) -> Path:
 
 
 def archived_classes(release: str, kind: NodeKind, java: Java) -> tuple[str, ...]:
-    """The JVM's option to start from the archive; none where there is none."""
+    """The JVM's options to start from the archive; none where there is none."""
     archive = class_archive(release, kind, java)
-    return (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    return (*_WITH_AGENT, f"-XX:SharedArchiveFile={archive}") if archive.exists() else ()
 
 
 def have_archives(release: str, java: Java) -> bool:
