@@ -23,7 +23,7 @@ from harness.model.cluster import Topology, UserSettings
 from harness.releases.java import find_java
 from tests.lib.border import LEADS_OUT_JVM, hostile_conf
 
-STAYS_S = 20.0
+STAYS_S = 15.0
 """What a broker does when it has been up for a while, it does within this time."""
 ALL_PROTOCOLS, IPV4, TCP, UDP, SYN, ACK = 3, 0x0800, 6, 17, 0x02, 0x10
 

@@ -69,27 +69,18 @@ def _same(run: Path, here: Analysis, spark: SparkSession) -> None:
 
 
 @pytest.mark.timeout(1800)
-def test_two_workers_find_what_one_machine_finds(
+def test_two_workers_find_what_one_machine_finds_though_one_is_killed_while_it_has_a_task(
     cluster: SparkCluster, here: Analysis, spark: SparkSession, tmp_path: Path
 ) -> None:
     assert sum(here.values("lost_count", "bad")) == 1
-    run, analysis = _start(here, cluster, tmp_path)
-    said = _ended(analysis)
-    assert "analysis: checking" in said
-    _same(run, here, spark)
-    assert cluster.sent("packages.zip") == 2
-
-
-@pytest.mark.timeout(1800)
-def test_a_worker_that_is_killed_while_it_has_a_task_changes_nothing(
-    cluster: SparkCluster, here: Analysis, spark: SparkSession, tmp_path: Path
-) -> None:
     page = free_port()
     run, analysis = _start(here, cluster, tmp_path, "spark.ui.enabled=true", f"spark.ui.port={page}")
     try:
         cluster.kill_with_task(0, analysis, f"http://127.0.0.1:{page}")
-        _ended(analysis)
+        said = _ended(analysis)
     finally:
         analysis.kill()
+    assert "analysis: checking" in said
+    assert cluster.sent("packages.zip") == 2
     _same(run, here, spark)
     assert cluster.alive() == 1
