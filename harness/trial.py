@@ -25,6 +25,7 @@ from harness.releases.java import Java
 from harness.rundir.events import EventLog, Moment
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.writing import TrialDirectory
+from harness.signals import EarlyEnd
 
 
 class SharedClient:
@@ -86,6 +87,8 @@ class TrialContext:
     on_rate: Callable[[float], None]
     """Told the messages a second, now and then."""
     shared: SharedClients
+    early_end: EarlyEnd = field(default_factory=EarlyEnd)
+    """Of a load by itself, which is drained and judged then."""
     user: UserSettings = field(default_factory=UserSettings)
     say: Callable[[str], None] = lambda text: None
     """Told what the user is to see now."""

@@ -20,6 +20,7 @@ from analysis.verdicts.numbers import printable
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.unjudged import UnjudgedClaims
 from harness.errors import (
+    EXIT_INTERRUPTED,
     EXIT_OK,
     AnalysisError,
     ConfigurationError,
@@ -91,12 +92,14 @@ def run_load(options: argparse.Namespace, console: Console) -> int:
     """Run a load and judge what arrived."""
     from mqlab.load import load
 
-    if (path := load(options, console)) is None:
+    if (ran := load(options, console)) is None:
         return EXIT_OK
+    stopped = EXIT_INTERRUPTED if ran.is_stopped else EXIT_OK
     if options.join or options.record_only:
-        print(path)
-        return EXIT_OK
-    return judge_load(path, options, find_java(), console)
+        print(ran.path)
+        return stopped
+    code = judge_load(ran.path, options, find_java(), console)
+    return stopped or code
 
 
 def judge_load(path: Path, options: argparse.Namespace, java: Java, console: Console, page: str = "") -> int:

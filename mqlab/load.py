@@ -7,6 +7,7 @@ import dataclasses
 import shlex
 import sys
 import threading
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from harness.backends.local import start_local
 from harness.backends.reached import Reached
 from harness.backends.topologies import TOPOLOGIES
 from harness.clients.python.clients import CLIENTS
-from harness.errors import ClientError, UsageError
+from harness.errors import ClientError, DiskFullError, Interrupted, PortTakenError, UsageError
 from harness.generator.load_run import DAY_S, LOAD
 from harness.generator.locust_processes import NO_PART
 from harness.generator.options import LoadOptions
 from harness.generator.target import Target, find_target
 from harness.host import facts
+from harness.host.ports import take_port
 from harness.leases.healing import clean
 from harness.leases.leases import Leases
 from harness.load.own import OwnLoad
@@ -46,7 +48,7 @@ from harness.rundir.joined import RUN_NAME, WORKERS
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import USER_SETTING, Manifest
 from harness.rundir.writing import RunWriter
-from harness.signals import cancelling
+from harness.signals import EarlyEnd, ending_early
 from mqlab.load_faults import check_faults, named_nodes, print_dry_run, reach_nodes, settings_for
 from mqlab.load_options import load_options_of
 from mqlab.options import access_of, read_settings
@@ -59,20 +61,31 @@ UNBOUNDED_S = 600.0
 """Disk space is asked for so many seconds of a load without an end."""
 
 
-def load(options: argparse.Namespace, console: Console) -> Path | None:
-    """Run one load; returns its run directory, None after a dry run of its faults, which is printed.
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """A load that ran: its run directory, and whether its user stopped it before its time."""
+
+    path: Path
+    is_stopped: bool
+
+
+def load(options: argparse.Namespace, console: Console) -> Ran | None:
+    """Run one load; None after a dry run of its faults, which is printed.
 
     Raises:
         UsageError: the options contradict each other.
         ConfigurationError: a fault cannot be put on this load, or not on this host.
         TargetNotAllowedError: an address lies outside of what is allowed.
+        PortTakenError: a port that was asked for is in use.
         ClientError: the load failed; what was recorded is kept.
-        Interrupted: stopped by the user before its time; what was recorded is kept.
+        DiskFullError: the disk has no room left; what was recorded before is kept.
+        Interrupted: stopped by the user before it sent anything, or twice; what was recorded is kept.
     """
     run_id = new_run_id()
     asked = load_options_of(options, options.run_name or run_id)
     release = "" if options.namesrv else str(options.release or known_releases()[-1])
     user = _user_settings(options, release, console)
+    take_ports(options)
     topology = Topology(name="given") if options.namesrv else TOPOLOGIES[options.topology]
     named = named_nodes(options)
     check_faults(options.fault, topology, options, named)
@@ -103,8 +116,8 @@ def load(options: argparse.Namespace, console: Console) -> Path | None:
     ):
         if options.web:
             display.say(f"Locust's page: http://127.0.0.1:{options.web}")
-        cancel = threading.Event()
-        with cancelling(cancel, lambda: display.say("stopping")):
+        cancel, early = threading.Event(), EarlyEnd()
+        with ending_early(early, cancel, display.say):
             context = RunContext(
                 run=run,
                 leases=leases,
@@ -118,15 +131,38 @@ def load(options: argparse.Namespace, console: Console) -> Path | None:
                 client_releases={release: options.client_release or release},
                 until_s=DAY_S,
                 cancel=cancel,
+                early_end=early,
             )
-            run_plan(context, plan)
+            try:
+                run_plan(context, plan)
+            except Interrupted as error:
+                raise Interrupted(
+                    f"stopped; what was recorded is in {path}",
+                    advice=f"mqlab analyze {path} says what can be said of it.",
+                ) from error
+            except DiskFullError as error:
+                raise DiskFullError(
+                    str(error),
+                    advice=f"Make room, or choose a folder on another disk with --out. mqlab analyze {path} says what can be "
+                    "said of what was recorded.",
+                ) from error
         trial = run.trial(LOAD).read()
         for change in run.deployment(LOAD).read().overrides:
             run.add_note(f"the lab overrides {change}")
     if trial.status != "complete":
-        error = UsageError if NO_PART in trial.error else ClientError
-        raise error(f"the load is {trial.status}: {trial.error}", advice=f"What was recorded is in {path}.")
-    return path
+        kind = UsageError if NO_PART in trial.error else ClientError
+        raise kind(f"the load is {trial.status}: {trial.error}", advice=f"What was recorded is in {path}.")
+    return Ran(path=path, is_stopped=early.is_asked.is_set() and bool(asked.duration_s))
+
+
+def take_ports(options: argparse.Namespace) -> None:
+    """Raises PortTakenError: somebody else listens on a port that Locust was to have. The page there would be another's."""
+    for option, port in (("--web", options.web), ("--master-port", options.master_port)):
+        if port:
+            try:
+                take_port(port)
+            except PortTakenError as error:
+                raise PortTakenError(str(error), advice=f"Give {option} another, or end what listens there.") from error
 
 
 def _name_servers(options: argparse.Namespace) -> tuple[str, ...]:

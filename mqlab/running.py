@@ -257,6 +257,9 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
             context = dataclasses.replace(context, at_moment=job.at_moment)
         try:
             run_plan(context, plan)
+            if cancel.is_set():
+                # The trials had come to their end already, and nothing looked again.
+                raise Interrupted("stopped by the user")
         except Interrupted as error:
             raise Interrupted(
                 f"stopped; what was recorded is in {run.path}",

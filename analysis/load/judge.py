@@ -33,7 +33,7 @@ from analysis.load.properties import in_their_order, undecided
 from analysis.logs import gc
 from analysis.logs.tables import load_logs
 from analysis.report import html
-from analysis.report.locust import locust_counts
+from analysis.report.locust import locust_counts, locust_errors
 from analysis.spark import SparkPlace, closing_session, compile_from
 from analysis.spark_settings import READING_COMPILED_BYTES_MIN
 from analysis.stall_model.document import write_score
@@ -114,6 +114,7 @@ def judge_load_in(spark: SparkSession, run: RunDirectory, reading: Reading | Non
             notes=(*run.reservations(), *run.manifest.notes),
             locust_requests=requests,
             locust_failures=failures,
+            errors=locust_errors(run.path / "trials" / trial.trial),
         )
         series = drawing.result()
     write_score(run.path, Score(rows=tuple(row for one in faults for row in one.refused), left_out=()))

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analysis.load.ending import Ending
 from analysis.load.faults import FaultOnLoad
 from analysis.load.figures import Figures
 from analysis.load.properties import Property
 from analysis.report.facts import evidence_told
+from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.verdicts import VerdictKind
+from harness.rundir.manifest import STOPPED
 from harness.rundir.reading import DAMAGED
+
+ERRORS_MAX = 4
+"""So many names of errors are told."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedLoad:
     """Everything that is said of a load, and first whether it reached its end.
 
-    ``locust_requests`` and ``locust_failures`` are Locust's own counts. ``notes`` are what a reader has to know: weaknesses of
-    the client, what went wrong.
+    ``locust_requests`` and ``locust_failures`` are Locust's own counts, ``errors`` the failures by the error's name. ``notes`` are
+    what a reader has to know: weaknesses of the client, what went wrong.
     """
 
     ending: Ending
@@ -33,6 +38,7 @@ class JudgedLoad:
     notes: tuple[str, ...]
     locust_requests: int | None
     locust_failures: int | None
+    errors: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -46,7 +52,8 @@ class JudgedLoad:
         """For a person."""
         f = self.figures
         first = evidence_told(self.notes)
-        lines = [*first, self.ending.words] if self.ending.words else list(first)
+        stopped = [f"the load was {note}" for note in self.notes if note.startswith(STOPPED)]
+        lines = [*first, self.ending.words] if self.ending.words else [*first, *stopped]
         is_counted = bool(f.sends or f.consumptions) or self.ending.is_reached or not first
         lines.append(
             "its sends and consumptions are not counted"
@@ -58,7 +65,8 @@ class JudgedLoad:
             lines += self._lines_of_sends()
         width = max(len(item.name) for item in self.properties)
         lines += [f"{item.name:{width}}  {item.verdict:9}  {item.words}" for item in self.properties]
-        return lines + [f"note: {note}" for note in self.notes if note not in first and not note.startswith(DAMAGED)]
+        told = (DAMAGED, STOPPED) if stopped else (DAMAGED,)
+        return lines + [f"note: {note}" for note in self.notes if note not in first and not note.startswith(told)]
 
     def _lines_of_sends(self) -> list[str]:
         f = self.figures
@@ -72,6 +80,11 @@ class JudgedLoad:
             )
             probe = "" if f.hiccup_ms_max is None else f"; the machine's own worst hiccup {f.hiccup_ms_max:.1f} ms"
             lines.append(f"starts late by {late}{probe}")
+        if self.errors:
+            commonest = sorted(self.errors.items(), key=lambda one: one[1], reverse=True)
+            named = ", ".join(f"{printable(name)} {count:,}" for name, count in commonest[:ERRORS_MAX])
+            more = len(commonest) - ERRORS_MAX
+            lines.append(f"failed by error: {named}" + (f" and {more} more" if more > 0 else ""))
         if f.unknown:
             lines.append(f"of the {f.unknown:,} sends with an unknown outcome {f.unknown_arrived:,} were consumed")
         if f.unplaced:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,17 @@ def locust_counts(folder: Path) -> tuple[int | None, int | None]:
         return sum(int(test["requests"]) for test in tests), sum(int(test["failures"]) for test in tests)
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None, None
+
+
+def locust_errors(folder: Path) -> Mapping[str, int]:
+    """How often each error came, by its name, by Locust's own account; empty where it wrote none."""
+    found: Counter[str] = Counter()
+    try:
+        for test in json.loads((folder / COUNTS).read_text("utf-8"))["tests"]:
+            found.update({str(name): int(count) for name, count in test["errors"].items()})
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        return {}
+    return dict(found)
 
 
 def locust_tables(run: RunDirectory, trials: Iterable[TrialFacts]) -> Mapping[str, Sequence[Table]]:

@@ -11,6 +11,7 @@ from harness.generator.target import Target
 from harness.leases.leases import Leases
 from harness.releases.java import Java
 from harness.rundir.manifest import TrialRecord
+from harness.signals import EarlyEnd
 
 LOAD = "load"
 """The incident, the trial and the deployment of a load's run directory: there is one of each."""
@@ -19,13 +20,17 @@ DAY_S = 24 * 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How a load stands: users, messages that ended and failed so far, a second, and the worst worker's lateness."""
+    """How a load stands: users, messages that ended and failed so far, a second, and the worst worker's lateness.
+
+    ``errors`` are the commonest ones by name, each with how often it came.
+    """
 
     users: int
     requests: int
     failures: int
     rate_hz: float
     late_p999_ms: float
+    errors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +64,7 @@ class LoadRun:
     """Told what a reader of the report has to know, too."""
     on_progress: Callable[[Progress], None]
     cancel: threading.Event = field(default_factory=threading.Event)
+    early_end: EarlyEnd = field(default_factory=EarlyEnd)
 
     @property
     def group(self) -> str:

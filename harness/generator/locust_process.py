@@ -38,6 +38,7 @@ READY_MESSAGE, DRAINED_MESSAGE, DIFFERS_MESSAGE = "mqlab-ready", "mqlab-drained"
 READY_S_MAX = 180.0
 DRAINED_S_MAX = 60.0
 OVER_S_MAX = 120.0
+ERRORS_TOLD = 3
 
 
 class Sender(locust.User):  # type: ignore[misc]
@@ -294,9 +295,12 @@ class Steering:
         elif self._sending is not None:
             self._late_us["local"] = self._sending.counts.late_us
             self._left = self._sending.left
-        self._tests.ended(late_us=self._late_us, left=self._left)
-        self._drained.clear()
-        self._over.set()
+        try:
+            self._tests.ended(late_us=self._late_us, left=self._left)
+        finally:
+            # Locust logs what a listener raises, such as that the disk is full, and whoever waits goes on.
+            self._drained.clear()
+            self._over.set()
 
     def _working(self) -> set[str]:
         """Workers that were ready and still run. A killed one counts as missing after some heartbeats."""
@@ -352,11 +356,16 @@ class Steering:
                     "requests": total.num_requests,
                     "failures": total.num_failures,
                     "rate": round(total.current_rps, 1),
+                    "errors": self._commonest_errors(),
                     "late_us": dict(self._sending.counts.late_us) if self._sending else self._late_us,
                 }
             )
             if time.monotonic() >= ends or self._shape_is_over():
                 return
+
+    def _commonest_errors(self) -> dict[str, int]:
+        errors = sorted(self._environment.stats.errors.values(), key=lambda one: one.occurrences, reverse=True)
+        return {str(one.error): int(one.occurrences) for one in errors[:ERRORS_TOLD]}
 
     def _shape_is_over(self) -> bool:
         started = self._environment.stats.total.num_requests > 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import select
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,13 +16,14 @@ from pathlib import Path
 
 from harness.clients.commands import remove_temporary, temporary_below
 from harness.clients.java import worker_environment
-from harness.errors import ClientError, Interrupted, TargetNotAllowedError, UsageError
+from harness.errors import ClientError, DiskFullError, Interrupted, TargetNotAllowedError, UsageError
 from harness.generator.load_run import DAY_S, LoadRun, Progress
 from harness.generator.options import CLIENT_FAILED, LocustSpec, Role
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
+from harness.rundir.manifest import STOPPED
 from harness.rundir.writing import TrialDirectory
 
 LOCUST_PROCESS = "harness.generator.locust_process"
@@ -29,6 +32,10 @@ NO_PART = "this is no part of the load at"
 ROUTE_CHECK_S = 5.0
 LOCUST_START_S_MAX = 240.0
 LOCUST_END_S_MAX = 150.0
+SPACE_CHECK_S = 1.0
+FREE_BYTES_MIN = 4 * 2**20
+"""With less than this the disk takes a load's records for a second or two more, and the documents that end its run."""
+
 LATE_MS_MAX = 5.0
 """If the 99.9th percentile of late starts is above this, the user is told: the generator has a part in the latencies.
 """
@@ -61,6 +68,8 @@ class LocustProcesses:
         self._processes: dict[str, LeasedProcess] = {}
         self._steering = "locust"
         self._told: list[Progress] = []
+        self._ended_early_s: float | None = None
+        """When the user ended it before its time."""
 
     def start(self) -> None:
         """Start them, and wait until the one that steers says that the load has begun."""
@@ -116,10 +125,11 @@ class LocustProcesses:
         self._processes[name] = spawn_locust(self._load.leases, spec, name, folder, heard=heard)
 
     def _lines(self, silence_s_max: float) -> Iterator[Mapping[str, object]]:
-        """What the steering process prints, until it ends. In between routes are checked, and a cancel is heeded."""
+        """What the steering process prints, until it ends. In between routes and the disk's room are checked, and it is heeded
+        what the user wants."""
         process = self._processes[self._steering]
         assert process.stdout is not None
-        checked = heard = time.monotonic()
+        checked = measured = heard = time.monotonic()
         buffered = b""
         while True:
             readable, _, _ = select.select([process.stdout], [], [], 0.2)
@@ -136,8 +146,14 @@ class LocustProcesses:
             if now - checked > ROUTE_CHECK_S:
                 self._check_routes()
                 checked = now
+            if now - measured > SPACE_CHECK_S:
+                require_room(self._directory.path)
+                measured = now
             if self._load.cancel.is_set():
                 raise Interrupted("stopped by the user")
+            if self._load.early_end.is_asked.is_set() and self._ended_early_s is None:
+                self._ended_early_s = now
+                process.send_signal(signal.SIGTERM)
 
     def _check_routes(self) -> None:
         try:
@@ -148,20 +164,25 @@ class LocustProcesses:
             raise
 
     def watch(self) -> None:
-        """Report progress until Locust ends by itself or the user ends it."""
-        try:
-            # Workers that have joined a master elsewhere say nothing until it ends them.
-            for line in self._lines(DAY_S if self._load.join else LOCUST_END_S_MAX):
-                if "requests" in line:
-                    self._tell(line)
-                elif "differs" in line:
-                    raise UsageError(f"{NO_PART} {self._load.join}: {line['differs']}", advice=SAME_OPTIONS)
-        except Interrupted:
-            # A load without an end is ended this way: everything is drained and judged as at any other end.
-            if self._load.options.duration_s:
-                raise
-            self._load.cancel.clear()
-            self.end_early()
+        """Report progress until Locust ends by itself or the user ends it: then all is drained and judged, as at any other end.
+
+        Raises:
+            ClientError: Locust failed.
+            DiskFullError: the run's disk has no room left.
+            UsageError: the options are not those of the load that it is a part of.
+            Interrupted: it is to end at once.
+        """
+        began = time.monotonic()
+        # Workers that have joined a master elsewhere say nothing until it ends them.
+        for line in self._lines(DAY_S if self._load.join else LOCUST_END_S_MAX):
+            if "requests" in line:
+                self._tell(line)
+            elif "differs" in line:
+                raise UsageError(f"{NO_PART} {self._load.join}: {line['differs']}", advice=SAME_OPTIONS)
+        asked_s = self._load.options.duration_s
+        if self._ended_early_s is not None and asked_s:
+            self._load.note(f"{STOPPED}after {self._ended_early_s - began:.1f} of {asked_s:g} s")
+        require_room(self._directory.path)
         code = self._processes[self._steering].wait(LOCUST_END_S_MAX)
         if code == CLIENT_FAILED:
             # What the others did is whole, and worth to be drained and judged.
@@ -198,14 +219,27 @@ class LocustProcesses:
         return "; it wrote last:\n  " + "\n  ".join(lines) if lines else ""
 
 
+def require_room(folder: Path) -> None:
+    """Raises DiskFullError where a load's records soon find no room. Nobody else would say so before they are closed."""
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < FREE_BYTES_MIN:
+        raise DiskFullError(
+            f"the disk of {folder} is full ({free_bytes / 2**20:.1f} MiB are left), and the load was ended",
+            advice="Make room, or choose a folder on another disk with --out; what was recorded before is whole.",
+        )
+
+
 def _progress(line: Mapping[str, object]) -> Progress:
     late = line["late_us"]
     assert isinstance(late, dict)
     workers = [late] if "p999" in late else list(late.values())
+    errors = line.get("errors", {})
+    assert isinstance(errors, dict)
     return Progress(
         users=int(str(line["users"])),
         requests=int(str(line["requests"])),
         failures=int(str(line["failures"])),
         rate_hz=float(str(line["rate"])),
         late_p999_ms=max((worker["p999"] for worker in workers if worker), default=0) / 1000,
+        errors={str(name): int(str(count)) for name, count in errors.items()},
     )

@@ -20,6 +20,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import Topology
 from harness.model.loads import LoadValue
 from harness.model.timed_faults import TimedFault
+from harness.printable import printable
 from harness.protocol.access import OPEN, Access
 from harness.protocol.targets import LOOPBACK, Network
 from harness.rundir.events import Moment
@@ -119,6 +120,7 @@ class OwnLoadSession:
             note=trial.note,
             on_progress=self._tell,
             cancel=trial.cancel,
+            early_end=trial.early_end,
         )
         self._target.record_ends(trial.events, None, "begin")
         self._consumers = VerifyingConsumers(self._run, trial.directory)
@@ -128,6 +130,7 @@ class OwnLoadSession:
         self._stack.callback(self._locust.stop)
         self._locust.start()
         write_json(trial.directory.path / "processes.json", {**self._consumers.pids(), **self._locust.pids()})
+        trial.early_end.is_possible.set()
 
     def _driver(self, target: Target) -> DriverSpec:
         trial, load = self._trial, self._load
@@ -150,7 +153,7 @@ class OwnLoadSession:
             late = "" if self._load.options.closed else f", {progress.late_p999_ms:.1f} ms late (p99.9)"
             self._trial.say(
                 f"{progress.users} users {progress.rate_hz:,.0f}/s: {progress.requests:,} ended, "
-                f"{progress.failures:,} failed{late}"
+                f"{progress.failures:,} failed{commonest(progress)}{late}"
             )
 
     def steady(self) -> None:
@@ -236,3 +239,11 @@ class LoadOfFault:
     def restore_topic(self) -> None:
         """Create the topic again where it was forgotten; one that is there stays."""
         self.resize(*self.numbers)
+
+
+def commonest(progress: Progress) -> str:
+    """The error that most of the failed ones have, in brackets; empty where there is none."""
+    if not progress.errors:
+        return ""
+    name, count = max(progress.errors.items(), key=lambda one: one[1])
+    return f" ({printable(name)})" if count == progress.failures else f" ({printable(name)} {count:,})"

@@ -12,6 +12,7 @@ from harness.model.cluster import UserSettings
 from harness.releases.java import Java
 from harness.run.display import Display
 from harness.rundir.writing import RunWriter
+from harness.signals import EarlyEnd
 from harness.trial import TrialContext
 
 CLIENT_BOOTS_PER_CORE = 5
@@ -52,6 +53,8 @@ class RunContext:
     until_s: float = DEPLOYMENT_S_MAX
     """How long a deployment's processes and faults may last before the healer ends them."""
     cancel: threading.Event = field(default_factory=threading.Event)
+    early_end: EarlyEnd = field(default_factory=EarlyEnd)
+    """Of a load by itself, which is drained and judged then."""
     quiet: threading.Event = field(default_factory=_is_quiet)
     """Not set while an analysis is at work: no trial gets further than up beside it."""
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))

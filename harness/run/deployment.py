@@ -241,6 +241,7 @@ class Deployment:
                     java=context.java,
                     until_s=context.until_s,
                     cancel=context.cancel,
+                    early_end=context.early_end,
                     boots=context.client_boots,
                     starts=context.client_starts,
                     on_rate=lambda per_s: context.observer.rate(trial_id, per_s),

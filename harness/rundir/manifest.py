@@ -18,6 +18,9 @@ RESUMED = "resumed by other code: "
 USER_SETTING = "setting of the user: "
 """A note that begins so names one; the ledger takes no such run."""
 
+STOPPED = "stopped by its user "
+"""A note that begins so says when a load was, before its time; what it had sent by then was drained."""
+
 TrialStatus = Literal["planned", "running", "complete", "failed", "interrupted"]
 
 ENDED: tuple[TrialStatus, ...] = ("complete", "failed", "interrupted")

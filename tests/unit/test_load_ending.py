@@ -11,6 +11,9 @@ import pytest
 
 from analysis.evidence.events import events_of
 from analysis.load.ending import Ending, ending_of, trial_of_load
+from analysis.load.figures import Figures
+from analysis.load.judged import JudgedLoad
+from analysis.load.properties import undecided
 from harness.errors import EXIT_USAGE, RunDirectoryError
 from harness.rundir.reading import read_run_directory
 from tests.lib.commands import typed
@@ -133,3 +136,29 @@ def test_a_load_that_was_killed_before_its_trial_is_one_sentence_and_bad_usage(t
     assert done.code == EXIT_USAGE
     assert "holds no trial of a load" in done.err
     assert "Traceback" not in done.err
+
+
+def _told(ending: Ending, notes: tuple[str, ...], errors: dict[str, int]) -> list[str]:
+    figures = Figures(
+        sends=30, ok=10, failed=20, unknown=0, unknown_arrived=0, unplaced=0, not_accepted=20, consumptions=10, seconds=1.0,
+        asked_per_s=30.0, started_per_s=30.0, ok_per_s=10.0, late_ms=(0.0,) * 3, latency_ms=(1.0,) * 3, late_ms_max=0.0,
+        hiccup_ms_max=None,
+    )  # fmt: skip
+    judged = JudgedLoad(
+        ending=ending, client="java 5.5.0", release="5.5.0", params={}, figures=figures, faults=(), notes=notes,
+        properties=(undecided("nothing lost", "x"),), locust_requests=30, locust_failures=20, errors=errors,
+    )  # fmt: skip
+    return judged.lines()
+
+
+def test_a_load_that_its_user_stopped_says_so_first_and_once(tmp_path: Path) -> None:
+    ending = _ending(tmp_path, _load("complete", phases=PHASES))
+    lines = _told(ending, ("stopped by its user after 12.3 of 60 s", "another"), {})
+    assert lines[0] == "the load was stopped by its user after 12.3 of 60 s"
+    assert [line for line in lines if line.startswith("note: ")] == ["note: another"]
+
+
+def test_failed_sends_are_told_by_the_names_of_their_errors_the_commonest_first(tmp_path: Path) -> None:
+    ending = _ending(tmp_path, _load("complete", phases=PHASES))
+    lines = _told(ending, (), {"B": 2, "A": 15, "C": 1, "D": 1, "E": 1})
+    assert "failed by error: A 15, B 2, C 1, D 1 and 1 more" in lines
