@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.errors import ConfigurationError
 from harness.paths import state_home
 
 _FOLDER = "scratch"
@@ -19,7 +20,7 @@ _FOLDER = "scratch"
 
 @contextlib.contextmanager
 def scratch_folder(state_dir: Path | None = None) -> Iterator[Path]:
-    """A new folder, for the time of the block. Raises OSError where it cannot be made."""
+    """A new folder, for the time of the block. Raises ConfigurationError where it cannot be made."""
     folder, handle = _locked(state_dir or state_home())
     try:
         yield folder
@@ -29,7 +30,7 @@ def scratch_folder(state_dir: Path | None = None) -> Iterator[Path]:
 
 
 def scratch_of_process(state_dir: Path | None = None) -> Path:
-    """A new folder, which is removed at the end of this process. Raises OSError where it cannot be made."""
+    """A new folder, which is removed at the end of this process. Raises ConfigurationError where it cannot be made."""
     folder, _ = _locked(state_dir or state_home())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -38,9 +39,15 @@ def scratch_of_process(state_dir: Path | None = None) -> Path:
 def _locked(state_dir: Path) -> tuple[Path, int]:
     remove_abandoned(state_dir)
     home = state_dir / _FOLDER
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # It has its final name when it is locked, so that nobody takes it for an abandoned one before.
-    made = Path(tempfile.mkdtemp(dir=home, prefix="."))
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # It has its final name when it is locked, so that nobody takes it for an abandoned one before.
+        made = Path(tempfile.mkdtemp(dir=home, prefix="."))
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot make a folder in {home}: {error.strerror}",
+            advice="Set MQLAB_HOME to a folder that you can write to.",
+        ) from error
     handle = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     fcntl.flock(handle, fcntl.LOCK_EX)
     return made.rename(made.with_name(made.name.removeprefix("."))), handle

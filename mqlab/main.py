@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib
 import os
-import signal
 import sys
 import tempfile
 import textwrap
@@ -22,8 +21,9 @@ from rich.console import Console
 from harness.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError
 from harness.paths import PACKAGES
 from harness.printable import printable_lines
-from harness.signals import handling
+from harness.signals import interruptible
 from mqlab.console import console as lab_console
+from mqlab.machine import of_this_machine
 from mqlab.options import Adder, Command
 
 GONE = {"patrol": "mqlab diagnose LOG... finds the same incidents, and --appends counts slow appends"}
@@ -37,27 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code. No traceback reaches the user."""
     console = lab_console(stderr=True)
     try:
-        if arguments is None:
-            _leave_the_current_folder_out()
-        words = sys.argv[1:] if arguments is None else arguments
-        if words and words[0] in GONE:
-            print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
-            return EXIT_GONE
-        options = _parsed(words)
-        # A resumed run reads the command that it was started with.
-        options.parse = _parsed
-        command: Command = options.command
-        with handling(_interrupt, signal.SIGTERM):
-            code = command(options, console)
+        with interruptible():
+            code = _carried_out(arguments, console)
             sys.stdout.flush()
-            return code
+        return code
     except LabError as error:
-        # It may tell of what somebody else wrote, which must not steer the terminal.
-        text, advice = printable_lines(f"mqlab: {error}"), printable_lines(error.advice)
-        console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
-        if advice:
-            console.print(advice, markup=False, highlight=False, soft_wrap=True)
-        return error.exit_code
+        return _tell(error, console)
     except KeyboardInterrupt:
         console.print("mqlab: interrupted", style="bold")
         return EXIT_INTERRUPTED
@@ -67,8 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as ended:
         if isinstance(ended.__context__, BrokenPipeError):  # Rich's way of saying so
             return EXIT_OK
+        try:
+            sys.stdout.flush()
+        except LabError as error:
+            return _tell(error, console)
+        except BrokenPipeError:
+            _drop_output()
         raise
-    except Exception as error:  # a defect of ours
+    except Exception as error:
+        if (known := of_this_machine(error)) is not None:
+            return _tell(known, console)
+        # A defect of ours.
         with tempfile.NamedTemporaryFile("w", prefix="mqlab-", suffix=".txt", delete=False) as file:
             traceback.print_exc(file=file)
         console.print(
@@ -76,6 +70,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
             markup=False, highlight=False, soft_wrap=True,
         )  # fmt: skip
         return EXIT_FAILED
+
+
+def _carried_out(arguments: Sequence[str] | None, console: Console) -> int:
+    if arguments is None:
+        _leave_the_current_folder_out()
+    words = sys.argv[1:] if arguments is None else arguments
+    if words and words[0] in GONE:
+        print(f"mqlab: {words[0]} is no command any more: {GONE[words[0]]}.", file=sys.stderr)
+        return EXIT_GONE
+    options = _parsed(words)
+    # A resumed run reads the command that it was started with.
+    options.parse = _parsed
+    command: Command = options.command
+    return command(options, console)
+
+
+def _tell(error: LabError, console: Console) -> int:
+    """Print it with what to do; returns its exit code."""
+    # It may tell of what somebody else wrote, which must not steer the terminal.
+    text, advice = printable_lines(f"mqlab: {error}"), printable_lines(error.advice)
+    console.print(text, style="bold", markup=False, highlight=False, soft_wrap=True)
+    if advice:
+        console.print(advice, markup=False, highlight=False, soft_wrap=True)
+    return error.exit_code
 
 
 def _leave_the_current_folder_out() -> None:
@@ -95,11 +113,6 @@ def _drop_output() -> None:
     """Nobody reads it any more, as with ``| head``; what is left in its buffer is not to be written at the end either."""
     with Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _interrupt() -> None:
-    """A signal ends the command as Ctrl-C does, so that everything is healed and collected."""
-    raise KeyboardInterrupt
 
 
 class _Parser(argparse.ArgumentParser):

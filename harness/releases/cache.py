@@ -28,18 +28,29 @@ _WORDS = "The cache of rocketmq-incident-lab. `mqlab clean --cache` removes the 
 def cache_folder(name: str, cache: Path | None = None) -> Path:
     """One of the cache's folders, which is made with the cache; ``cache`` is another one than the user's.
 
-    Raises OSError where it cannot be made.
+    Raises ConfigurationError where it cannot be made.
     """
     assert name in FOLDERS, name
     home = cache or cache_home()
-    home.mkdir(parents=True, exist_ok=True)
+    _make(home)
     # A cache that is only to be read stays without a mark, and is used all the same.
     with contextlib.suppress(OSError):
         if not is_marked(home) and _is_the_labs(home):
             (home / MARK).write_text(_WORDS, encoding="utf-8")
     folder = home / name
-    folder.mkdir(exist_ok=True)
+    _make(folder)
     return folder
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise ConfigurationError(
+            f"the cache cannot be made at {folder}: {why}",
+            advice="Set MQLAB_CACHE to a folder that you can write to.",
+        ) from error
 
 
 def is_marked(home: Path) -> bool:
