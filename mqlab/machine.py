@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-import resource
 from pathlib import Path
 
 from harness.errors import ConfigurationError, DiskFullError, LabError
+from harness.limits import limits
 from harness.paths import cache_home, state_home
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -51,18 +51,3 @@ def _instead_of(place: str) -> str:
         if path == home.absolute() or home.absolute() in path.parents or path in home.absolute().parents:
             return f"Set {variable} to a folder that you can write to."
     return ""
-
-
-def limits(*names: str) -> str:
-    """How a shell shows and sets them, and what they are now."""
-    return ", ".join(f"{_OPTION[name]} is {_value(_LIMIT[name], _UNIT[name])}" for name in names)
-
-
-_OPTION = {"memory": "ulimit -v", "processes": "ulimit -u", "files": "ulimit -n"}
-_LIMIT = {"memory": resource.RLIMIT_AS, "processes": resource.RLIMIT_NPROC, "files": resource.RLIMIT_NOFILE}
-_UNIT = {"memory": 1024, "processes": 1, "files": 1}
-
-
-def _value(limit: int, unit: int) -> str:
-    soft, _ = resource.getrlimit(limit)
-    return "unlimited" if soft == resource.RLIM_INFINITY else str(soft // unit)

@@ -14,6 +14,7 @@ from harness.leases.client_process import ClientHost
 from harness.leases.lease import Lease
 from harness.leases.leases import Leases
 from harness.leases.proc import ProcessId
+from harness.limits import met_limit
 from harness.releases.java import Java
 
 STOCK_GRACE_S = 15.0
@@ -113,10 +114,11 @@ class LaunchedCluster(abc.ABC):
     def _ended(self, name: str, code: int) -> NodeStartError:
         launch = self._blueprint.launch(name)
         self._save_output(launch)
+        lines = last_words(launch)
         return NodeStartError(
             f"{name} of RocketMQ {launch.node.release} ended with code {code}",
-            advice=f"Its logs are in {launch.home}.",
-            log_lines=last_words(launch),
+            advice=" ".join(filter(None, [met_limit("\n".join(lines)), f"Its logs are in {launch.home}."])),
+            log_lines=lines,
         )
 
     def pid(self, name: str) -> int | None:

@@ -7,6 +7,8 @@ A node's folder is ``FOLDER/nodes/NAME`` with ``broker.conf`` or ``namesrv.conf`
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -324,10 +326,44 @@ def peers_of(nodes: Iterable[Node]) -> set[str]:
 
 
 def last_words(launch: Launch, count: int = 12) -> list[str]:
-    """The last lines that a node wrote to the log it used last, and printed."""
-    logs = sorted(launch.home.glob("logs/**/*.log"), key=lambda file: file.stat().st_mtime)
-    lines: list[str] = []
-    for file in (*logs[-1:], launch.stdout):
-        if file.exists():
-            lines += [f"{file.name}: {line}" for line in file.read_text(errors="replace").splitlines()[-count:]]
-    return lines[-count:]
+    """The first exception of what a node wrote last, and the last lines that it wrote to the log it used last, and printed.
+
+    What ends a node stands before the lines of its shutdown. Of a log that an earlier start wrote, too, the end alone is read.
+    """
+    logs = sorted(launch.home.glob("logs/**/*.log"), key=lambda file: file.stat().st_mtime, reverse=True)
+    read = {file: _end_of(file) for file in (launch.stdout, *logs) if file.exists()}
+    lines = [f"{file.name}: {line}" for file in (*logs[:1], launch.stdout) for line in read.get(file, [])[-count:]]
+    last = lines[-count:]
+    for file, written in read.items():
+        if thrown := [f"{file.name}: {line}" for line in first_exception(written)]:
+            return last if thrown[0] in last else [*thrown, "...", *last]
+    return last
+
+
+def _end_of(file: Path) -> list[str]:
+    with file.open("rb") as opened:
+        opened.seek(max(0, file.stat().st_size - END_BYTES))
+        return opened.read(END_BYTES).decode(errors="replace").splitlines()
+
+
+END_BYTES = 64 * 1024
+CAUSES_MAX = 3
+FRAMES_MAX = 2
+_THROWN = re.compile(r"(?:^|[\s:])(?:[a-z_]\w*\.)+[A-Z][\w$]*(?:Exception|Error)\b")
+_FRAME = re.compile(r"\s+(?:at |\.\.\. \d+)")
+
+
+def first_exception(lines: Sequence[str]) -> list[str]:
+    """The first exception with a stack: the line that tells of it, its message, where it was thrown, and what caused it."""
+    for at, line in enumerate(lines):
+        if not _THROWN.search(line) or not any(_FRAME.match(after) for after in lines[at + 1 : at + 3]):
+            continue
+        before = lines[at - 1 : at] if at and _THROWN.match(line) and not _FRAME.match(lines[at - 1]) else []
+        stack = list(itertools.takewhile(_is_of_stack, lines[at + 1 :]))
+        frames = list(itertools.takewhile(_FRAME.match, stack))[:FRAMES_MAX]
+        return [*before, line, *frames, *[one for one in stack if one.startswith("Caused by:")][-CAUSES_MAX:]]
+    return []
+
+
+def _is_of_stack(line: str) -> bool:
+    return bool(_FRAME.match(line)) or line.lstrip().startswith(("Caused by:", "Suppressed:"))

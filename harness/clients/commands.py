@@ -20,6 +20,7 @@ from typing import Self
 
 from harness.errors import ClientError
 from harness.leases.client_process import Child
+from harness.limits import met_limit
 from harness.rundir.files import TEMPORARY
 from harness.rundir.lines import cut_padding
 
@@ -231,4 +232,7 @@ class CommandedClient:
             lines = (self._logs / "stderr.log").read_text(errors="replace").splitlines()[-8:]
         except OSError:
             return ""
-        return "; it wrote last:\n  " + "\n  ".join(lines) if lines else ""
+        if not lines:
+            return ""
+        why = met_limit("\n".join(lines))
+        return "; it wrote last:\n  " + "\n  ".join(lines) + (f"\n{why}" if why else "")

