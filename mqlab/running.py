@@ -231,7 +231,7 @@ def _run(run: RunWriter, plan: Plan, backend: Backend, job: Job, console: Consol
     cancel = threading.Event()
     with (
         Leases.open(state_home()) as leases,
-        Display(console, plan) as display,
+        Display(console, plan, tells_late=job.at_moment is None) as display,
         cancelling(
             cancel, lambda: display.say("stopping: the running trials are ended and what they recorded is kept")
         ),

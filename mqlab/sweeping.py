@@ -18,6 +18,7 @@ from rich.console import Console
 from analysis.verdicts.sides import deployments_needed
 from analysis.verdicts.sweep import UNDECIDED
 from analysis.verdicts.tries import Tries
+from analysis.workers import end_with_the_parent, end_workers, started_quietly
 from harness.errors import EXIT_OK, AnalysisError, ConfigurationError, Interrupted, RunDirectoryError, UsageError
 from harness.faults.injections import USUAL_INJECTION
 from harness.host.abilities import Abilities
@@ -28,7 +29,7 @@ from harness.model.sweep import Sweep
 from harness.plan.request import Request
 from harness.releases.jars import known_releases
 from harness.releases.java import Java
-from harness.run.display import duration
+from harness.run.pace import duration, why_slow
 from harness.rundir.manifest import USER_SETTING
 from harness.rundir.reading import RunDirectory, read_run_directory
 from mqlab.judging import spark_place
@@ -82,9 +83,17 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     request = _request(options, scenario, releases, without(user, swept))
     place = _Analysis(options=options, java=java, scenario=scenario, console=console)
     rounds = Rounds(sweep=found_sweep, request=request, most=options.deployments, analyse=place)
+    most_s = plan_of(rounds.at_most()).seconds
+
+    def further(run: Path) -> Request | None:
+        wanted = rounds.further(run)
+        if wanted is not None and (words := _late(time.monotonic() - started, most_s, plan_of(wanted).seconds)):
+            console.print(words, highlight=False)
+        return wanted
+
     job = Job(
         request=rounds.request(), java=java, started=started, notes=_notes(rounds, swept, options), resumed=resumed.note,
-        resumed_by="tune", further=rounds.further,
+        resumed_by="tune", further=further,
     )  # fmt: skip
     return carry_out(job, options, console, lambda path: _judge(path, rounds, options))
 
@@ -119,6 +128,16 @@ def _notes(rounds: Rounds, swept: Sequence[Swept], options: argparse.Namespace) 
         f"{points} points; looked at after {rounds.rounds} deployments of each and then until it is decided, at most "
         f"{rounds.most}: up to {duration(plan.seconds)}",
         *(f"{USER_SETTING}{one.key}={','.join(one.values)}, swept" for one in swept),
+    )
+
+
+def _late(elapsed_s: float, said_s: float, round_s: float) -> str:
+    """That a sweep lasts longer than was said at its beginning, and what its next round takes; empty where it does not."""
+    if elapsed_s + round_s <= said_s:
+        return ""
+    return (
+        f"the sweep takes longer than the {duration(said_s)} that it was to take at most: {duration(elapsed_s)} so far, "
+        f"and about {duration(round_s)} for what is undecided still; {why_slow()}"
     )
 
 
@@ -254,8 +273,14 @@ class _Analysis:
         code, place = own_commit(), spark_place(self.options, self.java.home)
         commit, go_on = "" if code.dirty else code.id, how_to_go_on("tune", run)
         try:
-            with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as pool:
-                pool.submit(_analysed, run, (self.scenario,), place, commit).result()
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_the_parent) as pool:
+                try:
+                    with started_quietly():
+                        analysed = pool.submit(_analysed, run, (self.scenario,), place, commit)
+                    analysed.result()
+                except KeyboardInterrupt:
+                    end_workers()
+                    raise
         except KeyboardInterrupt as error:
             raise Interrupted(f"stopped; what was recorded is in {run}", advice=go_on) from error
         except BrokenProcessPool as error:

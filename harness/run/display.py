@@ -14,21 +14,19 @@ from rich.text import Text
 
 from harness.plan.schedule import Plan
 from harness.printable import printable_lines
+from harness.run.pace import Pace, duration, why_slow
+
+__all__ = ["Display", "clock", "duration"]
 
 ROWS_MAX = 24
 REFRESH_PER_S = 4
+LATE_LOOK_S = 5.0
 
 INCIDENT_WIDTH, ARM_WIDTH = 24, 25
 """What is longer ends in an ellipsis: with the other columns the table fits 80."""
 
 LINES_S_MIN = 20.0
 """Without a terminal every phase of a trial that takes so long has a line; of a shorter one, the fault has."""
-
-
-def duration(seconds: float) -> str:
-    """``3 min 20 s`` of 200."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
 def clock(seconds: float) -> str:
@@ -52,9 +50,12 @@ class _Row:
 
 
 class Display:
-    """Told by several threads what happens. With a terminal it redraws a table, else it prints a line an event."""
+    """Told by several threads what happens. With a terminal it redraws a table, else it prints a line an event.
 
-    def __init__(self, console: Console, plan: Plan) -> None:
+    Where it ``tells_late`` it says now and then that the run takes longer than its plan said, and why.
+    """
+
+    def __init__(self, console: Console, plan: Plan, *, tells_late: bool = False) -> None:
         self._console = console
         self._plan = plan
         self._lock = threading.Lock()
@@ -65,14 +66,27 @@ class Display:
         self._rates: dict[str, float] = {}
         self._outcomes: Counter[str] = Counter()
         self._total = sum(1 for _ in plan.trials())
+        self._pace = Pace(plan.seconds, {trial.id: trial.cost.seconds for _, trial in plan.trials()})
+        self._tells_late = tells_late
+        self._is_over = threading.Event()
         self._live = Live(get_renderable=self.shown, console=console, refresh_per_second=REFRESH_PER_S, transient=True)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
             self._live.start()
+        if self._tells_late:
+            threading.Thread(target=self._look_at_pace, name="pace", daemon=True).start()
         return self
 
+    def _look_at_pace(self) -> None:
+        while not self._is_over.wait(LATE_LOOK_S):
+            with self._lock:
+                words = self._pace.words(time.monotonic() - self._started, why_slow())
+            if words:
+                self.say(words)
+
     def __exit__(self, *_: object) -> None:
+        self._is_over.set()
         if self._console.is_terminal:
             self._live.stop()
 
@@ -96,6 +110,7 @@ class Display:
                 known.pop(trial, None)
             if status != "down":
                 self._outcomes[status] += 1
+                self._pace.ended(trial)
         if status not in ("down", "complete"):
             self.say(f"{trial}: {status}: {note}")
         elif status == "complete" and not self._console.is_terminal:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.errors import DockerError, JavaNotFoundError
+from harness.errors import ConfigurationError, DockerError, JavaNotFoundError
 from harness.faults.injections import INJECTIONS
 from harness.host.abilities import Abilities, usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
@@ -88,7 +88,7 @@ def _runnable(scenario: Scenario, backends: tuple[str, ...], host: Abilities) ->
 def _java() -> Check:
     try:
         java = find_java()
-    except JavaNotFoundError as error:
+    except (JavaNotFoundError, ConfigurationError) as error:
         return Check(name="java", ok=False, found=error.message, advice=error.advice)
     return Check(name="java", ok=True, found=f"{java.version} from {java.source} ({java.home})")
 
