@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-from analysis.workers import end_with_the_parent
+from analysis.workers import end_with_the_parent, started_quietly
 from harness.errors import AnalysisError, LabError
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def analyst_at(place: SparkPlace) -> Iterator[Analyst]:
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe()
     process = spawning.Process(target=_serve, args=(theirs, place), name="analyst", daemon=True)
-    process.start()
+    with started_quietly():
+        process.start()
     theirs.close()
     analyst = Analyst(process, ours, place)
     try:

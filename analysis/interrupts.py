@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import signal
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from harness.signals import handling
+from harness.signals import INTERRUPTS, handling
 
 Java = subprocess.Popen[bytes]
 """Spark's process, as PySpark has started it."""
 
-INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 END_S_MAX = 10.0
 
 _interrupted = threading.Event()
@@ -24,10 +22,14 @@ _interrupted = threading.Event()
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """As ``killed_by_interrupts``, before there is a process. PySpark's own way with Ctrl-C is taken back at the end."""
+    """As ``killed_by_interrupts``, before there is a process. PySpark's own way with Ctrl-C is taken back at the end.
+
+    An interrupt that Python has forgotten, as it does where it calls back, is raised then.
+    """
     _interrupted.clear()
     with handling(_interrupt, *INTERRUPTS):
         yield
+    stop_if_interrupted()
 
 
 @contextmanager

@@ -20,11 +20,12 @@ import psutil
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from analysis.interrupts import Java, end, killed_by_interrupts, own_interrupts
+from analysis.interrupts import Java, end, killed_by_interrupts, own_interrupts, stop_if_interrupted
 from analysis.java_names import remember_names
 from analysis.packages import pack_packages
 from analysis.spark_settings import (
@@ -87,6 +88,14 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{5}
 """
 """Spark's own default prints how it logs, and warns that Hadoop has no native library here."""
+
+
+def _untold(*_: object) -> None:
+    """What Java's end means is told by ``closing_session``, once; PySpark's server of accumulators prints a traceback of it."""
+
+
+for _server in (AccumulatorTCPServer, AccumulatorUnixServer):
+    setattr(_server, "handle_error", _untold)  # noqa: B010 - one of their own methods, to which nothing may be assigned
 
 
 def heap_mb(evidence_bytes: int, free_bytes: int) -> int:
@@ -265,6 +274,7 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
         spark = spark_session(place)
         gateway = spark.sparkContext._gateway
         assert gateway is not None
+        stop_if_interrupted()
         with killed_by_interrupts(gateway.proc):
             try:
                 yield spark

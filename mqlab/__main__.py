@@ -5,6 +5,7 @@ Imports take a second or two. An interrupt in that time, and one after the comma
 
 import atexit
 import codecs
+import contextlib
 import locale
 import os
 import signal
@@ -32,10 +33,20 @@ def main() -> NoReturn:
 
     code = run()
     if code == INTERRUPTED:
-        # Python ends itself by SIGINT, and not with this code, where the interrupt came while code of a text was run, such as a
-        # dataclass's own. Threads have ended by then.
-        atexit.register(signal.pthread_sigmask, signal.SIG_BLOCK, {signal.SIGINT})
+        _leave()
     sys.exit(code)
+
+
+def _leave() -> NoReturn:
+    """End at once: a thread that waits for a network is not waited for.
+
+    By itself Python would also end itself by SIGINT, and not with this code, where the interrupt came while code of a text was
+    run, such as a dataclass's own.
+    """
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+    atexit._run_exitfuncs()
+    os._exit(INTERRUPTED)
 
 
 def _read_files_as_utf_8() -> None:

@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar, TypeVarTuple
 
-from analysis.workers import end_with_the_parent
+from analysis.workers import end_with_the_parent, end_workers, started_quietly
 
 ALONE_BYTES = 48_000_000
 """What is less is read before another process has started."""
@@ -67,11 +67,13 @@ def _of_each(
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, mp_context=spawning, initializer=_begin) as pool:
         try:
-            running = {at: pool.submit(function, *tasks[at]) for at in order}
+            with started_quietly():
+                running = {at: pool.submit(function, *tasks[at]) for at in order}
             return [running[at].result() for at in range(len(tasks))]
         except BrokenProcessPool:
             # One was killed, as a host without memory does: this process takes less.
             return [function(*task) for task in tasks]
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            end_workers()
             raise

@@ -12,7 +12,7 @@ from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
-from harness.releases.jars import known_releases
+from harness.releases.jars import known_releases, version_key
 from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
@@ -44,9 +44,9 @@ class Target:
         with Broker(address, name=name, access=self.access) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         version = version_of(told)
-        known = {release: tuple(int(part) for part in release.split(".")) for release in known_releases()}
-        fitting = [release for release, numbers in known.items() if numbers <= version]
-        return fitting[-1] if fitting else next(iter(known))
+        known = known_releases()
+        fitting = [release for release in known if version_key(release) <= version]
+        return (fitting or known[:1])[-1]
 
     def check(self) -> None:
         """Ask the name servers again, and refuse when any of them lists an address that is not allowed.
@@ -114,8 +114,7 @@ def find_target(
     if route is None:
         assert create_queues is not None
         _create(namesrv, topic, create_queues, allowed, access)
-        route = _read_route(namesrv[0], topic, allowed, access)
-        assert route is not None
+        route = _read_route(namesrv[0], topic, allowed, access) or Route()
     brokers = {name: by_id[0] for name, by_id in route.addresses.items() if 0 in by_id}
     if not brokers:
         raise ClientError(f"no broker of {topic} takes sends: its route on {namesrv[0]} names no master", advice=_LOOK)

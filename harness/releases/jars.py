@@ -11,13 +11,15 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import ReleaseError, UsageError
+from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, ReleaseError, UsageError
+from harness.printable import printable
 from harness.releases.cache import cache_folder
 
 CHECKSUMS = Path(__file__).parent / "checksums"
@@ -77,7 +79,7 @@ class LockedJar:
 def known_releases() -> tuple[str, ...]:
     """Releases with a committed lock, oldest first."""
     names = (path.stem for path in CHECKSUMS.glob("*.sha256"))
-    return tuple(sorted((name for name in names if name[0].isdigit()), key=_version_key))
+    return tuple(sorted((name for name in names if name[0].isdigit()), key=version_key))
 
 
 def jars_sha256(release: str) -> str:
@@ -85,13 +87,14 @@ def jars_sha256(release: str) -> str:
     return hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes()).hexdigest()
 
 
-def _version_key(version: str) -> tuple[int, ...]:
+def version_key(version: str) -> tuple[int, ...]:
+    """Its numbers, by which versions have an order; words such as ``-SNAPSHOT`` are left out."""
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def is_5x(release: str) -> bool:
     """Whether a release is 5.0.0 or newer, where logging and several settings changed their names."""
-    return _version_key(release) >= (5,)
+    return version_key(release) >= (5,)
 
 
 def read_lock(name: str) -> tuple[LockedJar, ...]:
@@ -142,7 +145,7 @@ def ensure_jars(
         missing = [jar for jar in jars if not jar_path(jar, repository).exists()]
         if missing:
             say(f"{what}: {len(missing)} jars to download, {_megabytes(missing)}")
-        with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
+        with _downloading() as pool:
             ensured = [pool.submit(_ensure_jar, jar, repository, fetch) for jar in jars]
             for done, one in enumerate(as_completed(ensured), start=1):
                 one.result()
@@ -152,6 +155,20 @@ def ensure_jars(
         temporary.write_text(json.dumps(_stamp_of(jars, repository)))
         temporary.replace(stamp)
     return paths
+
+
+@contextlib.contextmanager
+def _downloading() -> Iterator[ThreadPoolExecutor]:
+    """Threads that download; an interrupt does not wait for a network that may hang."""
+    pool = ThreadPoolExecutor(DOWNLOADS_AT_ONCE)
+    is_awaited = True
+    try:
+        yield pool
+    except KeyboardInterrupt:
+        is_awaited = False
+        raise
+    finally:
+        pool.shutdown(wait=is_awaited, cancel_futures=True)
 
 
 def _megabytes(some: Sequence[LockedJar]) -> str:
@@ -265,17 +282,57 @@ def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """``lock NAME...`` writes lock files; ``fetch NAME...`` fills the cache."""
-    command, *names = arguments
-    for name in names:
-        if command == "lock":
-            jars = resolve_lock(name)
-            CHECKSUMS.mkdir(exist_ok=True)
-            (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
-            write_sizes(jars, cache_folder("maven"))
-        else:
-            ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
-    return 0
+    """``lock NAME...`` writes lock files; ``fetch NAME...`` fills the cache. Returns an exit code as the command line has them."""
+    command, *names = arguments or [""]
+    if command not in {"lock", "fetch"} or not names:
+        print(f"usage: {USAGE}", file=sys.stderr)
+        return EXIT_USAGE
+    try:
+        for name in names:
+            if command == "lock":
+                _lock(name)
+            else:
+                ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
+    except LabError as error:
+        print(*filter(None, (str(error), error.advice)), sep="\n", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return EXIT_OK
+
+
+SAID_MAX = 500
+USAGE = "python -m harness.releases.jars lock|fetch NAME..."
+
+
+def _lock(name: str) -> None:
+    """Raises ReleaseError: it cannot be resolved."""
+    if shutil.which("mvn") is None:
+        raise ReleaseError(
+            f"{name} cannot be resolved: there is no command mvn on the path",
+            advice="Install Maven; locks alone need it.",
+        )
+    try:
+        jars = resolve_lock(name)
+    except LabError:
+        raise
+    except Exception as error:  # a resolver may raise anything that Maven or its HTTP library makes it raise
+        raise ReleaseError(
+            f"{name} cannot be resolved from Maven Central: {_says(error)}",
+            advice=f"Is {name} a release of RocketMQ, can Maven Central be reached, and does mvn -version answer?",
+        ) from error
+    CHECKSUMS.mkdir(exist_ok=True)
+    (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
+    write_sizes(jars, cache_folder("maven"))
+
+
+def _says(error: Exception) -> str:
+    """Maven's own first word of what is wrong, among all that it prints, else the error's first line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    wrong = [line.removeprefix("[ERROR]").strip() for line in lines if line.startswith("[ERROR]")]
+    told = next((line for line in wrong if re.search(r"[Cc]ould not|Failed|Non-resolvable|invalid|missing", line)), "")
+    return printable((told or [*wrong, *lines, type(error).__name__][0])[:SAID_MAX])
 
 
 if __name__ == "__main__":

@@ -338,3 +338,12 @@ def test_a_load_on_a_name_server_whose_answer_never_ends_says_so(
     assert main(["load", "--namesrv", address, "--topic", "orders"]) == 4
     assert time.monotonic() - began_s < ENDS_S_MAX
     assert f"mqlab: {address} did not answer request 106 within 5 s" in capsys.readouterr().err
+
+
+def test_a_name_server_without_brokers_is_told_to_have_none_where_a_topic_is_to_be_made(serving: ExitStack) -> None:
+    address = serving.enter_context(serve(Fake(topics={}, brokers={})))
+    with pytest.raises(ClientError, match=f"{address} lists no broker that takes sends"):
+        find_target([address], "orders", allowed=LOOPBACK, create_queues=4)
+    slaves = serving.enter_context(serve(Fake(topics={}, brokers={"broker-a": {1: "127.0.0.1:1"}})))
+    with pytest.raises(ClientError, match="lists no broker that takes sends"):
+        find_target([slaves], "orders", allowed=LOOPBACK, create_queues=4)

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import resource
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -11,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
+from harness.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
 from harness.limits import met_limit
 from harness.releases import jars
-from harness.releases.jars import LockedJar, ensure_jars, jar_path, known_releases, read_lock
+from harness.releases.jars import LockedJar, ensure_jars, jar_path, known_releases, read_lock, version_key
 from harness.releases.java import feature_of, find_java
 
 CONTENT = b"these bytes stand for a jar"
@@ -138,6 +140,62 @@ def test_two_runs_that_start_at_once_download_once(
         paths = set(pool.map(run, releases))
     assert {path.read_bytes() for path in paths} == {CONTENT}
     assert len(tries) == 1
+
+
+@pytest.mark.parametrize("arguments", [(), ("lock",), ("fetch",), ("look", "5.5.0")])
+def test_the_maintainers_program_says_how_it_is_used(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert jars.main(arguments) == EXIT_USAGE
+    assert capsys.readouterr().err == "usage: python -m harness.releases.jars lock|fetch NAME...\n"
+
+
+def test_a_release_that_cannot_be_resolved_is_a_sentence_of_mavens(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(_: str) -> None:
+        raise RuntimeError(
+            "Command failed with exit code 1:\n[INFO] x\n[ERROR] Some problems were encountered\n"
+            "[ERROR] Non-resolvable POM: Could not find artifact a:b:pom:5.3.2\n"
+        )
+
+    monkeypatch.setattr(jars, "resolve_lock", fails)
+    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/mvn")
+    assert jars.main(["lock", "5.3.2"]) == EXIT_FAILED
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == (
+        "5.3.2 cannot be resolved from Maven Central: Non-resolvable POM: Could not find artifact a:b:pom:5.3.2"
+    )
+    assert told[1].startswith("Is 5.3.2 a release of RocketMQ")
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert jars.main(["lock", "5.3.2"]) == EXIT_FAILED
+    assert "there is no command mvn" in capsys.readouterr().err
+
+
+def test_an_interrupted_download_does_not_wait_for_a_network_that_hangs(one_jar: LockedJar, tmp_path: Path) -> None:
+    hangs, begun = threading.Event(), threading.Event()
+
+    def hang(jar: LockedJar, repository: Path) -> Path:
+        begun.set()
+        hangs.wait(60)
+        return jar_path(jar, repository)
+
+    def interrupt() -> None:
+        begun.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            ensure_jars("0.0.1", cache=tmp_path, download=hang)
+        assert time.monotonic() - began < 30
+    finally:
+        hangs.set()
+
+
+def test_versions_have_an_order_whatever_else_stands_in_them() -> None:
+    assert version_key("5.5.0-x") == version_key("5.5.0-SNAPSHOT") == (5, 5, 0)
 
 
 @pytest.mark.parametrize(("version", "feature"), [("17.0.15", 17), ("1.8.0_402", 8), ("21", 21), ("nonsense", 0)])
