@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import scenarios
 from harness.errors import ReleaseError
 from harness.model.scenario import Scenario
+from harness.program import carried_out
 from harness.releases.compare import compare, names_in
 from scenarios.releases import READ
 
@@ -61,4 +62,4 @@ def main(releases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(carried_out(main, sys.argv[1:], "mqlab.code_changes OLDER NEWER", least=2, most=2))

@@ -13,6 +13,7 @@ from harness.faults.injections import INJECTIONS, needs_of, why_not
 from harness.host.abilities import Abilities
 from harness.model.scenario import Arm
 from harness.paths import PACKAGES
+from harness.program import carried_out
 from harness.rundir.reading import read_run_directory
 
 DOCUMENT = PACKAGES / "docs" / "containers.md"
@@ -84,4 +85,4 @@ def main(runs: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(carried_out(main, sys.argv[1:], "mqlab.container_table [RUN_DIR...]", least=0))

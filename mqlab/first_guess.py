@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness.plan.cost import FIRST_GUESS, Cost, learned_cost
+from harness.program import carried_out
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import read_run_directory
 
@@ -72,4 +73,4 @@ def main(runs: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(carried_out(main, sys.argv[1:], "mqlab.first_guess RUN_DIR..."))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.paths import PACKAGES
+from harness.program import carried_out
 from harness.rundir.manifest import DeploymentRecord, TrialRecord
 from harness.rundir.reading import RunDirectory, read_run_directory
 from mqlab.kept_lines import fault_of, pack
@@ -131,4 +132,4 @@ def main(runs: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(carried_out(main, sys.argv[1:], "mqlab.kept_logs RUN_DIR..."))

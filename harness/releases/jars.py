@@ -18,8 +18,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, LabError, ReleaseError, UsageError
+from harness.errors import LabError, ReleaseError, UsageError
 from harness.printable import printable
+from harness.program import carried_out
 from harness.releases.cache import cache_folder
 
 CHECKSUMS = Path(__file__).parent / "checksums"
@@ -283,27 +284,20 @@ def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """``lock NAME...`` writes lock files; ``fetch NAME...`` fills the cache. Returns an exit code as the command line has them."""
-    command, *names = arguments or [""]
-    if command not in {"lock", "fetch"} or not names:
-        print(f"usage: {USAGE}", file=sys.stderr)
-        return EXIT_USAGE
-    try:
-        for name in names:
-            if command == "lock":
-                _lock(name)
-            else:
-                ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
-    except LabError as error:
-        print(*filter(None, (str(error), error.advice)), sep="\n", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return EXIT_OK
+    words = arguments if arguments and arguments[0] in {"lock", "fetch"} else ()
+    return carried_out(_program, words, "harness.releases.jars lock|fetch NAME...", least=2)
+
+
+def _program(words: list[str]) -> None:
+    command, *names = words
+    for name in names:
+        if command == "lock":
+            _lock(name)
+        else:
+            ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
 
 
 SAID_MAX = 500
-USAGE = "python -m harness.releases.jars lock|fetch NAME..."
 
 
 def _lock(name: str) -> None:

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.errors import ReleaseError, UsageError
+from harness.program import carried_out
 from harness.releases.compile import compiled_classes
 from harness.releases.jars import ensure_jars, known_releases
 from harness.releases.java import Java, find_java
@@ -95,12 +96,12 @@ def _read(release: str, java: Java, processors: int) -> _Rows:
     return {(of, setting): value for of, setting, _, value in rows}
 
 
-def main() -> None:
+def main(words: Sequence[str]) -> None:
     """Write the file of the release that is named."""
-    release = sys.argv[1]
+    (release,) = words
     found = read_settings_of(release, find_java())
     (FOLDER / f"{release}.json").write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(carried_out(main, sys.argv[1:], "harness.releases.settings RELEASE", most=1))

@@ -70,6 +70,30 @@ def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]
     assert "4.9.7" in _fails(capsys, "verify", "append-stall", "--release", "4.9.8")
 
 
+def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _fails(capsys, "audit", "--broker-conf", str(PACKAGES / "docs" / "broker.conf"), "--release", "5.5.0-x")
+    assert "unknown release '5.5.0-x'" in said
+    assert "5.5.0?" in said
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "says"),
+    [
+        ("harness.releases.settings", ("5.3.9",), "unknown release '5.3.9'"),
+        ("harness.releases.settings", (), "usage: python -m harness.releases.settings RELEASE"),
+        ("mqlab.code_changes", ("4.9.7",), "usage: python -m mqlab.code_changes OLDER NEWER"),
+        ("mqlab.kept_logs", ("/none",), "/none is not a run directory"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)  # fmt: skip
+def test_programs_for_maintainers_end_with_a_sentence(module: str, words: tuple[str, ...], says: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", module, *words], capture_output=True, text=True, check=False, cwd=PACKAGES
+    )
+    assert ended.returncode == EXIT_USAGE
+    assert ended.stderr.startswith(says)
+
+
 def test_an_unknown_arm_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert "baseline" in _fails(capsys, "verify", "append-stall", "--arm", "baselin")
 
