@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,12 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
+from analysis.load.judge import judge_load_in
 from harness.backends.cluster import create_topic, namesrv_addresses
 from harness.backends.local import LocalCluster
 from harness.backends.proxy import proxy_beside
 from harness.clients.python.clients import CLIENTS
+from harness.errors import EXIT_INTERRUPTED
 from harness.host.ports import free_port
 from harness.leases import proc
 from harness.leases.leases import Leases
@@ -29,6 +32,7 @@ from harness.protocol.name_server import NameServer
 from harness.releases.jars import PROXY_RELEASE
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
+from harness.rundir.reading import read_run_directory
 from harness.wait import wait_until
 from tests.lib.commands import typed
 from tests.lib.loads import CLUSTER_S_MAX, Command, Json, masters_of, none_is_left, seqs
@@ -159,6 +163,25 @@ def _kill_in_mid_load(cluster: LocalCluster, client: str, spark: SparkSession, t
         assert figures["unplaced"] == len(accepted)
         assert {f"{name}: {limit}" for limit in CLIENTS[client].can.limits} <= set(judged["notes"])
         assert f"consumptions are those of the client java {cluster.spec.release}" in judged["notes"]
+
+
+def test_a_load_that_its_user_stops_before_its_time_is_drained_judged_and_told(
+    three: LocalCluster, spark: SparkSession, tmp_path: Path
+) -> None:
+    command = Command(
+        three, tmp_path / "run", "stopped", "--rate", "100", "--duration", "600", "--consumers", "1", "--record-only",
+        "--keep-groups",
+    )  # fmt: skip
+    command.wait_consumed(100)
+    command.process.send_signal(signal.SIGINT)
+    _, err = command.process.communicate(timeout=400)
+    assert command.process.returncode == EXIT_INTERRUPTED, err[-3000:]
+    assert "stopping: nothing more is sent" in err
+    judged = judge_load_in(spark, read_run_directory(command.out))
+    first = judged.lines()[0]
+    assert re.fullmatch(r"the load was stopped by its user after \d+\.\d of 600 s", first), first
+    told = {item.name: item.verdict for item in judged.properties}
+    assert set(told.values()) == {"confirmed"}, "all of it was drained"
 
 
 @pytest.mark.parametrize("cluster", ["three", "three_5x"])

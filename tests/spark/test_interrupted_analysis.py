@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,50 @@ def command(run: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.communicate()
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.5, 2.0])
+def test_an_interrupt_as_an_analysis_begins_is_not_swallowed(command: subprocess.Popen[str], after_s: float) -> None:
+    assert command.stderr is not None
+    assert any("analysis: starting Spark" in line for line in command.stderr)
+    time.sleep(after_s)
+    command.send_signal(signal.SIGINT)
+    out, err = command.communicate(timeout=END_S_MAX)
+    assert command.returncode == EXIT_INTERRUPTED, err
+    told = [line for line in err.splitlines() if not line.startswith("analysis: ")]
+    assert (out, told) == ("", ["mqlab: interrupted"])
+
+
+def test_a_spark_that_is_ended_beside_a_trial_prints_nothing(tmp_path: Path) -> None:
+    """As a run's own does, whose first trial is interrupted: the process is told to end, and its Java with it."""
+    script = (
+        "import time\n"
+        "from analysis.analyst import analyst_at\n"
+        "from analysis.spark import SparkPlace\n"
+        "from harness.releases.java import find_java\n"
+        "if __name__ == '__main__':\n"
+        "    with analyst_at(SparkPlace(master='local[1]', java_home=find_java().home)) as analyst:\n"
+        "        print('ready', analyst.is_ready(600.0), flush=True)\n"
+        "        time.sleep(600)\n"
+    )
+    file = tmp_path / "beside.py"
+    file.write_text(script)
+    process = subprocess.Popen(
+        [sys.executable, str(file)], env={**os.environ, "PYTHONPATH": str(PACKAGES)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready True\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal sends it
+        _, err = process.communicate(timeout=END_S_MAX)
+    finally:
+        process.kill()
+    # What Python says of an interrupt that nobody takes here is this script's own.
+    before, _, _ = err.partition("Traceback (most recent call last)")
+    assert before == ""
+    assert "accumulators" not in err
+    assert "Exception occurred" not in err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)

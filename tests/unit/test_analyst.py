@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import signal
+import time
 from collections.abc import Iterator
-from multiprocessing import Pipe
+from contextlib import suppress
+from multiprocessing import Pipe, get_context
 from multiprocessing.connection import Connection
 from typing import Any, cast
 
 import pytest
+from pyspark.accumulators import AccumulatorTCPServer
 
 from analysis import analyst
 from analysis.analyst import Analyst
+from analysis.interrupts import own_interrupts
 from analysis.spark import SparkPlace
+from analysis.workers import end_with_the_parent, started_quietly
 from harness.errors import AnalysisError
 
 HEAP_MB = 1000
@@ -111,3 +119,38 @@ def test_it_can_judge_what_is_for_its_place_and_needs_no_more_heap_than_it_has(
     assert mine.can(place) is can
     process.terminate()
     assert not mine.can(place)
+
+
+def test_what_pyspark_would_print_of_a_java_that_has_ended_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    server = AccumulatorTCPServer.__new__(AccumulatorTCPServer)
+    try:
+        raise EOFError
+    except EOFError:
+        server.handle_error(cast(Any, None), ("127.0.0.1", 1))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ctrl_c_waits_in_a_worker_until_it_has_its_way_with_it() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with started_quietly():
+        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        worker = get_context("spawn").Process(target=_worker)
+        worker.start()
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGINT)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    worker.join(60)
+    assert worker.exitcode == -signal.SIGINT
+
+
+def _worker() -> None:
+    end_with_the_parent()
+    time.sleep(60)
+
+
+def test_an_interrupt_that_was_forgotten_in_an_analysis_is_raised_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "disable", lambda: None)
+    with pytest.raises(KeyboardInterrupt), own_interrupts(), suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    with own_interrupts():
+        pass
