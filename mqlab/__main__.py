@@ -54,8 +54,11 @@ def _read_files_as_utf_8() -> None:
 
     It is so for the processes that this one starts, too.
     """
-    if sys.flags.utf8_mode or os.environ.get("PYTHONUTF8") or codecs.lookup(locale.getencoding()).name == "utf-8":
+    if sys.flags.utf8_mode or os.environ.get("PYTHONUTF8"):
         return
+    with contextlib.suppress(LookupError):
+        if codecs.lookup(locale.getencoding()).name == "utf-8":
+            return
     os.environ["PYTHONUTF8"] = "1"
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 

@@ -51,6 +51,7 @@ from harness.rundir.writing import RunWriter
 from harness.signals import EarlyEnd, ending_early
 from mqlab.load_faults import check_faults, named_nodes, print_dry_run, reach_nodes, settings_for
 from mqlab.load_options import load_options_of
+from mqlab.looking import prepare
 from mqlab.options import access_of, read_settings
 from scenarios.own_load import OWN_LOAD
 
@@ -102,6 +103,8 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
         release = target.release()
         _check_proxy(options, release)
         user = read_settings(options, (options.client_release or release,), console)
+    # Here Ctrl-C ends a download, and what is downloaded is told; a cluster's start would do it by itself.
+    prepare(java, sorted({release, options.client_release or release}), console)
     own = _own_load(options, asked, run_id)
     plan = _plan(options, own, release, topology)
     for note in override_notes(plan, user):

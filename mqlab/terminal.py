@@ -92,6 +92,10 @@ def _stream(raw: io.FileIO, before: TextIO | None) -> TextIO:
     # In its UTF-8 mode (mqlab/__main__.py) Python writes UTF-8 whatever the terminal reads.
     named = os.environ.get("PYTHONIOENCODING", "").partition(":")[0]
     encoding = before.encoding if named and before is not None else locale.getencoding()
+    try:
+        codecs.lookup(encoding)
+    except LookupError:  # a terminal's that Python does not know
+        encoding = "ascii"
     # Of a closed one it does not matter: what is written there fails.
     by_line = raw.isatty() or isinstance(raw, _Err)
     return io.TextIOWrapper(
