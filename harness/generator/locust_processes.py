@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,13 +15,14 @@ from pathlib import Path
 
 from harness.clients.commands import remove_temporary, temporary_below
 from harness.clients.java import worker_environment
-from harness.errors import ClientError, DiskFullError, Interrupted, TargetNotAllowedError, UsageError
+from harness.errors import ClientError, Interrupted, TargetNotAllowedError, UsageError
 from harness.generator.load_run import DAY_S, LoadRun, Progress
 from harness.generator.options import CLIENT_FAILED, LocustSpec, Role
 from harness.host.ports import free_port
 from harness.leases.leases import Leases
 from harness.leases.process import LeasedProcess
 from harness.protocol.connection import split_address
+from harness.rundir.files import require_room
 from harness.rundir.manifest import STOPPED
 from harness.rundir.writing import TrialDirectory
 
@@ -33,9 +33,6 @@ ROUTE_CHECK_S = 5.0
 LOCUST_START_S_MAX = 240.0
 LOCUST_END_S_MAX = 150.0
 SPACE_CHECK_S = 1.0
-FREE_BYTES_MIN = 4 * 2**20
-"""With less than this the disk takes a load's records for a second or two more, and the documents that end its run."""
-
 LATE_MS_MAX = 5.0
 """If the 99.9th percentile of late starts is above this, the user is told: the generator has a part in the latencies.
 """
@@ -217,16 +214,6 @@ class LocustProcesses:
         log = self._directory.client_folder(self._steering) / "stderr.log"
         lines = log.read_text(errors="replace").splitlines()[-8:]
         return "; it wrote last:\n  " + "\n  ".join(lines) if lines else ""
-
-
-def require_room(folder: Path) -> None:
-    """Raises DiskFullError where a load's records soon find no room. Nobody else would say so before they are closed."""
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < FREE_BYTES_MIN:
-        raise DiskFullError(
-            f"the disk of {folder} is full ({free_bytes / 2**20:.1f} MiB are left), and the load was ended",
-            advice="Make room, or choose a folder on another disk with --out; what was recorded before is whole.",
-        )
 
 
 def _progress(line: Mapping[str, object]) -> Progress:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends.cluster import Cluster, ClusterSpec
+from harness.errors import DiskFullError
 from harness.host.abilities import usable_cores
 from harness.leases.leases import Leases
 from harness.model.cluster import UserSettings
@@ -55,6 +56,8 @@ class RunContext:
     cancel: threading.Event = field(default_factory=threading.Event)
     early_end: EarlyEnd = field(default_factory=EarlyEnd)
     """Of a load by itself, which is drained and judged then."""
+    full: list[DiskFullError] = field(default_factory=list)
+    """Why the run is cancelled, where it is that its disk has no room left."""
     quiet: threading.Event = field(default_factory=_is_quiet)
     """Not set while an analysis is at work: no trial gets further than up beside it."""
     boots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(usable_cores()))

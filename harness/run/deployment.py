@@ -265,7 +265,7 @@ class Deployment:
                 )
             status, took = "complete", costs.took()
         except (Interrupted, KeyboardInterrupt):
-            status, note = "interrupted", "stopped by the user"
+            status, note = "interrupted", str(context.full[0]) if context.full else "stopped by the user"
             raise
         except DiskFullError as error:
             note = str(error)

@@ -7,12 +7,13 @@ Where a plan has a first deployment, that one is judged while the next cluster b
 up, which wait then until the analysis is over: what it takes from the machine is in no trial.
 """
 
+import contextlib
 import dataclasses
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from harness.errors import Interrupted
+from harness.errors import DiskFullError, Interrupted
 from harness.host.hiccups import NoiseProbe
 from harness.host.rest import CoreRest
 from harness.plan.core_budget import CoreBudget
@@ -20,8 +21,10 @@ from harness.plan.deployments import PlannedDeployment
 from harness.plan.schedule import TRIALS_AHEAD, Plan, Schedule
 from harness.run.context import RunContext
 from harness.run.deployment import boot
+from harness.rundir.files import require_room
 
 POLL_S = 0.5
+SPACE_CHECK_S = 1.0
 
 
 def run_plan(context: RunContext, plan: Plan) -> None:
@@ -29,9 +32,14 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     context.run.set_status("running")
     probe = NoiseProbe.start(context.leases, context.run.hiccups_path, until_s=plan.seconds * 4 + context.until_s)
     try:
-        _run_in_parts(context, probe, plan)
-    except (Interrupted, KeyboardInterrupt):
-        context.run.set_status("interrupted")
+        with _disk_watched(context):
+            _run_in_parts(context, probe, plan)
+        if context.full:
+            raise context.full[0]
+    except (Interrupted, KeyboardInterrupt) as error:
+        context.run.set_status("failed" if context.full else "interrupted")
+        if context.full:
+            raise context.full[0] from error
         raise
     except BaseException:
         context.run.set_status("failed")
@@ -39,6 +47,27 @@ def run_plan(context: RunContext, plan: Plan) -> None:
     finally:
         probe.stop()
     context.run.set_status("complete")
+
+
+@contextlib.contextmanager
+def _disk_watched(context: RunContext) -> Iterator[None]:
+    """Cancel the run when its disk gets full, at once: processes that record would say so when their files are closed."""
+    is_over = threading.Event()
+
+    def look() -> None:
+        while not is_over.wait(SPACE_CHECK_S):
+            try:
+                require_room(context.run.path)
+            except DiskFullError as error:
+                context.full.append(error)
+                context.cancel.set()
+                return
+
+    threading.Thread(target=look, name="disk", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
 
 
 class _Gate:

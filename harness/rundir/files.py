@@ -17,6 +17,9 @@ JsonValue = str | int | float | bool | None
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
+FREE_BYTES_MIN = 4 * 2**20
+"""With less than this a disk takes a load's records for a second or two more, and the documents that end its run."""
+
 _SPACE_ADVICE = "Make room and resume the run with --resume; what was recorded so far is whole."
 
 
@@ -72,6 +75,16 @@ def require_space(path: Path, needed_bytes: int) -> None:
         raise ConfigurationError(
             f"{path} needs {needed_bytes / 2**20:.0f} MiB and its file system has {free_bytes / 2**20:.0f} MiB left",
             advice="Make room, or choose another folder with --out.",
+        )
+
+
+def require_room(folder: Path) -> None:
+    """Raise DiskFullError where the records of a run soon find no room; who writes them says so when they are closed, or never."""
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < FREE_BYTES_MIN:
+        raise DiskFullError(
+            f"the disk of {folder} is full ({free_bytes / 2**20:.1f} MiB are left), and the run was ended",
+            advice=_SPACE_ADVICE,
         )
 
 

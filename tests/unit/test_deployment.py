@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +130,24 @@ def test_a_node_that_dies_ends_its_deployment_and_the_run_goes_on(
     assert [one.downs for one in clusters] == [1, 1]
     assert clusters[0].begun == 2
     assert context.run.manifest.status == "complete"
+
+
+def test_a_disk_that_gets_full_ends_the_run_at_once_and_is_said(
+    context: RunContext, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_plan, "SPACE_CHECK_S", 0.05)
+    full = SimpleNamespace(free=2**20)
+
+    def hold(session: FakeSession) -> None:
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+        assert context.cancel.wait(60), "it does not wait until the trial's files are closed"
+
+    monkeypatch.setattr(FakeSession, "hold", hold)
+    with pytest.raises(DiskFullError, match=r"the disk of .* is full \(1\.0 MiB are left\), and the run was ended"):
+        run_plan.run_plan(context, plan)
+    assert context.run.manifest.status == "failed"
+    said = {record.error for record in context.run.trials().values() if record.status == "interrupted"}
+    assert said == {str(context.full[0])}, "it was not the user who stopped it"
 
 
 def test_a_trial_says_what_it_took_and_its_deployment_what_the_user_set(context: RunContext, plan: Plan) -> None:

@@ -18,8 +18,9 @@ import pytest
 
 from harness.errors import DiskFullError, Interrupted, PortTakenError
 from harness.generator.load_run import Progress
-from harness.generator.locust_processes import LocustProcesses, require_room
+from harness.generator.locust_processes import LocustProcesses
 from harness.load.own import commonest
+from harness.rundir.files import require_room
 from harness.rundir.writing import TrialDirectory
 from harness.signals import EarlyEnd
 from mqlab.load import take_ports
@@ -108,9 +109,7 @@ def test_a_full_disk_is_said_within_seconds(load: Any, monkeypatch: pytest.Monke
     process = _Played(60.0)
     _later(0.5, lambda: monkeypatch.setattr(shutil, "disk_usage", lambda path: full))
     try:
-        with pytest.raises(
-            DiskFullError, match=r"the disk of .* is full \(1\.0 MiB are left\), and the load was ended"
-        ):
+        with pytest.raises(DiskFullError, match=r"the disk of .* is full \(1\.0 MiB are left\), and the run was ended"):
             _watched(load, process).watch()
     finally:
         process.kill()
