@@ -26,6 +26,7 @@ _BIPUSH, _SIPUSH, _LDC, _LDC_W, _LDC2_W = 0x10, 0x11, 0x12, 0x13, 0x14
 _TABLESWITCH, _LOOKUPSWITCH, _WIDE, _IINC = 0xAA, 0xAB, 0xC4, 0x84
 _INVOKES = (0xB6, 0xB7, 0xB8, 0xB9)
 _ALOAD, _ALOAD_0, _ALOAD_3, _GETSTATIC, _GETFIELD = 0x19, 0x2A, 0x2D, 0xB2, 0xB4
+_PUTFIELD = 0xB5
 _NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
     **dict.fromkeys((0x10, 0x12, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 2),
@@ -54,6 +55,19 @@ class Method:
     loaded: tuple[tuple[str, ...], ...]
     numbers: tuple[Number, ...]
     digest: str
+    gets: tuple[str, ...] = ()
+    puts: tuple[str, ...] = ()
+    """The fields that it reads, and the fields of objects that it sets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """Of a class file: the class, the class that it extends, and every field and method that it names, each by its class and
+    its name. Classes are written as in class files, with slashes."""
+
+    name: str
+    extends: str
+    members: frozenset[tuple[str, str]]
 
 
 @cache
@@ -132,6 +146,35 @@ def methods(class_file: bytes) -> Iterator[Method]:
                 yield _method(name, descriptor, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
 
 
+def names(class_file: bytes) -> Names:
+    """What a class file is called and what it names."""
+    reader = _Reader(class_file)
+    reader.skip(8)
+    constants = _constants(reader)
+    reader.skip(2)
+    name, extends = (_class_name(constants, reader.take("H")) for _ in range(2))
+    pairs = (value for value in constants.values() if isinstance(value, tuple) and len(value) == 2)
+    # A member is a class with a name and a type; the pair of a name and a type begins with a text.
+    members = (
+        (_class_name(constants, one), _resolved(constants, two)) for one, two in pairs if _is_class(constants, one)
+    )
+    return Names(
+        name=name,
+        extends=extends,
+        members=frozenset((of, str(two[0])) for of, two in members if isinstance(two, tuple)),
+    )
+
+
+def _is_class(constants: Mapping[int, object], index: int) -> bool:
+    value = constants.get(index)
+    return isinstance(value, tuple) and len(value) == 1
+
+
+def _class_name(constants: Mapping[int, object], index: int) -> str:
+    value = _resolved(constants, index)
+    return str(value[0]) if isinstance(value, tuple) else ""
+
+
 def texts(class_file: bytes) -> list[str]:
     """Every UTF-8 constant of a class file, among which are the names of its methods."""
     reader = _Reader(class_file)
@@ -164,6 +207,8 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
     calls: list[str] = []
     loaded: list[tuple[str, ...]] = []
     objects: list[str] = []
+    gets: list[str] = []
+    puts: list[str] = []
     numbers: list[Number] = []
     digest = hashlib.sha256()
     at = 0
@@ -177,6 +222,9 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
             objects.clear()
         elif opcode in (_GETSTATIC, _GETFIELD):
             objects.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
+            gets.append(objects[-1])
+        elif opcode == _PUTFIELD:
+            puts.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
         elif opcode == _ALOAD or _ALOAD_0 <= opcode <= _ALOAD_3:
             objects.append(str(code[at + 1] if opcode == _ALOAD else opcode - _ALOAD_0))
         elif opcode == _SIPUSH:
@@ -195,6 +243,8 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
         loaded=tuple(loaded),
         numbers=tuple(numbers),
         digest=digest.hexdigest(),
+        gets=tuple(gets),
+        puts=tuple(puts),
     )
 
 

@@ -274,6 +274,11 @@ def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
     return tuple(found[coordinate] for coordinate in sorted(found))
 
 
+def resolved_jars(name: str, cache: Path | None = None) -> tuple[Path, ...]:
+    """The jars of a release that has no lock, resolved by Maven (``mvn``). For maintainers: nothing vouches for them."""
+    return tuple(jar_path(jar, cache_folder("maven", cache)) for jar in resolve_lock(name, cache))
+
+
 def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
     """Add jars that are in a repository folder to the table of what each is long, in bytes."""
     table = CHECKSUMS / BYTES

@@ -1,10 +1,13 @@
 """Every setting of a release's brokers and clients with its default, read once from its classes and kept as data::
 
-python -m harness.releases.settings RELEASE
+python -m harness.releases.settings RELEASE...
 
 What a broker is told in its broker.conf under a name that is not here it ignores without a word
-(``MixAll.properties2Object``).
+(``MixAll.properties2Object``). A release without a lock is read as well: Maven resolves its jars then (``mvn``), and a broker.conf
+can be judged on it.
 """
+
+from __future__ import annotations
 
 import dataclasses
 import json
@@ -12,20 +15,26 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from harness.errors import ReleaseError, UsageError
 from harness.program import carried_out
 from harness.releases.compile import compiled_classes
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.dead_keys import dead_keys
+from harness.releases.jars import ensure_jars, known_releases, resolved_jars, version_key
 from harness.releases.java import Java, find_java
 
 FOLDER = Path(__file__).with_name("defaults")
 ROCKETMQ = "org.apache.rocketmq"
 BROKER = ("common.BrokerConfig", "store.config.MessageStoreConfig", "remoting.netty.NettyServerConfig",
           "remoting.netty.NettyClientConfig", "auth.config.AuthConfig", "tieredstore.MessageStoreConfig")  # fmt: skip
+"""What a broker fills from its broker.conf (``BrokerStartup``), AuthConfig from 5.3.0 on; the last one only with PLUG_IN."""
+PLUG_IN = "tieredstore.MessageStoreConfig"
+"""Filled where ``messageStorePlugIn`` names TieredMessageStore (``MessageStorePluginContext.registerConfiguration``)."""
+OTHERS = {"a name server": "common.namesrv.NamesrvConfig", "a controller": "common.ControllerConfig"}
+"""Whose settings are no broker's, each with the class that its file is read into."""
 CODES = ("common.protocol.ResponseCode", "remoting.protocol.ResponseCode")
 """Of 4.x and of 5.x; both have those of RemotingSysResponseCode by inheritance."""
 CLIENT = ("client.ClientConfig", "client.producer.DefaultMQProducer", "client.consumer.DefaultMQPushConsumer")
@@ -49,6 +58,19 @@ class Settings:
     client: Mapping[str, str]
     codes: Mapping[str, str]
     """The numbers of answers by their names."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """By a broker's setting the Java types that its setters take, such as ``int and String``."""
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By a broker's setting that is one of a few: the texts that its setters take, each with what it comes to."""
+    client_kinds: Mapping[str, str] = field(default_factory=dict)
+    plug_in: Sequence[str] = ()
+    """A broker's settings that are read only where the plug-in for tiered storage is."""
+    others: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The settings of name servers and controllers that no broker has."""
+    dead: Sequence[str] = ()
+    """A broker's settings that nothing reads (``dead_keys``)."""
+    trims: bool = False
+    """Whether blanks at the ends of a text are taken away before a setter gets it."""
 
 
 @cache
@@ -56,51 +78,99 @@ def settings_of(release: str) -> Settings:
     """What is kept of a release. Raises UsageError where nothing is."""
     path = FOLDER / f"{release}.json"
     if not path.is_file():
-        raise UsageError.unknown("release", release, known_releases())
+        raise UsageError.unknown("release", release, releases_with_settings())
     return Settings(**json.loads(path.read_text("utf-8")))
+
+
+def releases_with_settings() -> tuple[str, ...]:
+    """Releases whose settings are kept, oldest first: those that have a lock, and further ones."""
+    return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=version_key))
 
 
 def read_settings_of(release: str, java: Java) -> Settings:
     """Ask a release's own classes. Raises ReleaseError."""
-    few, many = (_read(release, java, processors) for processors in (2, 64))
+    jars = ensure_jars(release) if release in known_releases() else resolved_jars(release)
+    few, many = (_read(release, jars, java, processors) for processors in (2, 64))
     broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES))
-    return Settings(broker=broker, client=client, codes=codes)
+    of = {name: {row.setting for row in few if row.of == f"{ROCKETMQ}.{name}"} for name in (*BROKER, *OTHERS.values())}
+    always = {setting for name in BROKER if name != PLUG_IN for setting in of[name]}
+    return Settings(
+        broker=broker,
+        client=client,
+        codes=codes,
+        kinds=_kinds(few, BROKER),
+        words=_words(few),
+        client_kinds=_kinds(few, CLIENT),
+        plug_in=sorted(of[PLUG_IN] - always),
+        others={who: sorted(of[name] - always - of[PLUG_IN]) for who, name in OTHERS.items()},
+        dead=sorted(dead_keys(jars, _named(BROKER))),
+        trims=any((row.of, row.value) == ("MixAll", "true") for row in few),
+    )
 
 
-_Rows = Mapping[tuple[str, str], str]
+def _kinds(rows: Sequence[_Row], classes: Sequence[str]) -> dict[str, str]:
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        if row.of in _named(classes):
+            found.setdefault(row.setting, set()).add(row.kind)
+    return {setting: " and ".join(sorted(kinds)) for setting, kinds in sorted(found.items())}
 
 
-def _joined(few: _Rows, many: _Rows, classes: Sequence[str]) -> dict[str, str]:
+def _words(rows: Sequence[_Row]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        for word in row.words.split():
+            text, _, value = word.partition("=")
+            found.setdefault(row.setting, {})[text] = value
+    return {setting: dict(sorted(words.items())) for setting, words in sorted(found.items())}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """A setter of a class, or a constant, as Defaults.java prints it."""
+
+    of: str
+    setting: str
+    kind: str
+    value: str
+    words: str
+
+
+def _named(classes: Sequence[str]) -> list[str]:
+    return [f"{ROCKETMQ}.{name}" for name in classes]
+
+
+def _joined(few: Sequence[_Row], many: Sequence[_Row], classes: Sequence[str]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
-    for name in classes:
-        for (of, setting), value in few.items():
-            if of == f"{ROCKETMQ}.{name}":
-                said = value if many[of, setting] == value else BY_PROCESSORS
+    values, others = ({(row.of, row.setting): row.value for row in rows} for rows in (few, many))
+    for name in _named(classes):
+        for (of, setting), value in values.items():
+            if of == name:
+                said = value if others[of, setting] == value else BY_PROCESSORS
                 found.setdefault(setting, []).append("" if setting in OF_THE_MACHINE else said)
     # Some names are of two classes, both of which take the value.
     return {setting: " and ".join(dict.fromkeys(values)) for setting, values in sorted(found.items())}
 
 
-def _read(release: str, java: Java, processors: int) -> _Rows:
-    jars = ensure_jars(release)
+def _read(release: str, jars: Sequence[Path], java: Java, processors: int) -> list[_Row]:
     classes = compiled_classes(FOLDER, jars, java)
     command = [
         str(java.executable), f"-XX:ActiveProcessorCount={processors}", f"-Duser.home={_HOME}", "-Drocketmq.home.dir=",
         "-cp", os.pathsep.join(map(str, (classes, *jars))), "Defaults",
-        *(f"{ROCKETMQ}.{one}" for one in (*BROKER, *CLIENT, *CODES)),
+        *_named((*BROKER, *CLIENT, *CODES, *OTHERS.values())),
     ]  # fmt: skip
     run = subprocess.run(command, capture_output=True, text=True, timeout=READ_S_MAX, check=False)
-    rows = [line.split("\t") for line in run.stdout.splitlines() if line.count("\t") == 3]
+    rows = [line.split("\t") for line in run.stdout.splitlines() if line.count("\t") == 4]
     if run.returncode or not rows:
         raise ReleaseError(f"the settings of {release} cannot be read: {run.stderr.strip()[-500:]}")
-    return {(of, setting): value for of, setting, _, value in rows}
+    return [_Row(of=of, setting=name, kind=kind, value=value, words=words) for of, name, kind, value, words in rows]
 
 
 def main(words: Sequence[str]) -> None:
-    """Write the file of the release that is named."""
-    (release,) = words
-    found = read_settings_of(release, find_java())
-    (FOLDER / f"{release}.json").write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n", "utf-8")
+    """Write the files of the releases that are named."""
+    for release in words:
+        found = read_settings_of(release, find_java())
+        (FOLDER / f"{release}.json").write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.util.Properties;
 
-/** Prints what configuration classes hold by themselves and what constants others have: class, name, kind and value a line. */
+/** Prints what configuration classes hold by themselves and what constants others have: class, name, kind, value and words a line. */
 public final class Defaults {
+    /** What MixAll.properties2Object makes of a text, by the simple names of the types. */
+    private static final String KINDS = " int Integer long Long double Double boolean Boolean float Float String ";
+
     private Defaults() {
     }
 
@@ -20,31 +24,67 @@ public final class Defaults {
                 print(bean, bean.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]));
             }
         }
+        printTrimmed();
         System.out.flush();
         // A producer's threads would keep this process.
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Whether RocketMQ's own conversion takes the blanks from the ends of a text. */
+    private static void printTrimmed() throws Exception {
+        Properties blank = new Properties();
+        blank.setProperty("brokerClusterName", "c ");
+        Class bean = Class.forName("org.apache.rocketmq.common.BrokerConfig");
+        Object one = bean.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
+        Class.forName("org.apache.rocketmq.common.MixAll").getMethod("properties2Object", new Class[] {Properties.class, Object.class})
+            .invoke(null, new Object[] {blank, one});
+        System.out.println("MixAll\ttrims\tboolean\t" + "c".equals(value(bean, one, "BrokerClusterName")) + "\t");
     }
 
     private static void printConstants(Class codes) throws Exception {
         Field[] fields = codes.getFields();
         for (int i = 0; i < fields.length; i++) {
             if (fields[i].getType() == int.class) {
-                System.out.println(codes.getName() + "\t" + fields[i].getName() + "\tint\t" + fields[i].getInt(null));
+                System.out.println(codes.getName() + "\t" + fields[i].getName() + "\tint\t" + fields[i].getInt(null) + "\t");
             }
         }
     }
 
-    private static void print(Class bean, Object one) {
+    private static void print(Class bean, Object one) throws Exception {
         Method[] methods = bean.getMethods();
         for (int i = 0; i < methods.length; i++) {
             String name = methods[i].getName();
             Class[] kinds = methods[i].getParameterTypes();
-            if (name.matches("set\\w+") && kinds.length == 1 && (kinds[0].isPrimitive() || kinds[0] == String.class)) {
+            if (name.matches("set\\w+") && kinds.length == 1 && KINDS.indexOf(" " + kinds[0].getSimpleName() + " ") >= 0) {
                 Object value = value(bean, one, name.substring(3));
                 System.out.println(bean.getName() + "\t" + name.substring(3, 4).toLowerCase() + name.substring(4)
-                    + "\t" + kinds[0].getSimpleName() + "\t" + String.valueOf(value));
+                    + "\t" + kinds[0].getSimpleName() + "\t" + String.valueOf(value) + "\t" + words(bean, name, methods[i]));
             }
         }
+    }
+
+    /** Of a setter that stands beside one of an enumeration: the texts that it takes, each with what it comes to. */
+    private static String words(Class bean, String name, Method setter) throws Exception {
+        StringBuffer found = new StringBuffer();
+        Method[] methods = bean.getMethods();
+        for (int i = 0; i < methods.length; i++) {
+            Class[] kinds = methods[i].getParameterTypes();
+            if (methods[i].getName().equals(name) && kinds.length == 1 && kinds[0].isEnum()) {
+                Object[] constants = kinds[0].getEnumConstants();
+                boolean isText = setter.getParameterTypes()[0] == String.class;
+                for (int j = 0; j < constants.length; j++) {
+                    Object one = bean.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
+                    try {
+                        setter.invoke(one, new Object[] {isText ? ((Enum) constants[j]).name() : (Object) Integer.valueOf(j)});
+                    } catch (Exception refused) {
+                        continue;
+                    }
+                    found.append(isText ? ((Enum) constants[j]).name() : String.valueOf(j)).append('=');
+                    found.append(String.valueOf(value(bean, one, name.substring(3)))).append(' ');
+                }
+            }
+        }
+        return found.toString().trim();
     }
 
     private static Object value(Class bean, Object one, String name) {
@@ -56,6 +96,16 @@ public final class Defaults {
                 continue;
             } catch (Exception failed) {
                 return "?";
+            }
+        }
+        String field = name.substring(0, 1).toLowerCase() + name.substring(1);
+        for (Class of = bean; of != null; of = of.getSuperclass()) {
+            try {
+                Field found = of.getDeclaredField(field);
+                found.setAccessible(true);
+                return found.get(one);
+            } catch (Exception absent) {
+                continue;
             }
         }
         return "?";
