@@ -11,18 +11,16 @@ from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
 from harness.releases.jars import known_releases
-from harness.releases.user_settings import read_broker_conf
+from harness.releases.properties import read_conf
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
 
 
 def audit_conf(options: argparse.Namespace) -> int:
     """Judge it on each release; returns the exit code of the worst finding."""
-    settings = read_broker_conf(options.broker_conf)
+    conf = read_conf(options.broker_conf)
     record = decided_on_defaults()
-    judged = [
-        judge_conf(settings, release, options.broker_conf.name) for release in options.release or known_releases()
-    ]
+    judged = [judge_conf(conf, release) for release in options.release or known_releases()]
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:

@@ -13,10 +13,14 @@ from rich.console import Console
 
 from harness.backends.abilities import ABILITIES
 from harness.errors import UsageError
+from harness.model.broker_conf import ConfFile, Fate, JudgedConf, conf_of
 from harness.model.cluster import UserSettings
+from harness.printable import printable
 from harness.protocol.access import Access
 from harness.releases.jars import known_releases
-from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
+from harness.releases.judged_conf import IDENTITY, judge_file
+from harness.releases.properties import read_conf
+from harness.releases.user_settings import parse_sets
 from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, SPARK_CONF, SPARK_MASTER, several
 
 DEFAULT_RUNS = Path("runs")
@@ -117,15 +121,36 @@ class _Settings(argparse.Action):
 
 
 def read_settings(options: argparse.Namespace, releases: Sequence[str], console: Console) -> UserSettings:
-    """The user's own settings; keys of a broker.conf that a release ignores are named."""
-    settings = read_broker_conf(options.broker_conf) if options.broker_conf else {}
-    for release in releases:
-        if ignored := ignored_keys(settings, release):
-            console.print(
-                f"RocketMQ {release} does not know and ignores: {', '.join(ignored)}", markup=False, highlight=False
-            )
+    """The user's own settings; what of a broker.conf a release does not read, or reads in another way, is named.
+
+    A value goes into the lab as RocketMQ reads it, where all releases agree on that: a truth value in small letters, and none where
+    the default stays.
+    """
+    conf = read_conf(options.broker_conf) if options.broker_conf else ConfFile()
+    judged = [judge_file(conf, release) for release in releases]
+    said = [one.says for one in conf.oddities]
+    for file in judged:
+        unknown = [one.key for one in file.of(Fate.UNKNOWN)]
+        said += [f"RocketMQ {file.release} does not know and ignores: {', '.join(unknown)}"] if unknown else []
+        said += [f"{one.at}: {one.says}" for one in file.keys if one.says and one.fate is not Fate.UNKNOWN]
     sets = parse_sets(options.set, releases)
-    return replace(sets, broker={**settings, **sets.broker})
+    for release in releases:
+        given = judge_file(conf_of({**dict.fromkeys(IDENTITY, ""), **sets.broker}), release)
+        said += [f"--set broker.{one.key}: {one.says}" for one in given.of(Fate.DEAD)]
+    for text in dict.fromkeys(said):
+        console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+    return replace(sets, broker={**_as_read(conf, judged), **sets.broker})
+
+
+def _as_read(conf: ConfFile, judged: Sequence[JudgedConf]) -> dict[str, str]:
+    found = conf.settings
+    for key in conf.entries:
+        of_key = [one for file in judged for one in file.keys if one.key == key]
+        if of_key and all(one.fate is Fate.IGNORED for one in of_key):
+            del found[key]
+        elif of_key and {one.value for one in of_key} <= {"true", "false"} and len({one.value for one in of_key}) == 1:
+            found[key] = str(of_key[0].value)
+    return found
 
 
 def write_new(path: Path, text: str) -> None:

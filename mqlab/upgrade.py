@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 import scenarios
+from harness.audit.conf import OF_KEYS, judge_conf
 from harness.errors import EXIT_OK, UsageError
+from harness.model.broker_conf import ConfFile
+from harness.releases.judged_conf import judge_file
+from harness.releases.properties import read_conf
 from harness.releases.settings import settings_of
-from harness.releases.user_settings import read_broker_conf
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
 from mqlab.recorded import committed_ledger
 from scenarios import rolling_upgrade
+
+if TYPE_CHECKING:
+    from analysis.report.upgrade_settings import SettingsChanged
 
 
 def add_command(add: Adder) -> None:
@@ -45,7 +53,6 @@ def add_command(add: Adder) -> None:
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
     from analysis.report import upgrade as report
-    from analysis.report.upgrade_settings import settings_changed
     from analysis.report.upgrade_words import lines, page
 
     clients = options.client_from or options.before, options.client_to or options.after
@@ -54,15 +61,15 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
             f"brokers and clients are of {options.before} before and after: nothing changes",
             advice="Name another release with --to, or with --client-to where clients alone are upgraded.",
         )
+    conf = read_conf(options.broker_conf) if options.broker_conf else None
     before, after = (
         (settings_of(broker).broker, settings_of(client).client, settings_of(broker).codes)
         for broker, client in zip((options.before, options.after), clients, strict=True)
     )
-    conf = read_broker_conf(options.broker_conf) if options.broker_conf else None
     found = report.upgrade(
         committed_ledger(),
         {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims},
-        settings_changed(before, after, conf),
+        _settings(options, conf, before, after),
         options.before,
         options.after,
         *clients,
@@ -78,3 +85,31 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     else:
         print("\n".join(lines(found)))
     return EXIT_OK
+
+
+_Kept = tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]]
+
+
+def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept, after: _Kept) -> SettingsChanged:
+    from analysis.report.upgrade_settings import settings_changed
+
+    dead = settings_of(options.before).dead, settings_of(options.after).dead
+    if conf is None:
+        return settings_changed(before, after, dead=dead)
+    changed = settings_changed(
+        before, after, (judge_file(conf, options.before), judge_file(conf, options.after)), dead=dead
+    )
+    assert changed.conf is not None
+    # What the file brings about is judged as `mqlab audit --broker-conf` judges it.
+    old, new = (
+        {one.kind: (one.says, one.advice) for one in judge_conf(conf, release).findings if one.kind not in OF_KEYS}
+        for release in (options.before, options.after)
+    )
+    brings = dataclasses.replace(
+        changed.conf,
+        comes=tuple(said for kind, said in new.items() if kind not in old),
+        goes=tuple(said for kind, said in old.items() if kind not in new),
+        stays=tuple(said for kind, said in new.items() if kind in old),
+        oddities=tuple((one.says, one.advice) for one in conf.oddities),
+    )
+    return dataclasses.replace(changed, conf=brings)

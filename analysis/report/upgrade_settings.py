@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+
+from harness.model.broker_conf import Fate, JudgedConf
 
 RENAMED: Mapping[str, str] = {"haSlaveFallbehindMax": "haMaxGapNotInSync"}
 """By a setting that a later release does not have, the one that stands for the same (MessageStoreConfig of 4.9.7 and 5.x)."""
@@ -23,46 +25,100 @@ class DefaultChanged:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SettingsChanged:
-    """Of brokers and clients. The first four are of the user's own broker.conf, and empty where none was given."""
+class KeyChanged:
+    """What becomes of a key of the user's broker.conf: ``at`` names its line, ``details`` what to do."""
 
-    has_conf: bool = False
-    ignored: tuple[str, ...] = ()
-    """Known to the older release and not to the newer one."""
-    renamed: Mapping[str, str] | None = None
-    never_known: tuple[str, ...] = ()
-    comes_into_force: tuple[str, ...] = ()
-    """Known to the newer release alone: what was ignored until now."""
+    at: str
+    says: str
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfChanged:
+    """A broker.conf that goes from one release to the other.
+
+    ``keys`` are its keys that are read otherwise, or not as they were meant; ``comes`` and ``goes`` what the file brings about on
+    one of the two alone, and ``stays`` on both: each a sentence and what to do.
+    """
+
+    keys: tuple[KeyChanged, ...] = ()
+    comes: tuple[tuple[str, str], ...] = ()
+    goes: tuple[tuple[str, str], ...] = ()
+    stays: tuple[tuple[str, str], ...] = ()
+    oddities: tuple[tuple[str, str], ...] = ()
+    """What no release reads as it was meant."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsChanged:
+    """Of brokers and clients. ``conf`` is of the user's own broker.conf, None where none was given."""
+
+    conf: ConfChanged | None = None
     broker: tuple[DefaultChanged, ...] = ()
     broker_gone: tuple[str, ...] = ()
+    broker_dead: tuple[str, ...] = ()
+    """Known to both releases, and read by nothing in the newer one alone."""
     broker_new: int = 0
     client: tuple[DefaultChanged, ...] = ()
     codes_new: Mapping[str, str] | None = None
     codes_gone: Mapping[str, str] | None = None
 
 
+_Of = tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]]
+
+
 def settings_changed(
-    before: tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]],
-    after: tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]],
-    conf: Mapping[str, str] | None = None,
+    before: _Of,
+    after: _Of,
+    yours: tuple[JudgedConf, JudgedConf] | None = None,
+    *,
+    dead: tuple[Collection[str], Collection[str]] = ((), ()),
 ) -> SettingsChanged:
-    """From the defaults of brokers and of clients, and the codes of answers, of both releases."""
+    """From the defaults of brokers and of clients, and the codes of answers, of both releases.
+
+    ``yours`` is the user's broker.conf as each of the two reads it, ``dead`` the keys of brokers that nothing of a release reads.
+    """
     (old, old_client, old_codes), (new, new_client, new_codes) = before, after
-    given = conf or {}
-    gone = sorted(given.keys() & old.keys() - new.keys())
+    given = {one.key: one.text for one in yours[1].keys} if yours else {}
     return SettingsChanged(
-        has_conf=conf is not None,
-        ignored=tuple(key for key in gone if key not in RENAMED),
-        renamed={key: RENAMED[key] for key in gone if key in RENAMED},
-        never_known=tuple(sorted(given.keys() - old.keys() - new.keys())),
-        comes_into_force=tuple(sorted(given.keys() & new.keys() - old.keys())),
+        conf=ConfChanged(keys=tuple(_keys(*yours))) if yours else None,
         broker=_defaults(old, new, given),
         broker_gone=tuple(sorted(old.keys() - new.keys())),
+        broker_dead=tuple(sorted({*dead[1]} & new.keys() & old.keys() - {*dead[0]})),
         broker_new=len(new.keys() - old.keys()),
         client=_defaults(old_client, new_client, {}),
         codes_new={name: code for name, code in new_codes.items() if name not in old_codes},
         codes_gone={name: code for name, code in old_codes.items() if name not in new_codes},
     )
+
+
+def _keys(before: JudgedConf, after: JudgedConf) -> Iterator[KeyChanged]:
+    old, new = before.release, after.release
+    for was, now in zip(before.keys, after.keys, strict=True):
+        details = (now.advice,) if now.advice else ()
+        if now.key in RENAMED and now.fate is Fate.UNKNOWN and was.fate is Fate.READ:
+            yield KeyChanged(
+                at=now.at,
+                says=f"is {RENAMED[now.key]} in {new}, which ignores the old name without a word",
+                details=(f"Write {RENAMED[now.key]}.",),
+            )
+        elif Fate.UNKNOWN is was.fate is now.fate:
+            yield KeyChanged(at=now.at, says="neither release knows it in a broker.conf", details=details)
+        elif now.fate is Fate.UNKNOWN:
+            yield KeyChanged(at=now.at, says=f"{now.says}, and ignores it without a word", details=details)
+        elif now.fate is Fate.READ and was.fate is not Fate.READ:
+            since = "the value" if was.fate is Fate.IGNORED else "it"
+            as_false = f" as {now.value}" if now.says else ""
+            yield KeyChanged(
+                at=now.at, says=f"{old} ignored {since}, and it comes into force{as_false} with {new}", details=details
+            )
+        elif now.fate is Fate.READ and was.value != now.value and now.value is not None:
+            yield KeyChanged(at=now.at, says=f"{old} reads {was.value}, {new} reads {now.value}", details=details)
+        elif now.fate in (Fate.DEAD, Fate.IGNORED) and now.fate is not was.fate:
+            read = f", while {old} goes by it" if was.fate is Fate.READ else ""
+            yield KeyChanged(at=now.at, says=f"{now.says}{read}", details=details)
+        elif now.says:
+            yield KeyChanged(at=now.at, says=f"{now.says}, as {old} does", details=details)
 
 
 def _defaults(old: Mapping[str, str], new: Mapping[str, str], given: Mapping[str, str]) -> tuple[DefaultChanged, ...]:

@@ -133,21 +133,21 @@ def _codes(settings: SettingsChanged) -> Iterator[Row]:
 
 
 def _conf(found: Upgrade) -> Iterator[Row]:
-    settings = found.settings
-    if not settings.has_conf:
+    conf = found.settings.conf
+    if conf is None:
         yield Row(what="not given: --broker-conf FILE says what becomes of each of its keys")
         return
-    for name in settings.ignored:
-        yield Row(what=f"{name}: {found.after} does not know it, and ignores it without a word")
-    for name, now in (settings.renamed or {}).items():
-        yield Row(what=f"{name}: is {now} in {found.after}, which ignores the old name without a word")
-    for name in settings.comes_into_force:
-        yield Row(what=f"{name}: was ignored by {found.before}, and comes into force with {found.after}")
-    for name in settings.never_known:
-        yield Row(what=f"{name}: neither release knows it in a broker.conf")
-    for one in settings.broker:
+    for says, advice in conf.comes:
+        yield Row(what=f"with {found.after}: {says}", details=(advice,))
+    for says, _ in conf.goes:
+        yield Row(what=f"no more with {found.after}: {says}")
+    for key in conf.keys:
+        yield Row(what=f"{key.at}: {key.says}", details=key.details)
+    for one in found.settings.broker:
         if one.yours is not None:
             yield Row(what=f"{one.name}={one.yours}: stays as you set it, while the default goes {_told(one)}")
+    for says, advice in (*conf.oddities, *conf.stays):
+        yield Row(what=f"with both: {says}", details=(advice,))
 
 
 def _defaults(found: Upgrade) -> Iterator[Row]:
@@ -160,6 +160,11 @@ def _defaults(found: Upgrade) -> Iterator[Row]:
         yield Row(what=f"{found.settings.broker_new} settings of brokers are new")
     if found.settings.broker_gone:
         yield Row(what="no more known to brokers", details=(", ".join(found.settings.broker_gone),))
+    if found.settings.broker_dead:
+        yield Row(
+            what=f"known to brokers of {found.after}, and read by nothing in them any more",
+            details=(", ".join(found.settings.broker_dead),),
+        )
 
 
 def _told(one: DefaultChanged) -> str:

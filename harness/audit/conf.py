@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from harness.audit.deliveries import reset_stops
@@ -12,9 +12,17 @@ from harness.audit.flushes import one_send_thread
 from harness.audit.reading import BrokerReading
 from harness.audit.slaves import serves_no_reads
 from harness.model import rocketmq
+from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Fate, JudgedConf
+from harness.printable import excerpt
 from harness.releases.jars import is_5x
-from harness.releases.user_settings import ignored_keys
+from harness.releases.judged_conf import judge_file
 
+IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_AS_FALSE = "ignored-keys", "dead-keys", "ignored-values", "read-as-false"
+OF_KEYS = frozenset(
+    {IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_AS_FALSE, BYTE_ORDER_MARK, SET_TWICE, COMMENT, NOT_ASCII}
+)
+"""Kinds of findings that are about a key of the file, not about what the broker does."""
+ACL, AUTHENTICATION = "aclEnable", "authenticationEnabled"
 POOL = "transientStorePoolEnable"
 POOL_SIZE = "transientStorePoolSize"
 POOL_SIZE_DEFAULT = 5
@@ -34,24 +42,28 @@ class ConfJudged:
     findings: tuple[AuditFinding, ...]
 
 
-def judge_conf(settings: Mapping[str, str], release: str, where: str) -> ConfJudged:
+def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     """A broker.conf on a release. ``SendMessageProcessor.rejectRequest`` decides: the put lock is held for longer than
     osPageCacheBusyTimeOutMills, or the transient store pool is on and has no free buffer; on 5.x also on every slave
     (but with enableSlaveActingMaster).
 
-    Raises:
-        UsageError: the release knows a key, and the value is not of its kind.
+    Raises ConfigurationError: it is no broker's file, by its keys.
     """
-    ignored = ignored_keys(settings, release)
+    judged, where = judge_file(conf, release), conf.name
+    settings = judged.in_force
+    # Lock times are no settings of a broker.conf, wherefore somebody puts them there.
+    misplaced = {one.key: one.text for one in judged.of(Fate.UNKNOWN)}
     busy_ms = float(settings.get(rocketmq.PAGE_CACHE_BUSY, rocketmq.PAGE_CACHE_BUSY_MS))
     has_pool = _has_pool(settings, release)
     refuses = f"an append that holds the put lock for {busy_ms:,.0f} ms ({rocketmq.PAGE_CACHE_BUSY})"
     if has_pool:
         refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
     version = tuple(int(number) for number in release.split("."))
-    broker = BrokerReading(name=where, broker_id=0, address="", conf=settings, is_5x=is_5x(release), version=version)
+    broker = BrokerReading(
+        name=where, broker_id=0, address="", conf={**misplaced, **settings}, is_5x=is_5x(release), version=version
+    )
     found = [
-        *_ignored(ignored, where),
+        *_keys(conf, judged, where),
         *_busy(settings, busy_ms, where),
         *_pool(settings, has_pool, where),
         *pool_loses_data(broker),
@@ -86,14 +98,38 @@ def _warning(kind: str, where: str, says: str, advice: str) -> AuditFinding:
     return AuditFinding(kind=kind, severity=Severity.WARNING, where=where, says=says, advice=advice)
 
 
-def _ignored(keys: Sequence[str], where: str) -> Iterator[AuditFinding]:
-    if keys:
-        yield _warning(
-            "ignored-keys",
-            where,
-            f"this release does not know and ignores {', '.join(keys)}",
-            "Look for the release's own name of the setting, or remove the line.",
+def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFinding]:
+    """What of the file is not read as its writer meant it: one warning a key, the comment that is behind a value with it."""
+    by_key = {one.key: one for one in judged.keys}
+    told: set[str] = set()
+    for odd in conf.oddities:
+        says = odd.says
+        if odd.kind == COMMENT and by_key[odd.key].says and by_key[odd.key].fate is not Fate.UNKNOWN:
+            says += f": {by_key[odd.key].says}"
+            told.add(odd.key)
+        if odd.kind == BYTE_ORDER_MARK:
+            told.add(next(iter(conf.entries)))
+        yield _warning(odd.kind, where, says, odd.advice)
+    unknown = [one for one in judged.of(Fate.UNKNOWN) if one.key not in told]
+    for advice in dict.fromkeys(one.advice for one in unknown):
+        of_it = [one for one in unknown if one.advice == advice]
+        lines = (
+            f"line{'s' if len(of_it) > 1 else ''} {', '.join(str(one.line) for one in of_it)}: "
+            if of_it[0].line
+            else ""
         )
+        names = ", ".join(excerpt(one.key) for one in of_it)
+        yield _warning(IGNORED_KEYS, where, f"{lines}this release does not know and ignores {names}", advice)
+    for kind, fate in ((DEAD_KEYS, Fate.DEAD), (IGNORED_VALUES, Fate.IGNORED), (READ_AS_FALSE, Fate.READ)):
+        for one in judged.of(fate):
+            # A value with a blank behind it is ignored for a default that says the same.
+            is_harmless = fate is Fate.IGNORED and one.text.strip() == one.value
+            if one.says and one.key not in told and not is_harmless:
+                is_open = one.key == ACL and one.value == "true" and judged.in_force.get(AUTHENTICATION) != "true"
+                severity = Severity.CRITICAL if is_open and fate is Fate.DEAD else Severity.WARNING
+                yield AuditFinding(
+                    kind=kind, severity=severity, where=where, says=f"{one.at}: {one.says}", advice=one.advice
+                )
 
 
 def _busy(settings: Mapping[str, str], busy_ms: float, where: str) -> Iterator[AuditFinding]:

@@ -2,22 +2,16 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from harness.errors import ConfigurationError, UsageError, shown
+from harness.errors import UsageError, shown
 from harness.model.cluster import UserSettings
-from harness.releases.class_file import methods
 from harness.releases.jars import ensure_jars
-
-BROKER_BEANS = (
-    "BrokerConfig", "BrokerIdentity", "MessageStoreConfig", "NettyServerConfig", "NettyClientConfig", "AuthConfig",
-)  # fmt: skip
-"""What a broker fills from its broker.conf (``BrokerStartup.createBrokerController``); AuthConfig and BrokerIdentity, from which
-BrokerConfig inherits, are 5.x's."""
-
-CLIENT_BEANS = ("ClientConfig", "DefaultMQProducer", "DefaultMQPushConsumer")
+from harness.releases.judged_conf import CONVERSIONS, OF_THE_START, converted, kinds_told
+from harness.releases.properties import read_conf
+from harness.releases.settings import settings_of
 
 OURS = frozenset(
     {"namesrvAddr", "instanceName", "clientIP", "vipChannelEnabled", "sendMessageWithVIPChannel", "producerGroup"}
@@ -25,52 +19,14 @@ OURS = frozenset(
 )
 """Settings of clients and of JVMs that the lab itself sets, or nothing would be found."""
 
-_NUMBER = re.compile(r"-?\d{1,20}(\.\d{1,20})?", re.ASCII)
-_VALUES: Mapping[str, tuple[str, Callable[[str], bool]]] = {
-    "(I)V": ("an int", lambda text: _is_whole(text, 31)),
-    "(J)V": ("a long", lambda text: _is_whole(text, 63)),
-    "(Z)V": ("true or false", lambda text: text in ("true", "false")),
-    "(F)V": ("a number", lambda text: bool(_NUMBER.fullmatch(text))),
-    "(D)V": ("a number", lambda text: bool(_NUMBER.fullmatch(text))),
-    "(Ljava/lang/String;)V": ("a text without control characters", str.isprintable),
-}
-"""The setters that ``MixAll.properties2Object`` calls, by their descriptors. What it cannot read it ignores without a word."""
-
-_COMMENT = ("#", "!")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.]*")
 _ROCKETMQ = re.compile(r"(com\.)?rocketmq\.")
 _ADVICE = "For example --set broker.flushDiskType=SYNC_FLUSH."
 
 
 def read_broker_conf(path: Path) -> dict[str, str]:
-    """The settings of a broker.conf.
-
-    Raises ConfigurationError when it cannot be read, or a line, whose number it names, is no ``key=value``.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
-    settings: dict[str, str] = {}
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or text.startswith(_COMMENT):
-            continue
-        key, equals, value = text.partition("=")
-        if not equals or not _KEY.fullmatch(key.strip()):
-            raise ConfigurationError(
-                f"{path}:{number}: {text!r} is not key=value", advice="Correct or remove the line."
-            )
-        if key.strip() in settings:
-            raise ConfigurationError(
-                f"{path}:{number}: {key.strip()} is set a second time", advice="Keep the one that you mean."
-            )
-        settings[key.strip()] = value.strip()
-    return settings
-
-
-def _is_whole(text: str, bits: int) -> bool:
-    return bool(re.fullmatch(r"-?\d{1,20}", text, re.ASCII)) and -(2**bits) <= int(text) < 2**bits
+    """The settings of a broker.conf, as Java reads them. Raises ConfigurationError."""
+    return read_conf(path).settings
 
 
 def parse_sets(values: Iterable[str], releases: Sequence[str]) -> UserSettings:
@@ -93,52 +49,54 @@ def parse_sets(values: Iterable[str], releases: Sequence[str]) -> UserSettings:
             raise UsageError(f"--set {key} is given twice", advice="Keep the one that you mean.")
         for release in releases:
             if prefix == "broker":
-                _check_bean(broker_keys(release), f"broker setting of {release}", name, value)
+                value = _checked(name, value, release)
             elif prefix == "client" and "." not in name:
-                _check_bean(client_keys(release), f"client setting of {release}", name, value)
+                _check_client(name, value, release)
             elif _ROCKETMQ.match(name) and name not in system_properties(release):
                 raise UsageError.unknown(f"system property of {release}", name, system_properties(release))
         found[prefix][name] = value
     return UserSettings(broker=found["broker"], broker_jvm=found["broker-jvm"], client=found["client"])
 
 
-def _check_bean(known: Mapping[str, str], noun: str, name: str, value: str) -> None:
-    if name not in known:
-        raise UsageError.unknown(noun, name, known)
-    says, accepts = _VALUES[known[name]]
-    if not accepts(value):
-        raise UsageError(f"{name}={shown(value)} is not {says}, which RocketMQ would ignore without a word")
+def _checked(name: str, value: str, release: str) -> str:
+    """The value, or what a broker makes of it where that is a truth value: its readers want it in small letters."""
+    known = settings_of(release)
+    if name in OF_THE_START:
+        return value
+    if name not in known.kinds:
+        raise UsageError.unknown(f"broker setting of {release}", name, known.kinds)
+    read = converted(name, value, known)
+    if read is None or not _is_meant(value, known.kinds[name]):
+        raise _ignored(name, value, kinds_told(known.kinds[name], known.words.get(name)))
+    return read if known.kinds[name] == "boolean" else value
 
 
-def ignored_keys(settings: Mapping[str, str], release: str) -> list[str]:
-    """Keys of a broker.conf that this release's broker does not know and ignores without a word.
-
-    Raises:
-        UsageError: it knows a key, and the value is not of its kind.
-    """
-    known = broker_keys(release)
-    for name in settings.keys() & known.keys():
-        _check_bean(known, "", name, settings[name])
-    return sorted(settings.keys() - known.keys())
+def _check_client(name: str, value: str, release: str) -> None:
+    kinds = client_keys(release)
+    if name not in kinds:
+        raise UsageError.unknown(f"client setting of {release}", name, kinds)
+    told, convert = CONVERSIONS.get(kinds[name], ("a text", lambda text: text))
+    if convert(value) is None or not _is_meant(value, kinds[name]):
+        raise _ignored(name, value, told)
 
 
-@cache
+def _is_meant(value: str, kinds: str) -> bool:
+    """Whatever is not true is false to Java, which nobody means by a yes."""
+    return kinds != "boolean" or value.lower() in ("true", "false")
+
+
+def _ignored(name: str, value: str, takes: str) -> UsageError:
+    return UsageError(f"{name}={shown(value)} is not {takes}, which RocketMQ would ignore without a word")
+
+
 def broker_keys(release: str) -> Mapping[str, str]:
-    """Every key that a release's broker reads, with its setter's descriptor."""
-    return _bean_keys(release, BROKER_BEANS)
+    """Every key that a release's broker reads, with the Java types that its setters take (``int``, ``String and int``)."""
+    return settings_of(release).kinds
 
 
-@cache
 def client_keys(release: str) -> Mapping[str, str]:
-    """Every bean property of a release's producers and push consumers that a text can set, with its setter's descriptor."""
-    return _bean_keys(release, CLIENT_BEANS)
-
-
-def _bean_keys(release: str, beans: Sequence[str]) -> dict[str, str]:
-    classes = (data for name, data in _classes(release) if name in beans)
-    # MixAll.properties2Object calls setdLegerPeers, too.
-    setters = (method for data in classes for method in methods(data) if re.fullmatch(r"set\w+", method.name))
-    return {one.name[3].lower() + one.name[4:]: one.descriptor for one in setters if one.descriptor in _VALUES}
+    """Every bean property of a release's producers and push consumers that a text can set, with its Java type."""
+    return settings_of(release).client_kinds
 
 
 @cache

@@ -10,34 +10,19 @@ import pytest
 
 from harness.audit.conf import judge_conf
 from harness.audit.finding import Severity
-from harness.errors import EXIT_USAGE, UsageError
+from harness.errors import EXIT_USAGE
+from harness.model.broker_conf import conf_of
 from mqlab.main import main
 
 POOL = {"transientStorePoolEnable": "true"}
-KEYS = {
-    "flushDiskType": "(Ljava/lang/String;)V",
-    "brokerRole": "(Ljava/lang/String;)V",
-    "transientStorePoolEnable": "(Z)V",
-    "transientStorePoolSize": "(I)V",
-    "osPageCacheBusyTimeOutMills": "(J)V",
-    "waitTimeMillsInSendQueue": "(J)V",
-    "brokerFastFailureEnable": "(Z)V",
-    "inSyncReplicas": "(I)V",
-    "slaveReadEnable": "(Z)V",
-}
-
-
-@pytest.fixture(autouse=True)
-def _keys_of_a_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.releases.user_settings.broker_keys", lambda _: KEYS)
 
 
 def kinds(settings: Mapping[str, str], release: str = "4.9.7") -> set[str]:
-    return {one.kind for one in judge_conf(settings, release, "broker.conf").findings}
+    return {one.kind for one in judge_conf(conf_of(settings), release).findings}
 
 
 def test_an_empty_file_refuses_sends_after_a_second_in_the_lock_and_has_no_finding() -> None:
-    judged = judge_conf({}, "4.9.7", "broker.conf")
+    judged = judge_conf(conf_of({}), "4.9.7")
     assert "1,000 ms (osPageCacheBusyTimeOutMills)" in judged.refuses
     assert "pool" not in judged.refuses
     assert judged.claims == ("BUSY-14",)
@@ -45,7 +30,7 @@ def test_an_empty_file_refuses_sends_after_a_second_in_the_lock_and_has_no_findi
 
 
 def test_the_pool_is_one_more_reason_to_refuse_and_its_price_is_said() -> None:
-    judged = judge_conf(POOL, "5.5.0", "broker.conf")
+    judged = judge_conf(conf_of(POOL), "5.5.0")
     assert "all in use" in judged.refuses
     assert judged.claims == ("BUSY-14", "POOL-03")
     assert kinds(POOL) == {"pool-loses-data"}
@@ -74,7 +59,7 @@ def test_a_slave_of_5x_that_serves_no_reads_is_said() -> None:
 
 @pytest.mark.parametrize("size", ["1", "2"])
 def test_a_pool_that_is_too_small_is_critical(size: str) -> None:
-    judged = judge_conf({**POOL, "transientStorePoolSize": size}, "5.5.0", "broker.conf")
+    judged = judge_conf(conf_of({**POOL, "transientStorePoolSize": size}), "5.5.0")
     assert judged.findings[0].kind == "pool-too-small"
     assert judged.findings[0].severity is Severity.CRITICAL
 
@@ -95,9 +80,24 @@ def test_settings_within_the_defaults_are_no_finding() -> None:
     assert kinds({"waitTimeMillsInSendQueue": "999", "osPageCacheBusyTimeOutMills": "1000"}) == set()
 
 
-def test_a_value_that_the_broker_would_ignore_is_refused() -> None:
-    with pytest.raises(UsageError, match="osPageCacheBusyTimeOutMills='soon' is not a long"):
-        judge_conf({"osPageCacheBusyTimeOutMills": "soon"}, "4.6.0", "broker.conf")
+def test_a_value_that_the_broker_would_ignore_is_told_with_what_it_keeps() -> None:
+    (found,) = judge_conf(conf_of({"osPageCacheBusyTimeOutMills": "soon"}), "4.6.0").findings
+    assert found.kind == "ignored-values"
+    assert (
+        found.says
+        == 'osPageCacheBusyTimeOutMills: "soon" is not a long, and 4.6.0 keeps its default of 1000 without a word'
+    )
+
+
+def test_the_door_that_aclenable_leaves_open_is_critical() -> None:
+    given = conf_of({"brokerName": "a", "aclEnable": "true"})
+    assert kinds(given.settings, "4.9.7") == set()
+    for release in ("5.3.3", "5.5.0"):
+        (found,) = judge_conf(given, release).findings
+        assert (found.kind, found.severity) == ("dead-keys", Severity.CRITICAL)
+        assert "asks nobody who sends a request" in found.says
+    (guarded,) = judge_conf(conf_of({**given.settings, "authenticationEnabled": "true"}), "5.5.0").findings
+    assert guarded.severity is Severity.WARNING
 
 
 def test_the_command_answers_by_the_record_and_its_code_is_the_worst_finding(

@@ -108,8 +108,6 @@ def _nothing_starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setattr("mqlab.verify.analyst_at", contextlib.nullcontext)
         patch.setattr("mqlab.looking.ensure_jars", lambda *_, **__: ())
         patch.setattr("mqlab.looking.compiled_classes", lambda *_, **__: None)
-        for keys in ("broker_keys", "client_keys"):
-            patch.setattr(f"harness.releases.user_settings.{keys}", lambda _: {"pullBatchSize": "(I)V"})
         patch.setattr("harness.releases.user_settings.system_properties", lambda _: frozenset())
         yield
 

@@ -238,8 +238,6 @@ def _no_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(mqlab.sweeping, "make_ready", lambda _: find_java())
     monkeypatch.setattr(mqlab.sweeping, "prepare", lambda *_: None)
-    keys = {"waitTimeMillsInSendQueue": "(J)V", "sendMessageThreadPoolNums": "(I)V", "listenPort": "(I)V"}
-    monkeypatch.setattr("harness.releases.user_settings.broker_keys", lambda _: keys)
 
 
 @pytest.mark.usefixtures("_no_jars")

@@ -116,8 +116,6 @@ def runner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> _Runner:
     monkeypatch.setattr(mqlab.sweeping, "prepare", lambda *_: None)
     monkeypatch.setattr("mqlab.resume.own_commit", lambda: Commit(id="a" * 40, dirty=False))
     monkeypatch.setattr("harness.host.facts.own_commit", lambda: Commit(id="a" * 40, dirty=False))
-    keys = {"waitTimeMillsInSendQueue": "(J)V"}
-    monkeypatch.setattr("harness.releases.user_settings.broker_keys", lambda _: keys)
     return made
 
 

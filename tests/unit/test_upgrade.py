@@ -27,11 +27,14 @@ from analysis.report.upgrade import (
 )
 from analysis.report.upgrade_settings import RENAMED, SettingsChanged, settings_changed
 from analysis.report.upgrade_words import lines, page
+from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.model.broker_conf import Fate, JudgedConf, JudgedKey, conf_of
 from harness.model.measures import MEASURES
 from harness.model.rules import Claim, Part
 from harness.model.verdicts import VerdictKind
 from harness.releases.jars import known_releases
+from harness.releases.judged_conf import judge_file
 from harness.releases.settings import settings_of
 from mqlab.main import main
 from scenarios.rules import claim, each, exists, fact, happens, law, median, of, ratio, share, side, slope
@@ -212,22 +215,73 @@ def test_the_words_of_logs_differ_between_4x_and_5x_alone() -> None:
     assert not list(words_changed("4.6.0", "4.9.7"))
 
 
-OLD = {"a": "1", "b": "2", "haSlaveFallbehindMax": "3", "gone": "4", "untold": "?", "set": "1"}
-NEW = {"a": "1", "b": "9", "haMaxGapNotInSync": "3", "new": "5", "untold": "6", "set": "2"}
+OLD = {"a": "1", "b": "2", "gone": "4", "untold": "?", "set": "1", "old": "1"}
+NEW = {"a": "1", "b": "9", "new": "5", "untold": "6", "set": "2", "old": "1"}
 
 
-def test_each_key_of_a_broker_conf_is_told_apart() -> None:
-    conf = {"a": "1", "gone": "1", "haSlaveFallbehindMax": "1", "new": "1", "typo": "1", "set": "7"}
-    found = settings_changed((OLD, {}, {"X": "1"}), (NEW, {}, {"Y": "2"}), conf)
-    assert found.ignored == ("gone",)
-    assert found.renamed == {"haSlaveFallbehindMax": "haMaxGapNotInSync"}
-    assert found.comes_into_force == ("new",)
-    assert found.never_known == ("typo",)
+def test_defaults_that_are_others_are_told_apart() -> None:
+    yours = tuple(
+        JudgedConf(release=release, keys=(JudgedKey(key="set", text="7", line=1, fate=Fate.READ, value="7"),))
+        for release in ("4.9.7", "5.5.0")
+    )
+    found = settings_changed(
+        (OLD, {}, {"X": "1"}), (NEW, {}, {"Y": "2"}), (yours[0], yours[1]), dead=([], ["old", "new"])
+    )
+    assert (found.broker_gone, found.broker_new, found.broker_dead) == (("gone",), 1, ("old",))
     assert [(one.name, one.before, one.after, one.yours) for one in found.broker] == [
         ("b", "2", "9", None),
         ("set", "1", "2", "7"),
     ]
     assert (found.codes_new, found.codes_gone) == ({"Y": "2"}, {"X": "1"})
+
+
+def test_each_key_of_a_broker_conf_is_told_apart() -> None:
+    conf = conf_of(
+        {"brokerName": "a", "haSlaveFallbehindMax": "1000", "commercialEnable": "true", "timerWheelEnable": "false", "typo": "1",
+         "aclEnable": "true", "diskSpaceWarningLevelRatio": "0.95", "flushDiskType": "SYNC_FLUSH ", "deleteWhen": "04 "}
+    )  # fmt: skip
+    old, new = judge_file(conf, "4.9.7"), judge_file(conf, "5.5.0")
+    found = settings_changed(({}, {}, {}), ({}, {}, {}), (old, new)).conf
+    assert found is not None
+    said = {one.at: one.says for one in found.keys}
+    assert said == {
+        "haSlaveFallbehindMax": "is haMaxGapNotInSync in 5.5.0, which ignores the old name without a word",
+        "commercialEnable": "5.5.0 does not know it, and ignores it without a word",
+        "timerWheelEnable": "4.9.7 ignored it, and it comes into force with 5.5.0",
+        "typo": "neither release knows it in a broker.conf",
+        "aclEnable": "5.5.0 takes it and does nothing with it: the access control lists of 4.x are gone, and the broker "
+        "asks nobody who sends a request, while 4.9.7 goes by it",
+        "diskSpaceWarningLevelRatio": '"0.95" is not an int, and 5.5.0 keeps its default of 90 without a word',
+        "flushDiskType": "4.9.7 ignored the value, and it comes into force with 5.5.0",
+        "deleteWhen": "4.9.7 reads 04 , 5.5.0 reads 04",
+    }
+    back = settings_changed(({}, {}, {}), ({}, {}, {}), (new, old)).conf
+    assert back is not None
+    assert {one.at: one.says for one in back.keys}[
+        "aclEnable"
+    ] == "5.5.0 ignored it, and it comes into force with 4.9.7"
+
+
+@pytest.mark.parametrize(("before", "after"), [("4.6.0", "4.9.7"), ("4.9.7", "5.5.0"), ("5.5.0", "4.9.7")])
+def test_audit_and_upgrade_say_the_same_of_a_file(
+    before: str, after: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broker.conf"
+    path.write_text(
+        "brokerName=a\ntransientStorePoolEnable=true\nflushDiskType=SYNC_FLUSH\ndiskSpaceWarningLevelRatio=0.95\n"
+        "aclEnable=true\nautoCreateTopicEnable=true # no\nbrokerRole=SLAVE\nnonsense=1\n"
+    )
+    main(["audit", "--broker-conf", str(path), "--release", f"{before},{after}", "--json"])
+    old, new = ({one["kind"]: one["says"] for one in said["findings"]} for said in json.loads(capsys.readouterr().out))
+    assert main(["upgrade", "--from", before, "--to", after, "--broker-conf", str(path), "--json"]) == EXIT_OK
+    conf = json.loads(capsys.readouterr().out)["settings"]["conf"]
+    of_broker = {kind: says for kind, says in new.items() if kind not in OF_KEYS}
+    assert {says for says, _ in (*conf["comes"], *conf["stays"])} == {*of_broker.values()}
+    assert {says for says, _ in conf["goes"]} == {
+        says for kind, says in old.items() if kind not in OF_KEYS and kind not in new
+    }
+    for one in conf["keys"]:
+        assert not ("comes into force" in one["says"] and f"{one['at']}: " in " ".join(new.values()))
 
 
 def test_a_renamed_setting_is_gone_and_its_new_name_has_the_old_default() -> None:
@@ -260,8 +314,8 @@ def test_the_command_says_what_becomes_of_a_broker_conf(tmp_path: Path, capsys: 
         == EXIT_OK
     )
     told = capsys.readouterr().out
-    assert "haSlaveFallbehindMax: is haMaxGapNotInSync in 5.5.0" in told
-    assert "nonsense: neither release knows it in a broker.conf" in told
+    assert "line 2: haSlaveFallbehindMax: is haMaxGapNotInSync in 5.5.0" in told
+    assert "line 4: nonsense: neither release knows it in a broker.conf" in told
     assert "registerBrokerTimeoutMills=6000: stays as you set it, while the default goes from 6000 to 24000" in told
     assert "broker transactionCheckInterval: from 60000 to 30000" in told
     assert "haSlaveFallbehindMax" in html.read_text("utf-8")

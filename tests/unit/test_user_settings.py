@@ -7,7 +7,7 @@ import pytest
 import scenarios
 from harness.backends.cluster import ClusterSpec
 from harness.backends.nodes import OWN_SETTINGS
-from harness.errors import EXIT_OK, ConfigurationError, UsageError
+from harness.errors import EXIT_OK, UsageError
 from harness.host.facts import Host
 from harness.model.cluster import Topology, UserSettings
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
@@ -15,52 +15,16 @@ from harness.plan.overrides import override_notes
 from harness.plan.request import Request
 from harness.plan.schedule import Plan, make_plan
 from harness.releases import user_settings
-from harness.releases.user_settings import ignored_keys, parse_sets, read_broker_conf
+from harness.releases.user_settings import parse_sets
 from mqlab.main import main
 from tests.lib.clusters import drawn
 
 SEND_WAIT = "waitTimeMillsInSendQueue"
-KNOWN = {
-    "4.6.0": {
-        "flushDiskType": "(Ljava/lang/String;)V",
-        "brokerRole": "(Ljava/lang/String;)V",
-        "maxMessageSize": "(I)V",
-    },
-    "5.3.3": {"flushDiskType": "(Ljava/lang/String;)V", "timerWheelEnable": "(Z)V", "maxMessageSize": "(I)V"},
-}
 
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(user_settings, "broker_keys", KNOWN.get)
-    monkeypatch.setattr(user_settings, "client_keys", lambda release: {"pullBatchSize": "(I)V", "useTLS": "(Z)V"})
     monkeypatch.setattr(user_settings, "system_properties", lambda release: frozenset({LOCK_LIFE, LOCK_INTERVAL}))
-
-
-def test_comments_and_blanks_are_skipped_and_values_kept_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "broker.conf"
-    path.write_text("# mine\n\n brokerName = broker-a \naclEnable=\nnamesrvAddr=a:1;b:2\n! old\n")
-    assert read_broker_conf(path) == {"brokerName": "broker-a", "aclEnable": "", "namesrvAddr": "a:1;b:2"}
-
-
-@pytest.mark.parametrize("line", ["brokerName broker-a", "=value", "a b=c"])
-def test_a_malformed_line_is_named_with_its_number(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "broker.conf"
-    path.write_text(f"brokerId=0\n{line}\n")
-    with pytest.raises(ConfigurationError, match=r"broker\.conf:2"):
-        read_broker_conf(path)
-
-
-def test_a_key_that_is_set_twice_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "broker.conf"
-    path.write_text("brokerId=0\nbrokerId=1\n")
-    with pytest.raises(ConfigurationError, match="second time"):
-        read_broker_conf(path)
-
-
-def test_a_file_that_is_not_there_is_an_error_of_configuration(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        read_broker_conf(tmp_path / "none.conf")
 
 
 @pytest.mark.usefixtures("known")
@@ -82,7 +46,9 @@ def test_sets_go_to_brokers_their_jvms_and_clients() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("broker.brokerRole=SLAVE", "unknown broker setting of 5.3.3 'brokerRole'"),
+        ("broker.timerWheelEnable=true", "unknown broker setting of 4.6.0 'timerWheelEnable'"),
+        ("broker.flushDiskType=x", "is not one of ASYNC_FLUSH, SYNC_FLUSH"),
+        ("broker.autoCreateTopicEnable=yes", "is not true or false"),
         ("broker.flushDiskTyp=x", "flushDiskType"),
         ("broker.maxMessageSize=many", "maxMessageSize='many' is not an int"),
         ("broker.maxMessageSize=2147483648", "is not an int"),
@@ -109,10 +75,8 @@ def test_a_setting_that_is_given_twice_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_a_broker_conf_is_asked_for_keys_and_values_that_are_ignored() -> None:
-    assert ignored_keys({"flushDiskType": "SYNC_FLUSH", "mine": "1"}, "4.6.0") == ["mine"]
-    with pytest.raises(UsageError, match="would ignore"):
-        ignored_keys({"maxMessageSize": "4 MiB"}, "4.6.0")
+def test_a_truth_value_is_set_as_rocketmq_reads_it() -> None:
+    assert parse_sets(["broker.autoCreateTopicEnable=FALSE"], ["4.6.0"]).broker == {"autoCreateTopicEnable": "false"}
 
 
 # --- what the lab overrides is listed ---------------------------------------------------------------------------------

@@ -1,0 +1,131 @@
+"""A broker.conf read as Java reads it: ``java.util.Properties.load`` of a stream of bytes, which are ISO-8859-1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import javaproperties
+
+from harness.errors import ConfigurationError
+from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
+from harness.printable import excerpt
+
+BYTES_MAX = 1 << 20
+"""No broker.conf has so many."""
+
+BYTE_ORDER_MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_BEHIND = re.compile(r"(?:^|\s)(#|//).*", re.DOTALL)
+
+
+def read_conf(path: Path) -> ConfFile:
+    """A properties file, of a key that stands twice the last value.
+
+    Raises ConfigurationError when it cannot be read, or Java itself would refuse it.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}", advice="Give a Java properties file.") from error
+    if len(data) > BYTES_MAX:
+        raise ConfigurationError(f"{path} is longer than any broker.conf", advice="Give a Java properties file.")
+    if data.lstrip().startswith(b"{"):
+        raise ConfigurationError(
+            f"{path} is JSON, as a proxy's file is, and no broker.conf",
+            advice="Give the file that brokers are started with.",
+        )
+    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    if BYTE_ORDER_MARKS.get(mark) == "UTF-16":
+        raise ConfigurationError(
+            f"{path}:1: it is UTF-16, of which no broker can read a key",
+            advice="Save it as ASCII or UTF-8 without a mark.",
+        )
+    entries: dict[str, Entry] = {}
+    oddities: list[Oddity] = []
+    for line, key, text in _pairs(data, path):
+        if key in entries:
+            oddities.append(_set_twice(key, entries[key], Entry(text=text, line=line)))
+            del entries[key]
+        entries[key] = Entry(text=text, line=line)
+        if mark and key.startswith(mark.decode("iso-8859-1")):
+            oddities.append(_marked(key.removeprefix(mark.decode("iso-8859-1"))))
+    for key, entry in entries.items():
+        oddities += _of_value(key, entry)
+    return ConfFile(entries=entries, oddities=tuple(oddities), name=path.name)
+
+
+def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, str]]:
+    """Each line that sets something, with its number."""
+    line = 1
+    elements = javaproperties.parse(data)
+    while True:
+        try:
+            element = next(elements, None)
+        except javaproperties.InvalidUEscapeError as error:
+            at = _line_of_escape(data, line)
+            raise ConfigurationError(
+                f"{path}:{at}: {excerpt(error.escape)!r} is no \\uXXXX: a broker with this file does not start",
+                advice="Write four hexadecimal digits, or / in place of \\ in a path.",
+            ) from error
+        if element is None:
+            return
+        if isinstance(element, javaproperties.KeyValue):
+            yield line, element.key, element.value
+        line += len(re.findall(r"\r\n|\r|\n", element.source))
+
+
+def _line_of_escape(data: bytes, start: int) -> int:
+    lines = re.split(rb"\r\n|\r|\n", data)
+    wrong = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?![0-9A-Fa-f]{4})")
+    comment = re.compile(rb"[ \t\f]*[#!]")
+    found = (at for at, text in enumerate(lines, 1) if at >= start and wrong.search(text) and not comment.match(text))
+    return next(found, start)
+
+
+def _set_twice(key: str, before: Entry, after: Entry) -> Oddity:
+    return Oddity(
+        kind=SET_TWICE,
+        line=after.line,
+        key=key,
+        says=f"line {after.line}: {excerpt(key)} is set a second time; the value of line {before.line} is lost",
+        advice="Remove the one that you do not mean.",
+    )
+
+
+def _marked(key: str) -> Oddity:
+    return Oddity(
+        kind=BYTE_ORDER_MARK,
+        line=1,
+        key=key,
+        says=f"line 1: the file begins with a byte order mark, which is part of its first key: {excerpt(key)} is not read",
+        advice="Save it as UTF-8 without a byte order mark, or let a comment be its first line.",
+    )
+
+
+def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:
+    if comment := comment_in(entry.text):
+        yield Oddity(
+            kind=COMMENT,
+            line=entry.line,
+            key=key,
+            says=f'line {entry.line}: {excerpt(key)} is "{excerpt(entry.text)}": there are no comments behind a value, '
+            f'and "{excerpt(comment)}" is part of it',
+            advice="Put the comment on a line of its own.",
+        )
+    if not entry.text.isascii() and re.search("[\x80-\xff]", entry.text):
+        yield Oddity(
+            kind=NOT_ASCII,
+            line=entry.line,
+            key=key,
+            says=f'line {entry.line}: {excerpt(key)} is "{excerpt(entry.text)}" to a broker, which reads each byte as a character '
+            "of ISO-8859-1",
+            advice="Write such characters as \\uXXXX, or leave them out.",
+        )
+
+
+def comment_in(text: str) -> str:
+    """What looks like a comment behind a value, empty where nothing does."""
+    found = _BEHIND.search(text)
+    return found[0].strip() if found else ""
