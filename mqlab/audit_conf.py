@@ -10,6 +10,7 @@ from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
+from harness.printable import printable
 from harness.releases.jars import known_releases
 from harness.releases.properties import read_conf
 from mqlab.options import print_json
@@ -24,13 +25,15 @@ def audit_conf(options: argparse.Namespace) -> int:
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:
-        print("\n\n".join("\n".join(_lines(one, record)) for one in judged))
+        print("\n\n".join("\n".join(map(printable, _lines(one, record))) for one in judged))
         print(f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}")
     return int(max((finding.severity for one in judged for finding in one.findings), default=Severity.NONE))
 
 
 def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
     yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
+    if judged.release not in known_releases():
+        yield "  its settings are those of its own classes; what it does by them is taken from the releases that were measured"
     for line in _measured(judged, record):
         yield f"  measured on {line.release} ({line.claim}): {line.summary}"
     for finding in judged.findings:

@@ -17,9 +17,14 @@ from harness.printable import excerpt
 from harness.releases.jars import is_5x
 from harness.releases.judged_conf import judge_file
 
-IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_AS_FALSE = "ignored-keys", "dead-keys", "ignored-values", "read-as-false"
+IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE = (
+    "ignored-keys",
+    "dead-keys",
+    "ignored-values",
+    "read-otherwise",
+)
 OF_KEYS = frozenset(
-    {IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_AS_FALSE, BYTE_ORDER_MARK, SET_TWICE, COMMENT, NOT_ASCII}
+    {IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE, BYTE_ORDER_MARK, SET_TWICE, COMMENT, NOT_ASCII}
 )
 """Kinds of findings that are about a key of the file, not about what the broker does."""
 ACL, AUTHENTICATION = "aclEnable", "authenticationEnabled"
@@ -120,7 +125,7 @@ def _keys(conf: ConfFile, judged: JudgedConf, where: str) -> Iterator[AuditFindi
         )
         names = ", ".join(excerpt(one.key) for one in of_it)
         yield _warning(IGNORED_KEYS, where, f"{lines}this release does not know and ignores {names}", advice)
-    for kind, fate in ((DEAD_KEYS, Fate.DEAD), (IGNORED_VALUES, Fate.IGNORED), (READ_AS_FALSE, Fate.READ)):
+    for kind, fate in ((DEAD_KEYS, Fate.DEAD), (IGNORED_VALUES, Fate.IGNORED), (READ_OTHERWISE, Fate.READ)):
         for one in judged.of(fate):
             # A value with a blank behind it is ignored for a default that says the same.
             is_harmless = fate is Fate.IGNORED and one.text.strip() == one.value

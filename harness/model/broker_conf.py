@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from harness.printable import excerpt
+
 
 class Fate(StrEnum):
     """What a broker does with a key of its file."""
@@ -77,7 +79,7 @@ class JudgedKey:
     @property
     def at(self) -> str:
         """``line 6: brokerIP1``, or the key alone where it is of no file."""
-        return f"line {self.line}: {self.key}" if self.line else self.key
+        return f"line {self.line}: {excerpt(self.key)}" if self.line else excerpt(self.key)
 
 
 @dataclass(frozen=True, kw_only=True)

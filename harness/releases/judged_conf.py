@@ -120,6 +120,17 @@ CONVERSIONS: Mapping[str, tuple[str, Callable[[str], str | None]]] = {
 """By the simple name of a setter's type: what it is called, and what becomes of a text; None where Java refuses it."""
 
 
+_TIMER_MS = (100, 200, 500, 1000)
+
+
+def _timer_ms(value: str) -> str:
+    return str(max((one for one in _TIMER_MS if one <= int(value)), default=_TIMER_MS[0]))
+
+
+MENDED: Mapping[str, Callable[[str], str]] = {"timerPrecisionMs": _timer_ms}
+"""Setters that take another value than the one that they are given (MessageStoreConfig of 5.x)."""
+
+
 def converted(key: str, text: str, known: Settings) -> str | None:
     """What a broker's setting is after its setters got a text, None where each of them refused it."""
     words = known.words.get(key)
@@ -130,9 +141,10 @@ def converted(key: str, text: str, known: Settings) -> str | None:
         else:
             value = CONVERSIONS[kind][1](text)
         if value is not None and words is not None:
-            value = words.get(value)
+            # A number is a word of its own, which the setter of a text does not know.
+            value = words.get(value) if value.isdigit() == (kind != "String") else None
         if value is not None:
-            return value
+            return MENDED.get(key, str)(value)
     return None
 
 
@@ -176,11 +188,16 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
     if key in known.dead:
         why = ACL_GONE if key == "aclEnable" else f"nothing in {release} reads it"
         advice = (
-            "Set up authenticationEnabled and authorizationEnabled, which take its place from 5.3.0 on."
+            "Set up authenticationEnabled and authorizationEnabled, which take its place."
             if key == "aclEnable"
             else "Remove the line."
         )
-        return as_is(Fate.DEAD, value, f"{release} takes it and does nothing with it: {why}", advice)
+        return as_is(
+            Fate.DEAD,
+            default if value is None else value,
+            f"{release} takes it and does nothing with it: {why}",
+            advice,
+        )
     shown = told(key, text)
     if value is None:
         takes = kinds_told(known.kinds[key], known.words.get(key))
@@ -194,6 +211,8 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
         return as_is(
             Fate.READ, value, f'"{shown}" is not "true", and {release} reads false', _for_value(text, "true or false")
         )
+    if key in MENDED and value != CONVERSIONS[known.kinds[key]][1](text):
+        return as_is(Fate.READ, value, f"{release} makes {value} of {shown}", "Write what it makes of it.")
     return as_is(Fate.READ, value)
 
 

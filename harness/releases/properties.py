@@ -11,6 +11,7 @@ import javaproperties
 from harness.errors import ConfigurationError
 from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Entry, Oddity
 from harness.printable import excerpt
+from harness.releases.border import told
 
 BYTES_MAX = 1 << 20
 """No broker.conf has so many."""
@@ -110,8 +111,8 @@ def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:
             kind=COMMENT,
             line=entry.line,
             key=key,
-            says=f'line {entry.line}: {excerpt(key)} is "{excerpt(entry.text)}": there are no comments behind a value, '
-            f'and "{excerpt(comment)}" is part of it',
+            says=f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}": there are no comments behind a value, '
+            f'and "{told(key, comment)}" is part of it',
             advice="Put the comment on a line of its own.",
         )
     if not entry.text.isascii() and re.search("[\x80-\xff]", entry.text):
@@ -119,8 +120,8 @@ def _of_value(key: str, entry: Entry) -> Iterator[Oddity]:
             kind=NOT_ASCII,
             line=entry.line,
             key=key,
-            says=f'line {entry.line}: {excerpt(key)} is "{excerpt(entry.text)}" to a broker, which reads each byte as a character '
-            "of ISO-8859-1",
+            says=f'line {entry.line}: {excerpt(key)} is "{told(key, entry.text)}" to a broker, which reads each byte as a '
+            "character of ISO-8859-1",
             advice="Write such characters as \\uXXXX, or leave them out.",
         )
 

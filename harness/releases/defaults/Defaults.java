@@ -63,28 +63,38 @@ public final class Defaults {
         }
     }
 
-    /** Of a setter that stands beside one of an enumeration: the texts that it takes, each with what it comes to. */
+    /** Of a setter of an enumeration: the texts that it takes, each with what it comes to. */
     private static String words(Class bean, String name, Method setter) throws Exception {
+        Class of = enumeration(bean, name);
         StringBuffer found = new StringBuffer();
+        Object[] constants = of == null ? new Object[0] : of.getEnumConstants();
+        boolean isText = setter.getParameterTypes()[0] == String.class;
+        for (int i = 0; i < constants.length; i++) {
+            Object one = bean.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
+            try {
+                setter.invoke(one, new Object[] {isText ? ((Enum) constants[i]).name() : (Object) Integer.valueOf(i)});
+            } catch (Exception refused) {
+                continue;
+            }
+            found.append(isText ? ((Enum) constants[i]).name() : String.valueOf(i)).append('=');
+            found.append(String.valueOf(value(bean, one, name.substring(3)))).append(' ');
+        }
+        return found.toString().trim();
+    }
+
+    /** What a setter's getter gives, or another setter of that name takes, if it is an enumeration. */
+    private static Class enumeration(Class bean, String name) {
         Method[] methods = bean.getMethods();
         for (int i = 0; i < methods.length; i++) {
             Class[] kinds = methods[i].getParameterTypes();
             if (methods[i].getName().equals(name) && kinds.length == 1 && kinds[0].isEnum()) {
-                Object[] constants = kinds[0].getEnumConstants();
-                boolean isText = setter.getParameterTypes()[0] == String.class;
-                for (int j = 0; j < constants.length; j++) {
-                    Object one = bean.getDeclaredConstructor(new Class[0]).newInstance(new Object[0]);
-                    try {
-                        setter.invoke(one, new Object[] {isText ? ((Enum) constants[j]).name() : (Object) Integer.valueOf(j)});
-                    } catch (Exception refused) {
-                        continue;
-                    }
-                    found.append(isText ? ((Enum) constants[j]).name() : String.valueOf(j)).append('=');
-                    found.append(String.valueOf(value(bean, one, name.substring(3)))).append(' ');
-                }
+                return kinds[0];
+            }
+            if (methods[i].getName().equals("get" + name.substring(3)) && methods[i].getReturnType().isEnum()) {
+                return methods[i].getReturnType();
             }
         }
-        return found.toString().trim();
+        return null;
     }
 
     private static Object value(Class bean, Object one, String name) {
