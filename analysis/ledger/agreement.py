@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,8 +13,8 @@ from analysis.verdicts.evidence import cell_of, unit_of
 from analysis.verdicts.numbers import quantity
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding, MeasureSummary, PartResult
-from harness.model.rules import BY_SIDES, Kind
-from harness.model.verdicts import Reason
+from harness.model.rules import BY_SIDES, Kind, Role
+from harness.model.verdicts import Reason, VerdictKind
 
 TOLERANCE = 0.05
 """Beyond the record's own range by so much of its median a figure still agrees: another machine is a little faster or slower."""
@@ -28,7 +28,11 @@ TOLD_MAX = 3
 class Standing(StrEnum):
     """How a claim of the run stands to the record of its release, backend and injection."""
 
-    AGREES = "agrees with the record"
+    AGREES = "as recorded"
+    UNSEEN = "not looked at in a quick run"
+    """A part that decides the recorded verdict was not measured, whatever else was."""
+    TOO_FEW = "too few to see it"
+    """What the record saw now and then was not seen, which is likely in so few tries."""
     DIFFERS = "differs from the record"
     NOT_COMPARABLE = "not comparable with the record"
 
@@ -36,7 +40,10 @@ class Standing(StrEnum):
 NOT_TRIED = "not tried in this run"
 
 MEANINGS: dict[str, str] = {
-    Standing.AGREES: "What this run saw is what the record has. So few deployments give no verdict of their own.",
+    Standing.AGREES: "Every part that decides the recorded verdict was measured, and is as recorded. So few deployments give no "
+    "verdict of their own.",
+    Standing.UNSEEN: "A part that decides the recorded verdict was not measured, as a quick run leaves arms out; a full run looks.",
+    Standing.TOO_FEW: "The record saw it now and then, and this run never, which is likely in so few tries; a full run settles it.",
     Standing.DIFFERS: "At least one figure is not as recorded; the claim's sentence has both.",
     Standing.NOT_COMPARABLE: "There is no figure to compare, in this run or in the record; the claim's sentence says why.",
     NOT_TRIED: "No trial of this run counts for the claim: a quick run leaves arms out.",
@@ -45,7 +52,7 @@ MEANINGS: dict[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """``words`` have both figures where they differ, or why nothing could be compared."""
+    """``words`` have both figures where they differ, the parts that were not looked at, or why nothing could be compared."""
 
     claim: str
     release: str
@@ -110,18 +117,21 @@ def _beside(finding: Finding, record: Sequence[LedgerLine]) -> Finding:
 
 
 def lines(found: Sequence[Agreement]) -> list[str]:
-    """How many agree, and each that does not, with its figures."""
-    agree, differ, other = (sum(one.standing is kind for one in found) for kind in Standing)
+    """How many are as recorded, how many were not looked at or tried too seldom, and each that differs, with its figures."""
     told = [f"{one.claim} {one.release}: {one.words}" for one in found if one.standing is Standing.DIFFERS]
+    count = {kind: sum(one.standing is kind for one in found) for kind in Standing}
+    others = (Standing.UNSEEN, Standing.TOO_FEW)
     return [
-        f"Agree with the record: {agree} of {len(found)} findings; differ: {differ}; not comparable: {other}.",
+        f"As recorded: {count[Standing.AGREES]} of {len(found)} findings; "
+        + "".join(f"{kind}: {count[kind]}; " for kind in others if count[kind])
+        + f"differ: {count[Standing.DIFFERS]}; not comparable: {count[Standing.NOT_COMPARABLE]}.",
         *told,
     ]
 
 
 def first_words(what: str, release: str, found: Sequence[Agreement]) -> str:
     """One line on the findings of one incident on one release."""
-    compared = [one for one in found if one.standing is not Standing.NOT_COMPARABLE]
+    compared = [one for one in found if one.standing in (Standing.AGREES, Standing.DIFFERS)]
     differ = [f"{one.claim} ({one.words})" for one in compared if one.standing is Standing.DIFFERS]
     if not compared:
         return f"nothing of {what} on {release} can be compared with the record"
@@ -129,7 +139,7 @@ def first_words(what: str, release: str, found: Sequence[Agreement]) -> str:
         share = (
             f"all {len(found)} findings" if len(compared) == len(found) else f"{len(compared)} of {len(found)} findings"
         )
-        return f"{what} on {release} agrees with the record in {share}"
+        return f"{what} on {release} is as recorded in {share}"
     named = [*differ[:TOLD_MAX], *(["..."] if len(differ) > TOLD_MAX else [])]
     return f"{what} on {release} differs from the record in {len(differ)} of {len(found)} findings: {'; '.join(named)}"
 
@@ -146,17 +156,49 @@ def _agreement(finding: Finding, line: LedgerLine | None) -> Agreement:
         return said(Standing.NOT_COMPARABLE, f"no trial of it counts ({finding.reason})")
     if finding.reason == Reason.CHECKER_FAILED:
         return said(Standing.NOT_COMPARABLE, "a checker of it failed")
-    compared = list(_parts(finding, line)) or list(_figures(finding, line))
+    by_part = list(_parts(finding, line))
+    compared = by_part or list(_figures(finding, line))
     if not compared:
         return said(Standing.NOT_COMPARABLE, "the record has no figure of the cells that were tried")
-    differing = [words for agrees, words in compared if not agrees]
-    return said(Standing.DIFFERS, "; ".join(differing)) if differing else said(Standing.AGREES, "")
+    if differing := [one.words for one in compared if one.standing is Standing.DIFFERS]:
+        return said(Standing.DIFFERS, "; ".join(differing))
+    if unseen := _unseen(finding, line, {one.name for one in by_part}):
+        return said(Standing.UNSEEN, ", ".join(unseen))
+    if rare := [one.words for one in compared if one.standing is Standing.TOO_FEW]:
+        return said(Standing.TOO_FEW, "; ".join(rare))
+    return said(Standing.AGREES, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Compared:
+    """A part or a figure beside the record's."""
+
+    name: str
+    standing: Standing
+    words: str
+
+
+def _unseen(finding: Finding, line: LedgerLine, compared: Collection[str]) -> list[str]:
+    """The parts that decide the recorded verdict and were not measured here.
+
+    Every part of a claim decides that it is confirmed, one that is refuted that it is not; a control decides nothing. Of a rule
+    that was another one, what is measured of the claim at all says whether it was looked at.
+    """
+    if not compared:
+        names = [part.name for part in finding.parts if part.role != Role.CONTROL]
+        measured = any(part.estimate is not None for part in finding.parts if part.role != Role.CONTROL)
+        return [] if measured else names
+    deciding = [part for part in line.parts if part.role != Role.CONTROL and part.estimate is not None]
+    if line.verdict is VerdictKind.CONFIRMED:
+        return [part.name for part in deciding if part.name not in compared]
+    refuted = [part for part in deciding if part.verdict is VerdictKind.REFUTED] or deciding
+    return [] if any(part.name in compared for part in refuted) else [part.name for part in refuted]
 
 
 # --- part by part, where the record was judged by the same rule -----------------------------------------------------------
 
 
-def _parts(finding: Finding, line: LedgerLine) -> Iterator[tuple[bool, str]]:
+def _parts(finding: Finding, line: LedgerLine) -> Iterator[_Compared]:
     if not line.rule_hash or line.rule_hash != finding.rule_hash:
         return
     recorded = {part.name: part for part in line.parts}
@@ -164,8 +206,12 @@ def _parts(finding: Finding, line: LedgerLine) -> Iterator[tuple[bool, str]]:
         known = recorded.get(part.name)
         if part.estimate is None or known is None or known.estimate is None:
             continue
-        agrees = _same_side(part, known) if part.kind in BY_SIDES else _as_often(part, known)
-        yield agrees, f"{part.name}: {part.words}, recorded {quantity(known.estimate, known.unit)}"
+        by_sides = Standing.AGREES if _same_side(part, known) else Standing.DIFFERS
+        yield _Compared(
+            name=part.name,
+            standing=by_sides if part.kind in BY_SIDES else _as_often(part, known),
+            words=f"{part.name}: {part.words}, recorded {quantity(known.estimate, known.unit)}",
+        )
 
 
 def _same_side(part: PartResult, known: LedgerPart) -> bool:
@@ -175,25 +221,27 @@ def _same_side(part: PartResult, known: LedgerPart) -> bool:
     return here * there > 0 or min(known.values, default=here) <= part.estimate <= max(known.values, default=here)
 
 
-def _as_often(part: PartResult, known: LedgerPart) -> bool:
+def _as_often(part: PartResult, known: LedgerPart) -> Standing:
     """Seen in both or in neither; what the record saw now and then may well not be seen in a few tries."""
     if part.kind in (Kind.FACT, Kind.JAR):
-        return part.estimate == known.estimate
+        return Standing.AGREES if part.estimate == known.estimate else Standing.DIFFERS
     if bool(part.events) == bool(known.events):
-        return True
-    return not part.events and (1 - (known.estimate or 0.0)) ** part.tries >= UNLIKELY
+        return Standing.AGREES
+    is_likely = not part.events and (1 - (known.estimate or 0.0)) ** part.tries >= UNLIKELY
+    return Standing.TOO_FEW if is_likely else Standing.DIFFERS
 
 
 # --- figure by figure, where only figures were recorded -------------------------------------------------------------------
 
 
-def _figures(finding: Finding, line: LedgerLine) -> Iterator[tuple[bool, str]]:
+def _figures(finding: Finding, line: LedgerLine) -> Iterator[_Compared]:
     recorded = {(one.name, one.arm, cell_of(one.params)): one for one in line.figures}
     for measure in finding.measures:
         known = recorded.get((measure.name, measure.arm, cell_of(measure.params)))
         if known is None or measure.p50 is None or known.p50 is None or known.min is None or known.max is None:
             continue
-        yield _within(measure.p50, known), _both(measure, known)
+        standing = Standing.AGREES if _within(measure.p50, known) else Standing.DIFFERS
+        yield _Compared(name=measure.name, standing=standing, words=_both(measure, known))
 
 
 def _within(value: float, known: Figure) -> bool:

@@ -40,7 +40,16 @@ def _standing(compared: Sequence[Agreement]) -> Iterator[Todo]:
         yield Todo(says=says, claims=tuple(sorted(differ, key=natural_key)))
     elif agree:
         yield Todo(
-            says=f"Nothing differs from the record: {agree} of the {len(compared)} findings that were tried agree."
+            says=f"Nothing differs from the record: {agree} of the {len(compared)} findings that were tried are as recorded"
+            + "".join(
+                f", {count} {words}"
+                for kind, words in (
+                    (Standing.UNSEEN, "have a deciding part that a quick run skips"),
+                    (Standing.TOO_FEW, str(Standing.TOO_FEW)),
+                )
+                if (count := sum(one.standing is kind for one in compared))
+            )
+            + "."
         )
 
 

@@ -59,7 +59,7 @@ def test_figures_agree_within_the_recorded_range_and_a_twentieth_beyond() -> Non
 
 def test_what_differs_is_told_with_both_figures() -> None:
     told = lines(agreements([_finding(p50=12)], [_line(rule_hash="")]))
-    assert told[0] == "Agree with the record: 0 of 1 findings; differ: 1; not comparable: 0."
+    assert told[0] == "As recorded: 0 of 1 findings; differ: 1; not comparable: 0."
     assert told[1] == "BUSY-09 5.3.3: rejected_count of incident: 12, recorded 100 (98 to 103)"
 
 
@@ -72,7 +72,7 @@ def test_what_differs_is_told_with_both_figures() -> None:
         (_part("F", 1.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.AGREES),
         (_part("F", 0.0), LedgerPart(name="p", verdict=CONFIRMED, estimate=1.0), Standing.DIFFERS),
         (_part("U", 0.2, events=1, tries=5), LedgerPart(name="p", verdict=CONFIRMED, estimate=0.0, events=0), Standing.DIFFERS),
-        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4), Standing.AGREES),
+        (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4), Standing.TOO_FEW),
         (_part("U", 0.0, events=0, tries=5), LedgerPart(name="p", verdict=UNDECIDED, estimate=0.9, events=36), Standing.DIFFERS),
     ],
 )  # fmt: skip
@@ -80,6 +80,55 @@ def test_parts_of_the_same_rule_are_compared_by_their_kind(
     here: PartResult, there: LedgerPart, standing: Standing
 ) -> None:
     assert _standing(_finding(here), _line(there, figures=False)) is standing
+
+
+def test_a_claim_of_which_only_a_control_was_measured_was_not_looked_at() -> None:
+    control = dataclasses.replace(_part("Q", 14.0), name="control", role="control")
+    unseen = dataclasses.replace(_part("Q", 0.0), estimate=None)
+    recorded = (
+        LedgerPart(name="p", verdict=CONFIRMED, estimate=13.0),
+        LedgerPart(name="control", role="control", verdict=CONFIRMED, estimate=13.0),
+    )
+    (found,) = agreements([_finding(unseen, control)], [_line(*recorded)])
+    assert (found.standing, found.words) == (Standing.UNSEEN, "p")
+    assert _beside(_finding(unseen, control), _line(*recorded)).summary.endswith("Not looked at in a quick run: p.")
+    # Nor was one of another rule, although figures of its arms are as recorded.
+    assert _standing(_finding(unseen), _line(rule_hash="")) is Standing.UNSEEN
+    # A control that is not as recorded still makes the run differ.
+    other = dataclasses.replace(control, estimate=99.0)
+    assert _standing(_finding(unseen, other), _line(*recorded)) is Standing.DIFFERS
+
+
+@pytest.mark.parametrize(
+    ("verdict", "of_parts", "measured", "standing"),
+    [
+        (CONFIRMED, (CONFIRMED, CONFIRMED), ("a", "b"), Standing.AGREES),
+        (CONFIRMED, (CONFIRMED, CONFIRMED), ("a",), Standing.UNSEEN),
+        (VerdictKind.REFUTED, (CONFIRMED, VerdictKind.REFUTED), ("a",), Standing.UNSEEN),
+        (VerdictKind.REFUTED, (CONFIRMED, VerdictKind.REFUTED), ("b",), Standing.AGREES),
+        (UNDECIDED, (UNDECIDED, CONFIRMED), ("b",), Standing.AGREES),
+    ],
+)
+def test_what_decides_is_every_part_of_a_confirmed_claim_and_a_refuted_one_of_a_refuted(
+    verdict: VerdictKind, of_parts: tuple[VerdictKind, ...], measured: tuple[str, ...], standing: Standing
+) -> None:
+    recorded = [LedgerPart(name=name, verdict=one, estimate=13.0) for name, one in zip("ab", of_parts, strict=True)]
+    here = [dataclasses.replace(_part("Q", 14.0), name=name) for name in measured]
+    line = dataclasses.replace(_line(*recorded), verdict=verdict)
+    assert _standing(_finding(*here), line) is standing
+
+
+def test_what_was_not_looked_at_and_what_was_tried_too_seldom_are_counted_apart() -> None:
+    rare = LedgerPart(name="p", verdict=UNDECIDED, estimate=0.1, events=4)
+    seldom = _finding(_part("U", 0.0, events=0, tries=5))
+    unseen = dataclasses.replace(_finding(dataclasses.replace(_part("Q", 0.0), estimate=None)), claim="BUSY-10")
+    seen = dataclasses.replace(_finding(), claim="BUSY-11")
+    record = [
+        _line(rare), *(dataclasses.replace(_line(rule_hash=""), claim=claim) for claim in ("BUSY-10", "BUSY-11")),
+    ]  # fmt: skip
+    assert lines(agreements([seldom, unseen, seen], record)) == [
+        "As recorded: 1 of 3 findings; not looked at in a quick run: 1; too few to see it: 1; differ: 0; not comparable: 0."
+    ]
 
 
 def test_without_a_record_a_trial_or_a_common_cell_nothing_is_compared() -> None:

@@ -185,11 +185,9 @@ def test_what_is_answered_is_that_it_agrees_or_where_it_differs() -> None:
     agrees, differs, other = Standing.AGREES, Standing.DIFFERS, Standing.NOT_COMPARABLE
     what = ("append-stall", "4.6.0")
     assert first_words(*what, _standings(agrees, other, agrees)) == (
-        "append-stall on 4.6.0 agrees with the record in 2 of 3 findings"
+        "append-stall on 4.6.0 is as recorded in 2 of 3 findings"
     )
-    assert first_words(*what, _standings(agrees, agrees)) == (
-        "append-stall on 4.6.0 agrees with the record in all 2 findings"
-    )
+    assert first_words(*what, _standings(agrees, agrees)) == ("append-stall on 4.6.0 is as recorded in all 2 findings")
     assert first_words(*what, _standings(agrees, differs)) == (
         "append-stall on 4.6.0 differs from the record in 1 of 2 findings: BUSY-02 (2, recorded 1)"
     )

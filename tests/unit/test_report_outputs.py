@@ -220,12 +220,12 @@ def test_a_short_run_ends_with_how_its_claims_stand_to_the_record(
     lines = printed.splitlines()
     assert not any(line.startswith("ORDER-01 ") for line in lines)
     assert re.split(" {2,}", next(line for line in lines if line.startswith("ORDER-06  4.6.0")))[2:] == [
-        "undecided (agrees with the record)",
+        "undecided (as recorded)",
         "With a completed shutdown the hand-over took 0.8 s (median of 64 queues).",
     ]
     assert lines[-2:] == [
         "Not tried, since a quick run leaves their arms out: ORDER-01.",
-        "Agree with the record: 18 of 21 findings; differ: 0; not comparable: 3.",
+        "As recorded: 18 of 21 findings; differ: 0; not comparable: 3.",
     ]
 
 
@@ -236,7 +236,7 @@ def test_the_table_of_a_short_run_has_the_standing_of_decided_claims_too(load: L
         console.print(summary_table(beside_record(short.findings, record)))
     shown = capture.get()
     assert "not exercised" not in shown
-    assert (shown.count("agrees with the"), shown.count("not tried in this")) == (18, 3)
+    assert (shown.count("as recorded"), shown.count("not tried in this")) == (18, 3)
 
 
 def test_a_summary_of_nothing_says_that_there_is_nothing() -> None:

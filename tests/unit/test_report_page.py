@@ -422,9 +422,11 @@ def test_the_page_of_a_short_run_says_how_it_stands_to_the_record(load: Load, do
     page = html.render(load(document), record)
     # ORDER-11 has no figure in the sample, on none of three releases.
     tried = len(record)
-    assert f"Nothing differs from the record: {tried - 3} of the {tried} findings that were tried agree." in page
+    assert (
+        f"Nothing differs from the record: {tried - 3} of the {tried} findings that were tried are as recorded." in page
+    )
     # In the matrix, and at the claim.
-    assert page.count("agrees with the record</small>") == 2 * (tried - 3)
+    assert page.count("as recorded</small>") == 2 * (tried - 3)
     assert page.count("not comparable with the record</small>") == 2 * 3
     elsewhere = next(one for one in record if one.figures)
     moved = tuple(dataclasses.replace(one, p50=-9.0, min=-9.0, max=-9.0) for one in elsewhere.figures)
@@ -442,11 +444,11 @@ def test_the_page_of_a_short_run_gives_no_claim_a_reason_that_only_a_longer_run_
     assert "not exercised" not in page
     assert page.count("not tried in this run</small>") == 2 * 3
     assert 'aria-label="ORDER-01 on 4.6.0: undecided, not tried in this run"' in page
-    assert 'aria-label="ORDER-06 on 4.6.0: undecided, agrees with the record"' in page
+    assert 'aria-label="ORDER-06 on 4.6.0: undecided, as recorded"' in page
     rows = re.findall(r'<tr class="row untried"[^>]*>\s*<th scope="row"><a href="#(ORDER-\d+)"', page)
     assert rows == ["ORDER-01"]
     glossary = page.split('id="glossary"')[1]
-    assert "<dt>agrees with the record</dt>" in glossary
+    assert "<dt>as recorded</dt>" in glossary
     assert "<dt>not tried in this run</dt>" in glossary
 
 
