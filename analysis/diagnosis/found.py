@@ -48,6 +48,8 @@ class Found:
     against: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
+    advice: str = ""
+    """In place of the incident's own, whose cures are for another platform."""
 
 
 @dataclass(frozen=True, kw_only=True)

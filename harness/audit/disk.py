@@ -1,6 +1,7 @@
 """What of a broker's disk is used, as it counts itself, and as a newer release would."""
 
 import math
+import re
 from collections.abc import Iterator
 
 from harness.audit.finding import AuditFinding, Severity
@@ -13,6 +14,8 @@ MAX_USED_PERCENT = 75
 """diskMaxUsedSpaceRatio of org.apache.rocketmq.store.config.MessageStoreConfig: below it nothing is deleted for want of room."""
 ROUNDED = 4
 """Characters of a share in hundredths. Releases that count as df does (since 4.9.2) round up to them; older ones do not round."""
+WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
+"""A path of Windows."""
 WITHOUT_RESERVE = 0.95
 """What of ext4 the default reserve for root leaves."""
 
@@ -27,6 +30,8 @@ def disk_fills(broker: BrokerReading) -> Iterator[AuditFinding]:
         return
     deletes = max(DELETES, _percent(broker.conf.get("diskMaxUsedSpaceRatio")) / 100)
     after = math.ceil(100 * share / WITHOUT_RESERVE) / 100
+    # Windows reserves nothing for root, and has no tune2fs.
+    is_windows = WINDOWS.match(broker.conf.get("storePathCommitLog") or broker.conf.get("storePathRootDir", ""))
     if share > min(REFUSES, deletes):
         does = "refuses sends" if share > REFUSES else "deletes files that nobody may have consumed"
         yield AuditFinding(
@@ -34,9 +39,14 @@ def disk_fills(broker: BrokerReading) -> Iterator[AuditFinding]:
             severity=Severity.CRITICAL,
             where=broker.words,
             says=f"{share:.2f} of its disk is used, as it counts: it {does}",
-            advice="Make room. Since 4.9.2 what the file system reserves for root counts as if it were not there: tune2fs -m 0.",
+            advice="Make room."
+            + (
+                ""
+                if is_windows
+                else " Since 4.9.2 what an ext4 reserves for root counts as if it were not there: tune2fs -m 0."
+            ),
         )
-    elif len(broker.disk_share) > ROUNDED and after > min(REFUSES, deletes):
+    elif not is_windows and len(broker.disk_share) > ROUNDED and after > min(REFUSES, deletes):
         yield AuditFinding(
             kind="disk-full-after-upgrade",
             severity=Severity.WARNING,

@@ -160,7 +160,10 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeUp execute error, ", f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}",
         r"(?P<lost>messageTimeUp) execute error, offset = (?P<offset>\d+)",
     ),
-    _all(Logged.DISK_FULL, ", so mark disk full", _CLEAN, r"full soon,?(?: used)? ?(?P<ratio>[01]\.\d{1,20})"),
+    _all(
+        Logged.DISK_FULL, ", so mark disk full", _CLEAN,
+        r"full soon,?(?: used)? ?(?P<ratio>[01]\.\d{1,20})(?:.*?storePathPhysic=(?P<path>\S+))?",
+    ),
     Wording(event=Logged.FILES_FORCED, words="cleanAtOnce: true", by=_CLEAN, written="cleanAtOnce: {}"),
     _all(
         Logged.POOL_LOW, "TransientStorePool only remain", f"{_ROCKETMQ}.store.TransientStorePool", r"remain (?P<left>\d+)"

@@ -39,3 +39,10 @@ def test_a_raised_ratio_keeps_files_and_takes_no_sends() -> None:
     assert _found("0.87", diskMaxUsedSpaceRatio="95") == []
     assert _found("0.87", diskMaxUsedSpaceRatio="many")[0].kind == "disk-full"
     assert "refuses sends" in _found("0.93", diskMaxUsedSpaceRatio="95")[0].says
+
+
+def test_a_path_of_windows_gets_no_advice_for_ext4() -> None:
+    assert "tune2fs -m 0" in _found("0.92", storePathCommitLog="/data/commitlog")[0].advice
+    for conf in ({"storePathCommitLog": "D:\\rocketmq\\store"}, {"storePathRootDir": "d:/store"}):
+        assert _found("0.92", **conf)[0].advice == "Make room."
+        assert _found("0.8199304", **conf) == []

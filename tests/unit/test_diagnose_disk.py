@@ -46,3 +46,10 @@ def test_files_that_went_are_told_without_a_full_disk(tmp_path: Path) -> None:
     (one,) = found_in(_log(tmp_path, FORCED_4X))
     assert (one.sure, len(one.why)) == ("possible", 1)
     assert found_in(_log(tmp_path, FORCED_4X.replace("cleanAtOnce: true", "cleanAtOnce: false"))) == []
+
+
+def test_a_path_of_windows_has_no_reserve_and_no_tune2fs(tmp_path: Path) -> None:
+    folder = _log(tmp_path, FULL_5X.replace("/data/commitlog", r"D:\rocketmq\store\commitlog"))
+    (one,) = found_in(folder)
+    assert (one.incident, one.sure, one.advice) == (NAME, "possible", "Make room on that drive.")
+    assert not [said for said in (*one.why, *one.against) if "ext4" in said or "tune2fs" in said]
