@@ -131,6 +131,14 @@ MENDED: Mapping[str, Callable[[str], str]] = {"timerPrecisionMs": _timer_ms}
 """Setters that take another value than the one that they are given (MessageStoreConfig of 5.x)."""
 
 
+BOUNDED: Mapping[str, tuple[int, int]] = {
+    "diskMaxUsedSpaceRatio": (10, 95),
+    "diskSpaceWarningLevelRatio": (35, 90),
+    "diskSpaceCleanForciblyRatio": (30, 85),
+}
+"""Percentages beyond whose bounds a broker goes by the bound: MessageStoreConfig's getter, CleanCommitLogService of 5.x."""
+
+
 def converted(key: str, text: str, known: Settings) -> str | None:
     """What a broker's setting is after its setters got a text, None where each of them refused it."""
     words = known.words.get(key)
@@ -213,6 +221,10 @@ def _judged(key: str, text: str, line: int, known: Settings, release: str, has_p
         )
     if key in MENDED and value != CONVERSIONS[known.kinds[key]][1](text):
         return as_is(Fate.READ, value, f"{release} makes {value} of {shown}", "Write what it makes of it.")
+    if key in BOUNDED and not BOUNDED[key][0] <= int(value) <= BOUNDED[key][1]:
+        low, high = BOUNDED[key]
+        bound = low if int(value) < low else high
+        return as_is(Fate.READ, value, f"{release} goes by {bound} in place of {value}", f"It takes {low} to {high}.")
     return as_is(Fate.READ, value)
 
 

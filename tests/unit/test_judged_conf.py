@@ -81,6 +81,20 @@ def test_a_precision_of_timers_is_rounded() -> None:
     assert (key.fate, key.value, key.says) == (Fate.READ, "200", "5.5.0 makes 200 of 300")
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "says"),
+    [
+        ("diskMaxUsedSpaceRatio", "97", "goes by 95 in place of 97"), ("diskMaxUsedSpaceRatio", "5", "goes by 10 in place of 5"),
+        ("diskSpaceWarningLevelRatio", "95", "goes by 90 in place of 95"), ("diskSpaceCleanForciblyRatio", "85", ""),
+    ],
+)  # fmt: skip
+def test_a_percentage_beyond_what_a_broker_takes_is_told(key: str, text: str, says: str) -> None:
+    (_, found) = judged({key: text}).keys
+    assert (found.fate, found.value) == (Fate.READ, text)
+    assert says in found.says
+    assert bool(found.says) is bool(says)
+
+
 # --- what eight releases ship ----------------------------------------------------------------------------------------------
 
 
