@@ -1,7 +1,7 @@
 """What a release's own ``MixAll.properties2Object`` makes of a broker.conf when it is run, and files to ask it of.
 
-``python -m tests.lib.conf_oracle`` asks each of the eight releases whose stock files are in tests/data/conf of its own ones, and
-writes the answers beside them. Maven (``mvn``) resolves the jars of releases that have no lock.
+``python -m tests.lib.conf_oracle [RELEASE...]`` asks the releases whose stock files are in tests/data/conf, or some of them, of
+their own ones, and writes the answers beside them. Maven (``mvn``) resolves the jars of releases that have no lock.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import functools
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote_plus
@@ -31,7 +32,7 @@ DATA = Path(__file__).parents[1] / "data" / "conf"
 STOCK = DATA / "stock.tar.xz"
 """The files in ``conf`` of eight releases, by their keys and values: brokers', name servers', controllers', containers'."""
 ANSWERS = DATA / "answers.json"
-"""By release, key and text what the release's own classes answered of its own files, as ``write_answers`` leaves it."""
+"""By release, key and text what the release's own classes made of its own files, as ``write_answers`` leaves it."""
 
 HARD_VALUES = (
     "", " ", "1 ", "+5", "-0", "0x10", "1L", "1_000", "1e3", "1.", ".5", "NaN", "-Infinity", "0x1.8p1", "1d", "3F", "2147483647",
@@ -122,28 +123,31 @@ def asked(release: str, files: Iterable[Path], jars: Sequence[Path]) -> Mapping[
 
 
 @functools.cache
-def answers() -> Mapping[str, Mapping[str, Mapping[str, Answer]]]:
-    """What is kept of each release about its own stock files: by key and by text."""
-    kept = json.loads(ANSWERS.read_text("utf-8"))
-    return {
-        release: {key: {text: Answer(**one) for text, one in texts.items()} for key, texts in keys.items()}
-        for release, keys in kept.items()
-    }
+def answers() -> Mapping[str, Mapping[str, Mapping[str, str | None]]]:
+    """What is kept of each release about its own stock files: by key and by text the value afterwards, None where no class asked.
+
+    What a class had before is of the machine, and not kept.
+    """
+    kept: dict[str, dict[str, dict[str, str | None]]] = json.loads(ANSWERS.read_text("utf-8"))
+    return kept
 
 
-def write_answers() -> None:
-    """Ask all eight releases about their own files."""
-    kept: dict[str, dict[str, dict[str, dict[str, object]]]] = {}
+def write_answers(releases: Collection[str] = ()) -> None:
+    """Ask all eight releases, or some of them, about their own files."""
+    kept = json.loads(ANSWERS.read_text("utf-8")) if ANSWERS.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for release, files in stock(Path(folder)).items():
+            if releases and release not in releases:
+                continue
             jars = ensure_jars(release) if release in known_releases() else resolved_jars(release)
-            of_release = kept.setdefault(release, {})
+            of_release: dict[str, dict[str, str | None]] = {}
             for path, keys in asked(release, [path for path in files if is_brokers(path)], jars).items():
                 texts = read_conf(path).settings
                 for key, answer in sorted(keys.items()):
-                    of_release.setdefault(key, {})[texts[key]] = vars(answer)
+                    of_release.setdefault(key, {})[texts[key]] = answer.after if answer.asked else None
+            kept[release] = of_release
     ANSWERS.write_text(json.dumps(kept, indent=0, sort_keys=True) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    write_answers()
+    write_answers(sys.argv[1:])
