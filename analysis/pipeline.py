@@ -48,6 +48,8 @@ from harness.rundir.reading import RunDirectory
 
 Progress = Callable[[str], None]
 
+LOST_BY_STEP = "step_lost_count"
+
 
 def analyze(
     run_dir: Path,
@@ -105,14 +107,14 @@ def analyze_in(
     judged = validity.judge(
         facts, known, {one.trial: [damage.words for damage in run.damage_of(one.trial)] for one in run.trials}
     )
-    trials = trials_frame(spark, run, facts)
+    trials = trials_frame(spark, run, facts, known)
     say("ordering consumptions")
     consumption = fold_consumption(spark, records, trials, run)
     say("checking")
     compile_from(spark, COMPILED_BYTES_MIN, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, judged, known)
-    lost = _lost_messages(inputs, facts, observed)
+    lost = _lost_messages(inputs, facts, observed, known)
     say("deciding, and writing the report's data")
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -140,13 +142,17 @@ def analyze_in(
 
 
 def _lost_messages(
-    inputs: Inputs, facts: Sequence[TrialFacts], observed: Observed
+    inputs: Inputs, facts: Sequence[TrialFacts], observed: Observed, scenarios: Sequence[Scenario]
 ) -> Mapping[str, tuple[LostStep, ...]]:
-    """Of the trials in which loss by steps can be judged, also of those without; the file has every message."""
-    judged = [one.trial.trial for one in facts if one.trial.incident in steps.INCIDENTS and one.drained]
-    if not judged or "step_lost_count" in observed.failed:
+    """Of the trials whose incident asks for loss by steps and in which it can be judged, also of those without any.
+
+    The file has every message.
+    """
+    asking = {scenario.name for scenario in scenarios if LOST_BY_STEP in scenario.measures()}
+    judged = [one.trial.trial for one in facts if one.trial.incident in asking and one.drained]
+    if not judged or LOST_BY_STEP in observed.failed:
         return {}
-    messages = steps.lost_messages(inputs)
+    messages = [one for one in steps.lost_messages(inputs) if one.trial in judged]
     write_messages(inputs.run.path / LOST_FILE, messages)
     return {**dict.fromkeys(judged, ()), **by_step(messages)}
 

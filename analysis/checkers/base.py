@@ -17,6 +17,7 @@ from analysis.evidence.consumption import Consumption
 from analysis.evidence.records import Records, column_of, place
 from analysis.evidence.tables import OBSERVATIONS, frame_of
 from analysis.logs.tables import Logs
+from harness.model.loads import LoadValue
 from harness.model.measures import MEASURES
 from harness.rundir.reading import RunDirectory
 
@@ -124,6 +125,16 @@ def together(*tables: DataFrame) -> DataFrame:
 def unit_key(measure: str) -> Column:
     """``d1/t1/g0``: what the catalogue says is independent of all others. KeyError for a measure that is not in it."""
     return F.concat_ws("/", *MEASURES[measure].independent.key)
+
+
+def is_of(*loads: type[LoadValue]) -> Column:
+    """Whether a trial's load is one of these."""
+    return F.col("load").isin(*(load.__name__ for load in loads))
+
+
+def of_load(inputs: Inputs, *loads: type[LoadValue]) -> DataFrame:
+    """The trials that have one of these loads, of whichever incident."""
+    return inputs.trials.where(is_of(*loads))
 
 
 def in_events(line: Column | str = "n") -> Column:

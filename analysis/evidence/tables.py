@@ -159,6 +159,7 @@ TRIALS = table(
     deployment=_STRING,
     topic=_STRING,
     grouped=_BOOLEAN,
+    load=_STRING,
     fault=_STRING,
     fault_ns=_LONG,
     fault_line=_LONG,
@@ -179,7 +180,8 @@ TRIALS = table(
     lock_life_ms=_DOUBLE,
     sends=_LONG,
 )
-"""One row a trial: what it was and its windows. ``fault_ns`` is where the fault began, or would have begun."""
+"""One row a trial: what it was and its windows. ``load`` is the class of its load, as its incident says; ``fault_ns`` is where the
+fault began, or would have begun."""
 
 FREEZES = table(trial_name=_STRING, deployment=_STRING, node=_STRING, from_us=_LONG, to_us=_LONG)
 """The time in which a trial's file system was frozen, on the wall clock."""

@@ -21,6 +21,7 @@ from analysis.evidence.records import Records
 from analysis.evidence.tables import FREEZES, SAFEPOINT, TRIALS, frame_of
 from harness.model.faults import FAULTS
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS, SEND_WAIT, SEND_WAIT_MS
+from harness.model.scenario import Scenario
 from harness.rundir.manifest import FREEZE, TrialRecord
 from harness.rundir.reading import RunDirectory
 
@@ -137,9 +138,16 @@ def _freeze_window(facts: TrialFacts) -> dict[str, object]:
     }
 
 
-def trials_frame(spark: SparkSession, run: RunDirectory, facts: list[TrialFacts]) -> DataFrame:
-    """The facts as a table with the columns of ``schema.TRIALS``, small enough to be joined by broadcast."""
-    return F.broadcast(frame_of(spark, [_row(item, run) for item in facts], TRIALS))
+def trials_frame(
+    spark: SparkSession, run: RunDirectory, facts: list[TrialFacts], scenarios: Sequence[Scenario] = ()
+) -> DataFrame:
+    """The facts as a table with the columns of ``tables.TRIALS``, small enough to be joined by broadcast.
+
+    ``scenarios`` say what load each trial has; without its incident's, or its arm, that is not known.
+    """
+    loads = {(scenario.name, arm.name): type(arm.load).__name__ for scenario in scenarios for arm in scenario.arms}
+    rows = [{**_row(item, run), "load": loads.get((item.trial.incident, item.trial.arm))} for item in facts]
+    return F.broadcast(frame_of(spark, rows, TRIALS))
 
 
 def setting(run: RunDirectory, trial: TrialRecord, name: str, default: float) -> float:

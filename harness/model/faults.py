@@ -51,6 +51,17 @@ class Proof(StrEnum):
     """The broker's appends were watched, and there were some."""
 
 
+class Standstill(StrEnum):
+    """Why a queue of an owner's stands still."""
+
+    LOCK = "lock"
+    """A lock that is held by an owner that is gone."""
+    LISTENER = "listener"
+    """A listener that is at work on one message."""
+    PROCESS = "process"
+    """The owner's process, which stops."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """Base of all faults; a subclass is one event, and its name in words is its ``kind``."""
@@ -65,6 +76,8 @@ class Fault:
     """
     ends_owners: ClassVar[bool] = False
     """The groups' queues change hands by it."""
+    standstill: ClassVar[Standstill | None] = None
+    """Why the owners' queues stand still by it, where that is known."""
     needs_rules: ClassVar[bool] = False
     """It is made or watched by rules in the broker's JVM."""
     kills_broker: ClassVar[bool] = False
@@ -97,6 +110,7 @@ class KillOwners(Fault):
     proofs = (Proof.OWNERS_KILLED,)
     shown_by = "the process ran before the signal, and its exit was seen after it"
     ends_owners = True
+    standstill = Standstill.LOCK
 
 
 class ShutDownOwners(Fault):
@@ -105,6 +119,8 @@ class ShutDownOwners(Fault):
     proofs = (Proof.OWNERS_SHUT_DOWN,)
     shown_by = "the call of each consumer's shutdown has returned in the client itself, whose history has each return"
     ends_owners = True
+    standstill = Standstill.LISTENER
+    """One that is at work when its owner ends; else they do not stand still."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +164,7 @@ class PauseOwners(Fault):
     """SIGSTOP of the client process that holds every group's owner for ``pause_s`` (a cell's parameter), then SIGCONT."""
 
     proofs = (Proof.PAUSED,)
+    standstill = Standstill.PROCESS
     shown_by = (
         "each thread was stopped soon after the signal and just before it went on, and none had computed in between"
     )
@@ -160,6 +177,7 @@ class CollectOwners(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "the longest full collection of the process's own gc.log took as long as was asked"
+    standstill = Standstill.PROCESS
     stop_s: float = 6.0
 
     def seconds(self, params: Parameters) -> float:
@@ -178,6 +196,7 @@ class ThrottleOwners(Fault):
     shown_by = (
         "what the group wrote came close to the limit and the device took no more than that, by the kernel's counts"
     )
+    standstill = Standstill.LISTENER
     bytes_per_s: int = 128 * 1024
     since_s: float = 10.0
 
@@ -195,6 +214,7 @@ class LockOwners(Fault):
 
     proofs = (Proof.HELD,)
     shown_by = "two listeners or more waited for the lock when it was let go, by the lock's own count"
+    standstill = Standstill.LISTENER
     since_s: float = 10.0
 
     def seconds(self, params: Parameters) -> float:

@@ -75,7 +75,7 @@ def observation_of(spark: SparkSession, path: Path) -> Observation:
     (path / "analysis").mkdir(exist_ok=True)
     records, logs = load_records(spark, run), load_logs(spark, run)
     facts = trial_facts(records, run, gc.parse(logs.kept))
-    trials = trials_frame(spark, run, facts)
+    trials = trials_frame(spark, run, facts, known)
     consumption = fold_consumption(spark, records, trials, run)
     inputs = Inputs(spark=spark, run=run, trials=trials, records=records, consumption=consumption, logs=logs)
     observed = observe(inputs, validity.judge(facts, known), known)

@@ -9,18 +9,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
 from analysis.evidence.records import place
-from harness.model.loads import LEVEL_PREFIX
+from harness.model.loads import LEVEL_PREFIX, DelayedMessages
 from harness.model.rocketmq import delays_s
 
-INCIDENTS = (
-    "delayed-message-fails-once",
-    "dispatch-thread-dies",
-    "delayed-again-after-restart",
-    "reset-offset-stops-consumption",
-)
-"""Those whose messages have their level as a key."""
 LATE_S = 2.0
 LAST_S = 2.5
 """Before the fault. What came then was delivered less than 4 s before it, where a consumer was no more than 1.5 s behind."""
@@ -29,13 +22,17 @@ _SECOND_NS = 1e9
 
 def observe(inputs: Inputs) -> DataFrame:
     """By level what did not come, and by trial what was dropped or came again."""
-    trials = inputs.trials.where(F.col("incident").isin(*INCIDENTS) & F.col("drained")).select(
-        "trial",
-        "deployment",
-        "fault_line",
-        "fault_ns",
-        F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
-        "hold_to_ns",
+    trials = (
+        of_load(inputs, DelayedMessages)
+        .where("drained")
+        .select(
+            "trial",
+            "deployment",
+            "fault_line",
+            "fault_ns",
+            F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
+            "hold_to_ns",
+        )
     )
     messages = _messages(inputs, trials).persist()
     return together(_undelivered(messages), _dropped(messages), _again(messages))

@@ -9,15 +9,14 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations
+from analysis.checkers.base import Inputs, Value, observations, of_load
 from analysis.evidence.records import place
-
-INCIDENTS = ("last-offset-reads-history", "slave-serves-no-reads", "recreated-topic-keeps-offsets")
+from harness.model.loads import LateGroup, ReturningGroup
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By group, over the accepted sends."""
-    trials = inputs.trials.where(F.col("incident").isin(*INCIDENTS) & F.col("drained"))
+    trials = of_load(inputs, LateGroup, ReturningGroup).where("drained")
     windows = trials.select("trial", "deployment", "fault_ns", "hold_to_ns")
     sends = inputs.records.sends.where("outcome = 'ok'").select("trial", "seq", "intended_ns")
     consumed = inputs.records.consumptions.where("outcome = 'ok'").select(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, of_load, together
 from analysis.evidence.records import place
+from harness.model.unflushed import UnflushedTail
 
-INCIDENTS = ("offset-past-the-end",)
 _TRIAL = ["trial", "deployment", "fault_line"]
 _QUEUE = ["trial", "broker", "queue"]
 
@@ -20,7 +20,7 @@ _QUEUE = ["trial", "broker", "queue"]
 def observe(inputs: Inputs) -> DataFrame:
     """All by trial."""
     trials = F.broadcast(
-        inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
+        of_load(inputs, UnflushedTail).select(
             *(*_TRIAL, "drained"),
             F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
             F.coalesce("healed_ns", "hold_to_ns").alias("back_ns"),

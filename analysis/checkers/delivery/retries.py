@@ -13,15 +13,15 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, observations, together
+from analysis.checkers.base import Inputs, Value, observations, of_load, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import expired
+from harness.model.loads import FailingMessages
 from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX, delays_s
 from harness.rundir.reading import RunDirectory
 
-INCIDENT = "dead-letter"
 FIRST_RETRY_LEVEL = 3
 TOOK_TOO_LONG = "took too long"
 """How a message failed that its listener did not refuse, as ``Listener.java`` says it."""
@@ -30,13 +30,13 @@ _DELAYS = table(deployment=StringType(), retry=LongType(), delay_s=DoubleType())
 
 def observe(inputs: Inputs) -> DataFrame:
     """For each message that failed as asked its attempts and delays; for each other one how late it was."""
-    of_incident = F.col("trial").isin([one.trial for one in inputs.run.trials if one.incident == INCIDENT] or [""])
+    trials = F.broadcast(of_load(inputs, FailingMessages).select("trial", "deployment", "end_ns", "wall_minus_mono_us"))
     consumed = (
-        inputs.records.consumptions.where(of_incident & F.col("seq").isNotNull())
-        .join(inputs.trials.select("trial", "deployment", "end_ns", "wall_minus_mono_us"), "trial")
+        inputs.records.consumptions.where(F.col("seq").isNotNull())
+        .join(trials, "trial")
         .where(F.col("started_ns") <= F.col("end_ns"))
     )
-    stored = inputs.records.sends.where(of_incident & (F.col("outcome") == "ok"))
+    stored = inputs.records.sends.where("outcome = 'ok'").join(trials, "trial", "left_semi")
     sent = stored.select("trial", "seq", "intended_ns", "file", "n")
     retries = _retries(inputs, consumed).persist()
     return together(

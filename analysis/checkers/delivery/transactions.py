@@ -9,21 +9,23 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
 from analysis.evidence.records import place
-from harness.model.loads import COMMITTED, STATE_PREFIX, UNDECIDED
+from harness.model.loads import COMMITTED, STATE_PREFIX, UNDECIDED, Transactions
 from harness.model.rocketmq import CHECKS_MAX
 
-INCIDENTS = ("delete-topic-rechecks-transactions", "idle-broker-burns-cpu", "pool-loses-transaction-commits")
-"""Those whose messages have their transaction's end as a key."""
 LATE_S = 5.0
 _SECOND_NS, _MS_NS = 1e9, 1e6
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By trial: what was asked about, what came late or twice, what was given up."""
-    trials = inputs.trials.where(F.col("incident").isin(*INCIDENTS) & F.col("drained")).select(
-        "trial", "deployment", "fault_line", F.coalesce("injected_ns", "fault_ns").alias("from_ns"), "hold_to_ns"
+    trials = (
+        of_load(inputs, Transactions)
+        .where("drained")
+        .select(
+            "trial", "deployment", "fault_line", F.coalesce("injected_ns", "fault_ns").alias("from_ns"), "hold_to_ns"
+        )
     )
     sent = _sent(inputs, trials).persist()
     return together(_asked(inputs, sent), _came(inputs, sent), _given_up(inputs, sent))

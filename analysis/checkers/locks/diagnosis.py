@@ -3,7 +3,8 @@
 Each queue that an owner had at the fault is asked in this order. The owner's *listener* is at work when its last
 consumption takes 5 s and more. The owner's *process* stood still when its own count of threads, which it writes every
 second, pauses for 5 s and more and then goes on. A *lock* is held when the successor's requests for it were refused. A queue
-that none of these explains stays unexplained. ``diagnosed_right`` compares with what was done to the owners.
+that none of these explains stays unexplained. ``diagnosed_right`` compares with what was done to the owners. It says nothing of a
+queue that needs no explanation, since a successor had it within 5 s of its owner's end.
 """
 
 from __future__ import annotations
@@ -15,27 +16,22 @@ from analysis.checkers.base import Inputs, Value, observations
 from analysis.checkers.locks.requests import LOCKED_QUEUE, owned_queues
 from analysis.evidence.consumption import OWNER, SUCCESSOR
 from analysis.evidence.records import place
+from analysis.evidence.trials import OWNERS_END
+from harness.model.faults import FAULTS, Standstill
 from harness.model.rocketmq import LOCK_BATCH_MQ
 
 STILL_NS = 5_000_000_000
 LOOK_BACK_NS = 30_000_000_000
-LISTENER, PROCESS, LOCK, NOTHING = "listener", "process", "lock", "unexplained"
-CAUSES = {
-    "incident-slow-shutdown": LISTENER,
-    "incident-stalled-owner": PROCESS,
-    "incident": LOCK,
-    "incident-full-collection": PROCESS,
-    "incident-throttled-disk": LISTENER,
-    "incident-listeners-on-one-lock": LISTENER,
-}
-"""What an arm does to its owners. The order of questions was made on the first three."""
+NOTHING = "unexplained"
+CAUSES = {fault.kind: fault.standstill for fault in FAULTS if fault.standstill}
+"""What a fault does to owners. The order of questions was made on kills, pauses and shutdowns with a listener at work."""
 
 _QUEUE = ("trial", "group", "broker", "queue")
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """1 for a queue whose cause was told, else 0, with what was told as a parameter."""
-    trials = inputs.trials.where(F.col("arm").isin(*CAUSES))
+    trials = inputs.trials.where(F.col("fault").isin(*CAUSES))
     queues = (
         owned_queues(inputs, trials)
         .join(_last_consumption(inputs, trials), list(_QUEUE), "left")
@@ -43,20 +39,22 @@ def observe(inputs: Inputs) -> DataFrame:
         .join(_refusals(inputs, trials), list(LOCKED_QUEUE), "left")
     )
     told = (
-        F.when(F.col("listener_ns") >= STILL_NS, LISTENER)
-        .when(F.col("still_ns") >= STILL_NS, PROCESS)
-        .when(F.col("refusals") > 0, LOCK)
+        F.when(F.col("listener_ns") >= STILL_NS, F.lit(Standstill.LISTENER))
+        .when(F.col("still_ns") >= STILL_NS, F.lit(Standstill.PROCESS))
+        .when(F.col("refusals") > 0, F.lit(Standstill.LOCK))
         .otherwise(NOTHING)
     )
-    cause = F.create_map(*[F.lit(word) for pair in CAUSES.items() for word in pair])[F.col("arm")]
+    cause = F.create_map(*[F.lit(word) for pair in CAUSES.items() for word in pair])[F.col("fault")]
+    soon = F.col("taken_ns") - F.col("fault_ns") < STILL_NS
+    handed_over = F.coalesce(F.col("fault").isin(*OWNERS_END) & soon, F.lit(False))
     return observations(
         queues.withColumn("told", told),
         Value(
             "diagnosed_right",
-            (F.col("told") == cause).cast("int"),
+            F.when((F.col("told") != NOTHING) | ~handed_over, (F.col("told") == cause).cast("int")),
             "group {group} queue {broker}:{queue}: stands still because of {told}",
             params={"told": "told"},
-            at=F.coalesce(F.when(F.col("told") == LOCK, F.col("refused_at")), "owned_at"),
+            at=F.coalesce(F.when(F.col("told") == Standstill.LOCK, F.col("refused_at")), "owned_at"),
         ),
     )
 

@@ -14,15 +14,13 @@ from analysis.checkers.base import Inputs, Value, at_fault, observations
 from analysis.checkers.sends.busy import keyword_of
 from analysis.evidence.records import place
 
-CONSUMED = ("delayed-message-fails-once", "dispatch-thread-dies")
-"""Incidents with consumers whose sends are looked at as well."""
 AFTER_FAULT, AFTER_CURE, DURING_CURE = "fault", "cure", "during the cure"
 LAST_NS = 5_000_000_000
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By trial and window; one in which no send was due gives no value."""
-    trials = inputs.trials.where((~F.col("grouped") | F.col("incident").isin(*CONSUMED)) & (F.col("sends") > 0))
+    trials = inputs.trials.where("sends > 0")
     due, hold_to, healed = F.col("intended_ns"), F.col("hold_to_ns"), F.col("healed_ns")
     window = (
         F.when(due.between(F.coalesce("injected_ns", "fault_ns"), hold_to), F.lit(AFTER_FAULT))

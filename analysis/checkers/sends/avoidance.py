@@ -12,12 +12,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
+from harness.model.avoiders import AvoidingProducers
+from harness.model.faults import SlowSends
 
-INCIDENTS = ("broker-slow", "broker-killed", "all-brokers-avoided")
-SLOW_SENDS = "slow-sends"
+SLOW_SENDS = SlowSends.kind
 LONGEST_S = ((500.0, 30), (900.0, 60), (1900.0, 120), (2900.0, 180), (14_000.0, 600))
 """The longest time for which any release avoids a broker after a send of so many ms or more (that of 4.x), and a little less."""
 FAILED_S = 600
@@ -30,7 +31,7 @@ PRODUCER = {"producer": "instance"}
 
 def observe(inputs: Inputs) -> DataFrame:
     """By producer: how long the first master got nothing, the turns and shares of queues, and what failed."""
-    windows = inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
+    windows = of_load(inputs, AvoidingProducers).select(
         "trial",
         "deployment",
         "fault",

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations
+from analysis.checkers.base import Inputs, Value, observations, of_load
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
+from harness.model.avoiders import AvoidingProducers
 
-INCIDENTS = ("avoidance-in-outages", "avoidance-mended")
 LATE_MS = 1000
 BACK_FROM_S, BACK_TO_S = 10, 20
 """After the broker is well: shares are those of the seconds from the shortest time on for which any release avoids a failed one."""
@@ -22,7 +22,7 @@ DURING, AFTER = "during", "after"
 def observe(inputs: Inputs) -> DataFrame:
     """By producer, during the outage and from ten to twenty seconds after it."""
     healed_ns = F.coalesce("healed_ns", "hold_to_ns")
-    windows = inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
+    windows = of_load(inputs, AvoidingProducers).select(
         "trial",
         "deployment",
         "fault_ns",

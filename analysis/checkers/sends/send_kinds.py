@@ -15,15 +15,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, together
+from analysis.checkers.base import Inputs, Value, is_of, observations, of_load, together
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
-from harness.model import python_sends
 from harness.model.faults import AppendStall, PoolJam, UnheardBroker
-from harness.model.send_kinds import BOTH, GONE_S, KIND_PARAMS
+from harness.model.python_sends import GONE_S as PYTHON_GONE_S
+from harness.model.python_sends import PythonSendKinds
+from harness.model.send_kinds import BOTH, GONE_S, KIND_PARAMS, SendKinds
 
-PYTHON = "send-retries-python"
-INCIDENTS = ("send-retries", "async-timeout-stored-twice", PYTHON)
 TOO_LATE = "RemotingTooMuchRequestException"
 NOT_REFUSED_NS = SECOND_NS // 2
 """Longer than a request may wait: what comes so shortly before the end of a jam or a stall is taken, not refused."""
@@ -43,11 +42,11 @@ def observe(inputs: Inputs) -> DataFrame:
 def _windows(inputs: Inputs) -> DataFrame:
     """When the fault was on, and the broker that it was done to."""
     begun = F.coalesce("injected_ns", "fault_ns")
-    gone_s = F.when(F.col("incident") == PYTHON, F.lit(python_sends.GONE_S)).otherwise(F.lit(GONE_S))
+    gone_s = F.when(is_of(PythonSendKinds), F.lit(PYTHON_GONE_S)).otherwise(F.lit(GONE_S))
     unheard = F.col("fault") == UnheardBroker.kind
     routes_follow = F.when(unheard, (gone_s * SECOND_NS).cast("long")).otherwise(F.lit(0))
     jam_over = F.when(F.col("fault").isin(PoolJam.kind, AppendStall.kind), F.col("healed_ns") - NOT_REFUSED_NS)
-    return inputs.trials.where(F.col("incident").isin(*INCIDENTS)).select(
+    return of_load(inputs, SendKinds, PythonSendKinds).select(
         "trial",
         "deployment",
         "drained",

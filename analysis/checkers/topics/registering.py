@@ -13,13 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, in_events, observations, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, of_load, together
 from analysis.checkers.topics.routes import SILENT, servers
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker
-
-INCIDENT = "name-server-divergence"
+from harness.model.loads import SteadyClients
 
 NEAR_US = 1_000_000
 """A view is asked for twice a second, and a broker writes its line when it has the name server's answer."""
@@ -36,9 +35,9 @@ def observe(inputs: Inputs) -> DataFrame:
 
 
 def _trials(inputs: Inputs) -> DataFrame:
-    """Those of the incident whose brokers all have their logs."""
+    """Those of clients that send and consume steadily, whose brokers all have their logs."""
     return (
-        inputs.trials.where(F.col("incident") == INCIDENT)
+        of_load(inputs, SteadyClients)
         .join(F.broadcast(logged.of_brokers(inputs)), "deployment")
         .where(logged.spans(logged.wall_us("fault_ns")))
     )
@@ -49,7 +48,6 @@ def _registrations(inputs: Inputs, trials: DataFrame) -> DataFrame:
     listed = [
         {"deployment": one.deployment, "node": node.name, "name_server": node.address}
         for one in inputs.run.deployments
-        if one.incident == INCIDENT
         for node in one.nodes
         if node.kind == "namesrv"
     ]

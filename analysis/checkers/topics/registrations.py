@@ -14,12 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, observations, together
+from analysis.checkers.base import Inputs, Value, observations, of_load, together
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker, registration
+from harness.model.loads import SteadyClients
 
-INCIDENT = "retry-topic-flood"
 BEYOND_MAX = 20
 """The groups that come after the first refusal, and what else is made meanwhile."""
 _NODES = table(deployment=StringType(), node=StringType(), kind=StringType(), role=StringType())
@@ -31,6 +31,7 @@ def observe(inputs: Inputs) -> DataFrame:
         logged.of_registrations(inputs)
         .join(logged.first_fault_us(inputs), "deployment")
         .where(logged.spans(F.col("fault_us")))
+        .join(of_load(inputs, SteadyClients).select("deployment"), "deployment", "left_semi")
         .select("deployment")
     )
     nodes = frame_of(inputs.spark, _nodes(inputs), _NODES).join(F.broadcast(logs), "deployment")
@@ -41,7 +42,6 @@ def _nodes(inputs: Inputs) -> list[dict[str, object]]:
     return [
         {"deployment": one.deployment, "node": node.name, "kind": node.kind, "role": node.role.lower()}
         for one in inputs.run.deployments
-        if one.incident == INCIDENT
         for node in one.nodes
     ]
 

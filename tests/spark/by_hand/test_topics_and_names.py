@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from scenarios import dead_letter, name_server_divergence, retry_topic_flood
+from tests.lib.own_names import under_own_names
 from tests.lib.runs import Analysis, Run
 from tests.lib.trials import Trial, at, log_time, started
 
@@ -209,9 +210,8 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         f"{log_time(1_500)} WARN [t] RocketmqBroker - registerBroker Exception, 1107 topics",
         f"{log_time(2_500)} WARN [t] RocketmqBroker - registering 1110 topics failed",
     )
-    return analysed(
-        run, name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO, measures=MEASURES
-    )
+    scenarios = (name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO)
+    return analysed(run, *under_own_names(run, scenarios), measures=MEASURES)
 
 
 def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Analysis) -> None:
