@@ -192,11 +192,19 @@ def list_faults(options: argparse.Namespace) -> int:
 
 
 def list_measures(options: argparse.Namespace) -> int:
-    """Every measure with its unit, what a try of it is, and one sentence."""
+    """Every measure with its unit, what a try of it is, one sentence, and the loads and faults that it is of."""
     if options.json:
         print_json(
             [
-                {"measure": one.name, "unit": one.unit, "try": one.independent.name, "says": one.says}
+                {
+                    "measure": one.name,
+                    "unit": one.unit,
+                    "try": one.independent.name,
+                    "says": one.says,
+                    "better": one.better,
+                    "loads": [load.__name__ for load in one.loads],
+                    "faults": [fault.__name__ for fault in one.faults],
+                }
                 for one in MEASURES.values()
             ]
         )
@@ -204,6 +212,9 @@ def list_measures(options: argparse.Namespace) -> int:
     for one in MEASURES.values():
         unit = f" ({one.unit})" if one.unit else ""
         print(f"{one.name}{unit}, a try is {_one_of(one.independent.name)}\n  {one.says}")
+        of = {"loads": one.loads, "faults": one.faults}
+        told = (f"{what}: {', '.join(kind.__name__ for kind in kinds)}" for what, kinds in of.items() if kinds)
+        print(*(f"  {line}" for line in told), sep="\n", end="\n" if any(of.values()) else "")
     return EXIT_OK
 
 

@@ -169,6 +169,14 @@ def _selection(scenario: Scenario, claim: Claim, of: Selection) -> Iterator[Mist
     if of.arm not in arms:
         yield _unknown(f"arm of {claim.id}", of.arm, arms)
         return
+    arm, measure = arms[of.arm], MEASURES.get(of.measure)
+    if measure is not None and not measure.is_of(arm.load):
+        yield Mistake(
+            says=f"{claim.id} asks for {of.measure}, which arm {of.arm} has no value of: its load is {type(arm.load).__name__}",
+            near=of.measure,
+            within="of",
+            advice=f"It is one of {', '.join(load.__name__ for load in measure.loads)}.",
+        )
     for name, wanted in of.where.items():
         run = {canonical(cell[name]) for cell in arms[of.arm].cells if name in cell}
         never = [str(value) for value in wanted if canonical(value) not in run] if run else []

@@ -28,14 +28,10 @@ FORM = re.compile(r"(broker|broker-jvm|client|load)\.([A-Za-z][A-Za-z0-9_.]{0,99
 VALUES_MAX, POINTS_MAX = 50, 500
 IN_A_NAME = re.compile(r"[\w.]{1,20}(-[\w.]{1,20}){0,2}", re.ASCII)
 
-GOALS = (
-    "rejected_count", "handover_s", "restart_handover_s", "refused_count", "failed_share", "unaccepted_after_share",
-    "failed_for_good_share", "late_of_producer_share", "failed_of_producer_share", "delivery_late_s", "undelivered_share",
-    "step_failed_share", "lost_count", "stranded_count", "unread_share",
-)  # fmt: skip
+GOALS = tuple(one.name for one in sorted(MEASURES.values(), key=lambda one: one.goal) if one.goal)
 """What a sweep makes little of when the user does not say: the first of them that the incident measures in the arm."""
 
-PRICES = ("latency_p99_ms", "latency_max_ms", "throughput_per_s", "failed_count", "unknown_count")
+PRICES = tuple(one.name for one in MEASURES.values() if one.price)
 """Asked for beside what the incident measures: a setting that avoids refusals may have sends wait."""
 
 

@@ -18,7 +18,7 @@ from analysis.evidence.records import Records, column_of, place
 from analysis.evidence.tables import OBSERVATIONS, frame_of
 from analysis.logs.tables import Logs
 from harness.model.loads import LoadValue
-from harness.model.measures import MEASURES
+from harness.model.measures import MEASURES, loads_of
 from harness.rundir.reading import RunDirectory
 
 
@@ -132,9 +132,10 @@ def is_of(*loads: type[LoadValue]) -> Column:
     return F.col("load").isin(*(load.__name__ for load in loads))
 
 
-def of_load(inputs: Inputs, *loads: type[LoadValue]) -> DataFrame:
-    """The trials that have one of these loads, of whichever incident."""
-    return inputs.trials.where(is_of(*loads))
+def trials_of(inputs: Inputs, checker: str) -> DataFrame:
+    """The trials of whichever incident that have a load of the checker's, by the catalogue."""
+    loads = loads_of(checker)
+    return inputs.trials.where(is_of(*loads)) if loads else inputs.trials
 
 
 def in_events(line: Column | str = "n") -> Column:

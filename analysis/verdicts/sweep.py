@@ -47,7 +47,7 @@ Rounds = Mapping[str, Mapping[str, Value]]
 Harms = Mapping[tuple[str, str], Rounds]
 """By measure and variant."""
 
-HARM = frozenset({"lost_count", "out_of_order_count", "key_out_of_order_count", "overlap_ms", "unlocked_share"})
+HARM = frozenset(measure.name for measure in MEASURES.values() if measure.harm)
 """Of what nobody wants any, whatever it brings: a hand-over is short, too, where nobody holds the lock."""
 
 

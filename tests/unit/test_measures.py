@@ -14,8 +14,9 @@ import harness
 import scenarios
 from analysis.observe import CHECKERS
 from harness.model import measures
-from harness.model.measures import MEASURES, Measure, measures_of
+from harness.model.measures import MEASURES, Better, Measure, measures_of
 from harness.model.scenario import Scenario
+from tests.lib.kinds_of_load import kinds_of_load
 
 WRITTEN_BY_HARNESS = ("answers", "readings")
 """They pass on what was asked while the run lasted, by the names that the harness gave it."""
@@ -76,6 +77,26 @@ def test_a_measure_comes_from_one_checker() -> None:
 @pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
 def test_every_measure_that_a_scenario_asks_for_is_in_the_catalogue(scenario: Scenario) -> None:
     assert scenario.measures() <= set(MEASURES)
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+def test_what_a_claim_asks_of_an_arm_is_a_measure_of_its_load_and_fault(scenario: Scenario) -> None:
+    for asked in (quantity for claim in scenario.claims for quantity in claim.quantities()):
+        measure, arm = MEASURES[asked.measure], scenario.arm(asked.arm)
+        assert measure.is_of(arm.load), (asked.measure, asked.arm)
+        assert not measure.faults or isinstance(arm.fault, measure.faults), (asked.measure, asked.arm)
+
+
+def test_every_load_has_measures_of_its_own_kind() -> None:
+    named = {load for measure in MEASURES.values() for load in measure.loads}
+    assert named == kinds_of_load()
+
+
+def test_the_goals_of_a_sweep_have_an_order_and_are_what_one_wants_little_of() -> None:
+    goals = [measure for measure in MEASURES.values() if measure.goal]
+    assert sorted(measure.goal for measure in goals) == list(range(1, len(goals) + 1))
+    harms = [measure for measure in MEASURES.values() if measure.harm]
+    assert {measure.better for measure in (*goals, *harms)} == {Better.LESS}
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=lambda measure: measure.name)

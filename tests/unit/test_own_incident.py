@@ -148,6 +148,9 @@ PLANTED = {
     "an unknown measure": (
         'of("rejected_count", "incident"', 'of("rejectd_count", "incident"', "happens(of(",
         "unknown measure 'rejectd_count'"),
+    "a measure of another load": (
+        'of("rejected_count", "incident"', 'of("asked_again_count", "incident"', "happens(of(",
+        "MINE-01 asks for asked_again_count, which arm incident has no value of: its load is OpenLoopSends"),
     "no rule": (
         TEXT[TEXT.index("    parts={\"still") : TEXT.index("\n)\n\nSCEN")], "    parts={},", "MINE_02 = claim(",
         "MINE-02 has no rule"),
@@ -222,6 +225,7 @@ def test_the_mistakes_of_the_document_are_said_as_it_shows_them(
     monkeypatch.setenv("COLUMNS", "200")
     told = ""
     for old, new in (
+            ('of("rejected_count", "incident"', 'of("asked_again_count", "incident"'),
         ('cells=(STALL,), live_conf={WAIT: "800"}', 'cell=(STALL,), live_conf={WAIT: "800"}'),
         ('of("rejected_count", "incident"', 'of("rejectd_count", "incident"'),
         ('of("rejected_count", "fix-wait"', 'of("rejected_count", "fix-waits"'),

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together, trials_of
 from analysis.evidence.records import place
-from harness.model.loads import LEVEL_PREFIX, DelayedMessages
+from harness.model.loads import LEVEL_PREFIX
 from harness.model.rocketmq import delays_s
 
 LATE_S = 2.0
@@ -23,7 +23,7 @@ _SECOND_NS = 1e9
 def observe(inputs: Inputs) -> DataFrame:
     """By level what did not come, and by trial what was dropped or came again."""
     trials = (
-        of_load(inputs, DelayedMessages)
+        trials_of(inputs, "delayed")
         .where("drained")
         .select(
             "trial",

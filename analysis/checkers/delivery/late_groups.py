@@ -9,14 +9,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, of_load
+from analysis.checkers.base import Inputs, Value, observations, trials_of
 from analysis.evidence.records import place
-from harness.model.loads import LateGroup, ReturningGroup
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By group, over the accepted sends."""
-    trials = of_load(inputs, LateGroup, ReturningGroup).where("drained")
+    trials = trials_of(inputs, "late_groups").where("drained")
     windows = trials.select("trial", "deployment", "fault_ns", "hold_to_ns")
     sends = inputs.records.sends.where("outcome = 'ok'").select("trial", "seq", "intended_ns")
     consumed = inputs.records.consumptions.where("outcome = 'ok'").select(

@@ -9,9 +9,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together, trials_of
 from analysis.evidence.records import place
-from harness.model.unflushed import UnflushedTail
 
 _TRIAL = ["trial", "deployment", "fault_line"]
 _QUEUE = ["trial", "broker", "queue"]
@@ -20,7 +19,7 @@ _QUEUE = ["trial", "broker", "queue"]
 def observe(inputs: Inputs) -> DataFrame:
     """All by trial."""
     trials = F.broadcast(
-        of_load(inputs, UnflushedTail).select(
+        trials_of(inputs, "past_end").select(
             *(*_TRIAL, "drained"),
             F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
             F.coalesce("healed_ns", "hold_to_ns").alias("back_ns"),

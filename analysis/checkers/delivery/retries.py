@@ -13,12 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, LongType, StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, observations, together, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import expired
-from harness.model.loads import FailingMessages
 from harness.model.rocketmq import DELAY_LEVELS, RETRY_PREFIX, delays_s
 from harness.rundir.reading import RunDirectory
 
@@ -30,7 +29,7 @@ _DELAYS = table(deployment=StringType(), retry=LongType(), delay_s=DoubleType())
 
 def observe(inputs: Inputs) -> DataFrame:
     """For each message that failed as asked its attempts and delays; for each other one how late it was."""
-    trials = F.broadcast(of_load(inputs, FailingMessages).select("trial", "deployment", "end_ns", "wall_minus_mono_us"))
+    trials = F.broadcast(trials_of(inputs, "retries").select("trial", "deployment", "end_ns", "wall_minus_mono_us"))
     consumed = (
         inputs.records.consumptions.where(F.col("seq").isNotNull())
         .join(trials, "trial")

@@ -9,9 +9,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, in_events, observations, together, trials_of
 from analysis.evidence.records import place
-from harness.model.group_members import GroupMembers
 
 _GROUP = ["trial", "deployment", "group"]
 _SECOND_NS = 1e9
@@ -20,7 +19,7 @@ _SECOND_NS = 1e9
 def observe(inputs: Inputs) -> DataFrame:
     """By group how long it waits and what it gets twice; by trial the median, the longest, and how many heartbeats members send."""
     trials = F.broadcast(
-        of_load(inputs, GroupMembers).select(
+        trials_of(inputs, "returned").select(
             *("trial", "deployment", "fault_ns", "fault_line", "fault_target", "hold_to_ns", "end_ns"),
             F.coalesce("injected_ns", "fault_ns").alias("from_ns"),
         )

@@ -13,11 +13,10 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, in_events, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, together, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from analysis.verdicts.losses import LostMessage
-from harness.model.loads import KeyedSends
 
 BOTH = {"role": "role", "send": "send"}
 
@@ -63,7 +62,7 @@ def lost_messages(inputs: Inputs) -> list[LostMessage]:
 
 
 def _trials(inputs: Inputs) -> DataFrame:
-    return of_load(inputs, KeyedSends).select("trial", "deployment", "fault_ns", "hold_to_ns", "fault_line", "drained")
+    return trials_of(inputs, "steps").select("trial", "deployment", "fault_ns", "hold_to_ns", "fault_line", "drained")
 
 
 def _restarts(events: DataFrame, trials: DataFrame) -> DataFrame:

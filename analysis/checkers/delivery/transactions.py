@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together, trials_of
 from analysis.evidence.records import place
-from harness.model.loads import COMMITTED, STATE_PREFIX, UNDECIDED, Transactions
+from harness.model.loads import COMMITTED, STATE_PREFIX, UNDECIDED
 from harness.model.rocketmq import CHECKS_MAX
 
 LATE_S = 5.0
@@ -21,7 +21,7 @@ _SECOND_NS, _MS_NS = 1e9, 1e6
 def observe(inputs: Inputs) -> DataFrame:
     """By trial: what was asked about, what came late or twice, what was given up."""
     trials = (
-        of_load(inputs, Transactions)
+        trials_of(inputs, "transactions")
         .where("drained")
         .select(
             "trial", "deployment", "fault_line", F.coalesce("injected_ns", "fault_ns").alias("from_ns"), "hold_to_ns"

@@ -12,10 +12,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
-from harness.model.avoiders import AvoidingProducers
 from harness.model.faults import SlowSends
 
 SLOW_SENDS = SlowSends.kind
@@ -31,7 +30,7 @@ PRODUCER = {"producer": "instance"}
 
 def observe(inputs: Inputs) -> DataFrame:
     """By producer: how long the first master got nothing, the turns and shares of queues, and what failed."""
-    windows = of_load(inputs, AvoidingProducers).select(
+    windows = trials_of(inputs, "avoidance").select(
         "trial",
         "deployment",
         "fault",

@@ -9,17 +9,16 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load
+from analysis.checkers.base import Inputs, Value, at_fault, observations, trials_of
 from analysis.checkers.sends.busy import keyword_of
 from analysis.evidence.records import place
-from harness.model.loads import OpenLoopSends
 
 _TRIAL = ["trial", "deployment", "fault_line"]
 
 
 def observe(inputs: Inputs) -> DataFrame:
     """By trial, over the sends that ended from the fault to the end of the hold."""
-    trials = of_load(inputs, OpenLoopSends).select(
+    trials = trials_of(inputs, "flushes").select(
         *(*_TRIAL, "hold_to_ns"), F.coalesce("injected_ns", "fault_ns").alias("from_ns")
     )
     readings = inputs.records.events.where("type = 'reading'").groupBy("trial")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, observations, of_load
+from analysis.checkers.base import Inputs, Value, observations, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
-from harness.model.avoiders import AvoidingProducers
 
 LATE_MS = 1000
 BACK_FROM_S, BACK_TO_S = 10, 20
@@ -22,7 +21,7 @@ DURING, AFTER = "during", "after"
 def observe(inputs: Inputs) -> DataFrame:
     """By producer, during the outage and from ten to twenty seconds after it."""
     healed_ns = F.coalesce("healed_ns", "hold_to_ns")
-    windows = of_load(inputs, AvoidingProducers).select(
+    windows = trials_of(inputs, "outages").select(
         "trial",
         "deployment",
         "fault_ns",

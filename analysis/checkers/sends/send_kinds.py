@@ -15,13 +15,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, is_of, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, is_of, observations, together, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
 from harness.model.faults import AppendStall, PoolJam, UnheardBroker
 from harness.model.python_sends import GONE_S as PYTHON_GONE_S
 from harness.model.python_sends import PythonSendKinds
-from harness.model.send_kinds import BOTH, GONE_S, KIND_PARAMS, SendKinds
+from harness.model.send_kinds import BOTH, GONE_S, KIND_PARAMS
 
 TOO_LATE = "RemotingTooMuchRequestException"
 NOT_REFUSED_NS = SECOND_NS // 2
@@ -46,7 +46,7 @@ def _windows(inputs: Inputs) -> DataFrame:
     unheard = F.col("fault") == UnheardBroker.kind
     routes_follow = F.when(unheard, (gone_s * SECOND_NS).cast("long")).otherwise(F.lit(0))
     jam_over = F.when(F.col("fault").isin(PoolJam.kind, AppendStall.kind), F.col("healed_ns") - NOT_REFUSED_NS)
-    return of_load(inputs, SendKinds, PythonSendKinds).select(
+    return trials_of(inputs, "send_kinds").select(
         "trial",
         "deployment",
         "drained",

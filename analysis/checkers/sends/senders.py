@@ -6,10 +6,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from analysis.checkers.base import Inputs, Value, at_fault, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, at_fault, observations, together, trials_of
 from analysis.evidence.consumption import SECOND_NS
 from analysis.evidence.records import place
-from harness.model.loads import SteadyClients
 
 LATE_S = 30.0
 """A message that is consumed so late was in a queue that nobody consumed: a client looks for its route every 30 s."""
@@ -17,7 +16,7 @@ LATE_S = 30.0
 
 def observe(inputs: Inputs) -> DataFrame:
     """By trial the failed sends; by producer the time until it uses a new queue; by group what its consumers saw."""
-    of_routes = of_load(inputs, SteadyClients)
+    of_routes = trials_of(inputs, "senders")
     windows = of_routes.select("trial", "deployment", "fault", "fault_ns", "fault_line", "hold_to_ns", "drained")
     sends = inputs.records.sends.join(windows, "trial")
     messages = _messages(inputs.records.consumptions.join(windows, "trial"))

@@ -13,12 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, in_events, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, in_events, observations, together, trials_of
 from analysis.checkers.topics.routes import SILENT, servers
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker
-from harness.model.loads import SteadyClients
 
 NEAR_US = 1_000_000
 """A view is asked for twice a second, and a broker writes its line when it has the name server's answer."""
@@ -37,7 +36,7 @@ def observe(inputs: Inputs) -> DataFrame:
 def _trials(inputs: Inputs) -> DataFrame:
     """Those of clients that send and consume steadily, whose brokers all have their logs."""
     return (
-        of_load(inputs, SteadyClients)
+        trials_of(inputs, "registering")
         .join(F.broadcast(logged.of_brokers(inputs)), "deployment")
         .where(logged.spans(logged.wall_us("fault_ns")))
     )

@@ -14,11 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StringType
 
 from analysis.checkers import logged
-from analysis.checkers.base import Inputs, Value, observations, of_load, together
+from analysis.checkers.base import Inputs, Value, observations, together, trials_of
 from analysis.evidence.records import place
 from analysis.evidence.tables import frame_of, table
 from analysis.logs import broker, registration
-from harness.model.loads import SteadyClients
 
 BEYOND_MAX = 20
 """The groups that come after the first refusal, and what else is made meanwhile."""
@@ -31,7 +30,7 @@ def observe(inputs: Inputs) -> DataFrame:
         logged.of_registrations(inputs)
         .join(logged.first_fault_us(inputs), "deployment")
         .where(logged.spans(F.col("fault_us")))
-        .join(of_load(inputs, SteadyClients).select("deployment"), "deployment", "left_semi")
+        .join(trials_of(inputs, "registrations").select("deployment"), "deployment", "left_semi")
         .select("deployment")
     )
     nodes = frame_of(inputs.spark, _nodes(inputs), _NODES).join(F.broadcast(logs), "deployment")
