@@ -1,65 +1,38 @@
 """What an upgrade changes for whoever runs a cluster: better, worse, and what alerts and retries hang on.
 
 Made from a ledger, from the words of the releases' logs and from their own settings. A part of a claim counts when its number
-moved (:mod:`analysis.report.changes`) or its verdict differs between two releases that both decide it; which way is better is
-said by its measure. For what has no decided cell on both, nothing is said, and it is listed.
+moved (:mod:`analysis.report.changes`), its verdict differs between two releases that both decide it, or one of them has shown what
+the other has not; which way is better is said by its measure. What has no decided cell on both is listed, and is not compared.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.lines import LedgerLine, LedgerPart
 from analysis.report.changes import changes, has_moved, of_release
 from analysis.report.upgrade_settings import SettingsChanged
+from analysis.verdicts.claims import sentence_with
 from analysis.verdicts.order import natural_key
 from harness.model.log_events import WORDINGS
+from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role
 from harness.model.verdicts import VerdictKind
-
-MORE_IS_BETTER = frozenset(
-    {"throughput_per_s", "refused_then_ok_share", "refused_ok_soon_share", "append_short_share", "topics_at_limit"}
-    | {"next_retry_reached", "pending_retry_kept", "online_kept", "retry_topic_returns", "offline_deleted_share"}
-    | {"read_in_hold_share"}
-    | {"diagnosed_right", "client_ids_count", "least_tag_share"}
-)
-LESS_IS_BETTER = frozenset(
-    {"lost_count", "lost_lone_count", "lost_on_slave_count", "duplicate_count", "out_of_order_count", "overlap_ms"}
-    | {"key_out_of_order_count", "unsent_share", "queues_of_key_count", "refused_for_good_count", "stranded_count"}
-    | {"illegal_queue_count", "retry_late_s", "other_delay_s", "latency_p50_ms", "latency_p99_ms", "latency_max_ms"}
-    | {"failed_count", "unknown_count", "handover_s", "handover_part_s", "message_delay_max_s", "delayed_over_1s_count"}
-    | {"delayed_in_10s_count", "taken_while_paused", "granted_after_restart", "restart_handover_s"}
-    | {"restart_delay_max_s", "foreign_lock_granted", "lock_requests_per_s", "lock_log_bytes_per_s", "rejected_count"}
-    | {"rejected_within_1s_max", "refused_count", "attempts", "failed_share", "stored_unsure_count", "probe_worst_ms"}
-    | {"probe_median_ms", "probe_unanswered_count", "failed_send_share", "duplicate_messages", "late_messages"}
-    | {"through_s", "notice_s", "append_mean_ms", "append_longest_ms", "append_over_500_count", "faults_per_append"}
-    | {"append_faults", "route_absent_s", "views_differ_s", "server_silent_s", "unregistered_s", "broker_back_s"}
-    | {"topic_back_s", "bytes_per_topic", "dead_letter_share", "ok_after_ms", "queue_depth", "refused_after_share"}
-    | {"unaccepted_in_cure_count", "unread_share", "doubled_share", "passed_over_share", "retry_copies_count"}
-    | {"unaccepted_after_share", "copies_count", "failed_stored_count", "unaccepted_last_share", "deleted_log_mb"}
-    | {"lock_wait_s", "join_gap_s", "put_off_pull_count", "delivered_again_share"}
-    | {"again_s", "median_again_s", "slowest_again_s", "doubled_elsewhere_count", "heartbeats_per_s"}
-    | {"refused_in_hold_share", "waited_flush_share"}
-    | {"consumed_again_share", "skipped_after_share", "past_end_count", "send_took_ms"}
-    | {"thread_busy_share", "asked_again_count", "committed_twice_count"}
-    | {"history_read_share", "undelivered_share", "delivery_late_s", "dropped_count", "delivered_again_count"}
-    | {"step_lost_count", "step_again_count", "step_failed_share", "step_silent_s", "step_key_silent_s", "step_took_s"}
-)
-SIGNS = frozenset(
-    {"lock_lines_waiting", "unlock_lines", "first_lock_lines", "takeover_lines", "wait_logged_share", "store_log_line"}
-    | {"slow_append_lines", "refusal_code", "has_article_phrase", "size_lines", "ok_lines", "registration_failures"}
-    | {"refusals_logged", "log_file_exists", "lock_lines_in_file"}
-)
-"""What is read in log files and answers: an alert or a client's retry may hang on it, whichever way it moves."""
 
 BETTER, WORSE, SIGN, OTHER = "better", "worse", "log lines and codes", "otherwise different"
 TRADE = "better in one way and worse in another"
 """Of one arm of an incident some parts get better and others worse: sends that are accepted, and lost."""
 
 CHANCE = "may be chance"
-"""Seen on one of the two, in so few tries that the intervals of both rates overlap."""
+"""Seen on one of the two, in so few tries that luck alone would bring it about more often than once in twenty times."""
+CHANCE_MAX = 0.05
+
+BY_TRIES = (Kind.UNIVERSAL, Kind.EXISTENCE)
+
+COUNTEREXAMPLES, AS_CLAIMED = "counterexamples: ", "as claimed: "
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,21 +141,51 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
         parts = {part.name: part for part in new[entry].parts}
         for was in line.parts:
             now, rule = parts.get(was.name), rules.get(was.name)
-            if now is None or rule is None or rule.role is Role.CONTROL or not _differs(was, now):
+            if claim is None or now is None or rule is None or rule.role is Role.CONTROL or not _differs(was, now):
                 continue
-            by_tries = rule.kind in (Kind.UNIVERSAL, Kind.EXISTENCE) and not has_moved(was, now)
+            counts, before_words, after_words = _words(claim, rule, line, new[entry])
             yield Change(
-                sort=CHANCE if by_tries else sort_of(rule, (now.estimate or 0.0) > (was.estimate or 0.0)),
+                sort=CHANCE
+                if _may_be_chance(was, now)
+                else sort_of(rule, (now.estimate or 0.0) > (was.estimate or 0.0)),
                 claim=entry[0],
                 part=was.name,
                 incident=line.incident,
                 arm=rule.of.arm,
                 says=line.says,
                 injection=entry[2],
-                before=was.words,
-                after=now.words,
-                counts="counterexamples: " if rule.kind is Kind.UNIVERSAL else "",
+                before=before_words,
+                after=after_words,
+                counts=counts,
             )
+
+
+def _words(claim: Claim, rule: Part, was: LedgerLine, now: LedgerLine) -> tuple[str, str, str]:
+    """What is counted, where neither a sentence nor the part's name says it, and the words of both.
+
+    A part is told by the claim's sentence, which says what happened; its name may be of that or of what the claim has instead.
+    """
+    before, after = ({part.name: part for part in line.parts} for line in (was, now))
+    told = [sentence_with(claim, rule.name, parts) for parts in (before, after)]
+    if all(told):
+        return "", told[0], told[1]
+    counts = {Kind.UNIVERSAL: COUNTEREXAMPLES, Kind.FACT: AS_CLAIMED}.get(rule.kind, "")
+    return counts, before[rule.name].words, after[rule.name].words
+
+
+def _may_be_chance(was: LedgerPart, now: LedgerPart) -> bool:
+    if Kind(was.kind) not in BY_TRIES or has_moved(was, now):
+        return False
+    more, less = sorted((was, now), key=lambda one: one.estimate or 0.0, reverse=True)
+    return _by_luck(more, less) > CHANCE_MAX
+
+
+def _by_luck(more: LedgerPart, less: LedgerPart) -> float:
+    """Fisher's exact test: how often as many of all events or more fall into the tries of ``more``, if both have one rate."""
+    tries, others = more.tries or 0, less.tries or 0
+    events = (more.events or 0) + (less.events or 0)
+    ways = (math.comb(tries, n) * math.comb(others, events - n) for n in range(more.events or 0, events + 1))
+    return sum(ways) / math.comb(tries + others, events)
 
 
 def _traded(found: Sequence[Change]) -> Iterator[Change]:
@@ -196,16 +199,24 @@ def _traded(found: Sequence[Change]) -> Iterator[Change]:
 
 def _differs(was: LedgerPart, now: LedgerPart) -> bool:
     decided = VerdictKind.UNDECIDED not in (was.verdict, now.verdict)
-    return has_moved(was, now) or (decided and was.verdict is not now.verdict and was.estimate != now.estimate)
+    differs = decided and was.verdict is not now.verdict and was.estimate != now.estimate
+    return has_moved(was, now) or differs or _shown_by_one(was, now)
+
+
+def _shown_by_one(was: LedgerPart, now: LedgerPart) -> bool:
+    """A verified event of one release, which the other one has not shown in its tries, however few they are."""
+    if Kind(was.kind) not in BY_TRIES or not was.tries or not now.tries:
+        return False
+    without, other = sorted((was, now), key=lambda one: one.events or 0)
+    return not without.events and bool(other.events) and other.verdict is not VerdictKind.UNDECIDED
 
 
 def sort_of(part: Part, rises: bool) -> str:
     """Whether a part's number that rises, or falls, is good for whoever runs a cluster."""
-    measure = part.of.measure
-    if measure in SIGNS:
+    better = MEASURES[part.of.measure].better
+    if better is Better.SIGN:
         return SIGN
-    good = (measure in MORE_IS_BETTER) - (measure in LESS_IS_BETTER)
-    good *= _way(part)
+    good = ((better is Better.MORE) - (better is Better.LESS)) * _way(part)
     if not good:
         return OTHER
     return BETTER if (good > 0) is rises else WORSE

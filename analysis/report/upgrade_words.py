@@ -89,17 +89,15 @@ def page(found: Upgrade) -> str:
 
 
 def _changes(found: Upgrade, sort: str) -> Iterator[Row]:
+    """Parts that one sentence tells of are one row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
     for one in found.changes:
         if one.sort == sort:
             by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
-            yield Row(
-                what=f"{one.claim} {one.part} ({one.incident}{by})",
-                details=(
-                    one.says,
-                    f"{found.before}: {one.counts}{one.before}",
-                    f"{found.after}: {one.counts}{one.after}",
-                ),
-            )
+            told = f"{found.before}: {one.counts}{one.before}", f"{found.after}: {one.counts}{one.after}"
+            alike.setdefault((one.claim, f"{one.incident}{by}", one.says, *told), []).append(one.part)
+    for (claim, where, *details), parts in alike.items():
+        yield Row(what=f"{claim} {', '.join(parts)} ({where})", details=tuple(details))
 
 
 def _rolled(found: Upgrade) -> Iterator[Row]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from analysis.verdicts.kinds import judge_part
-from analysis.verdicts.sentences import NOT_MEASURED, in_sentence, needs, refuting
+from analysis.verdicts.sentences import NOT_MEASURED, Counted, in_sentence, needs, refuting
 from analysis.verdicts.tries import Tries
 from harness.model.findings import PartResult
 from harness.model.rules import PLACEHOLDER, Claim, Kind, Role
@@ -88,7 +88,16 @@ def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, rea
     return said
 
 
-def _in_place(match: re.Match[str], part: PartResult) -> str:
+def sentence_with(claim: Claim, name: str, parts: Mapping[str, Counted]) -> str:
+    """Of the claim's own sentences the one that tells of a part, with what was found; empty where none does so in words."""
+    for sentence in re.split(r"(?<=\.) ", claim.summary):
+        told = {found for _, found in PLACEHOLDER.findall(sentence)}
+        if name in told and told <= parts.keys() and f"{name}: {{{name}}}" not in sentence:
+            return PLACEHOLDER.sub(lambda match: _in_place(match, parts[match[2]]), sentence)
+    return ""
+
+
+def _in_place(match: re.Match[str], part: Counted) -> str:
     """What stands there, with a capital where a sentence begins."""
     words = in_sentence(part, match[1])
     begins = match.start() == 0 or match.string[: match.start()].endswith(". ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 from analysis.verdicts import sides
 from analysis.verdicts.numbers import RATIO, interval, number, quantity
@@ -14,6 +15,34 @@ from harness.model.verdicts import Reason, VerdictKind
 NOT_MEASURED = "not measured"
 
 
+class Counted(Protocol):
+    """What a finding's part has, and what the ledger keeps of it."""
+
+    @property
+    def words(self) -> str:
+        """As :func:`words_of` has them."""
+
+    @property
+    def unit(self) -> str:
+        """Of its number."""
+
+    @property
+    def wrong(self) -> int | None:
+        """In how many deployments it is not so."""
+
+    @property
+    def line(self) -> int | None:
+        """In how many it is neither."""
+
+    @property
+    def tries(self) -> int | None:
+        """Those that have a value."""
+
+    @property
+    def deployments(self) -> int | None:
+        """All of them."""
+
+
 def words_of(part: Part, found: PartResult) -> str:
     """``61.5 s (60.8-62.3 s in 5 deployments of 9 owners)``, ``in none of 40 deaths (below 8.8 %, in 20 deployments)``."""
     if not found.values or not found.tries:
@@ -23,7 +52,7 @@ def words_of(part: Part, found: PartResult) -> str:
     return _number(part, found) if part.kind in BY_SIDES else _events(part, found)
 
 
-def in_sentence(found: PartResult, form: str = "") -> str:
+def in_sentence(found: Counted, form: str = "") -> str:
     """What stands for ``{part}``, ``{!part}`` and ``{#part}`` in a claim's sentence.
 
     In brackets where there is no figure: the sentence was written for one, and would not be read as meant.
@@ -31,7 +60,7 @@ def in_sentence(found: PartResult, form: str = "") -> str:
     if found.words == NOT_MEASURED:
         many = f"an unknown number {found.unit} " if form == SUBJECT else ""
         return f"{many}[{NOT_MEASURED}]"
-    words = _in_deployments(found.wrong, found) if form == NOT_SO else found.words
+    words = _in_deployments(found.wrong or 0, found) if form == NOT_SO else found.words
     return words.removeprefix("in ") if form == SUBJECT else words
 
 
@@ -57,16 +86,16 @@ def _fact(part: Part, found: PartResult) -> str:
     return _in_deployments(found.right, found)
 
 
-def _missing(found: PartResult) -> int:
-    return max(0, found.deployments - found.tries)
+def _missing(found: Counted) -> int:
+    return max(0, (found.deployments or 0) - (found.tries or 0))
 
 
-def _in_deployments(count: int, found: PartResult) -> str:
+def _in_deployments(count: int, found: Counted) -> str:
     """In how many of all deployments something was so, and of how many that cannot be said."""
     missing = _missing(found)
-    rest = {NOT_MEASURED: missing, "undecided": found.line - missing}
+    rest = {NOT_MEASURED: missing, "undecided": (found.line or 0) - missing}
     notes = ", ".join(f"{what} in {number(many)}" for what, many in rest.items() if many > 0)
-    said = f"in {number(count) if count else 'none'} of {_count(found.deployments, 'deployment')}"
+    said = f"in {number(count) if count else 'none'} of {_count(found.deployments or 0, 'deployment')}"
     return f"{said} ({notes})" if notes else said
 
 
