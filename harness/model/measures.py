@@ -151,10 +151,11 @@ ANY: tuple[type[LoadValue], ...] = ()
 SENT = (OpenLoopSends, AvoidingProducers)
 """Loads that nobody consumes."""
 LATE, KINDS = (LateGroup, ReturningGroup), (SendKinds, PythonSendKinds)
-CONSUMED = (
-    OrderedGroups, SteadyClients, FailingMessages, *LATE, DelayedMessages, Transactions, QueueNumbers, KeyedSends, GroupMembers,
-    UnflushedTail, *KINDS,
+GROUPS = (
+    OrderedGroups, SteadyClients, FailingMessages, *LATE, DelayedMessages, Transactions, QueueNumbers, GroupMembers, UnflushedTail,
 )  # fmt: skip
+"""Loads whose groups consume the trial's topic; the ends of its queues are read when all is over."""
+CONSUMED = (*GROUPS, KeyedSends, *KINDS)
 """Loads of which each message has a group that consumes it."""
 
 ENDS_OWNERS = tuple(fault for fault in FAULTS if fault.ends_owners)
@@ -210,11 +211,11 @@ _ALL = (
     *_of("duplicates", OWNER, CONSUMED,
         row("duplicate_count", "", LESS, "Consumptions of a queue's offsets beyond the first of each."),
     ),
-    *_of("loss stored", OWNER, ANY, ("client", "store"),
+    *_of("loss stored", OWNER, (*GROUPS, OpenLoopSends), ("client", "store"),
         row("lost_count", "", LESS, "Acknowledged messages that were never consumed; without consumers, that no store has.",
             harm=True, goal=13),
     ),
-    *_of("stored", TRIAL, SENT, ("client", "store"),
+    *_of("stored", TRIAL, (OpenLoopSends,), ("client", "store"),
         row("lost_lone_count", "", LESS, "Whether the message that was sent alone was acknowledged and is in no store."),
         row("lost_on_slave_count", "", LESS, "Acknowledged messages that the slave lacks while its master is down."),
         row("lost_from_log_count", "", LESS, "Acknowledged messages that the commit log on the disk lacks after a power loss."),
@@ -322,7 +323,7 @@ _ALL = (
         row("unknown_count", "", LESS, "Sends around the fault whose outcome is unknown.", moved=ARRIVALS, price=True),
     ),
     # --- locks
-    *_of("handover", OWNER, CONSUMED, ("client", "broker's log"),
+    *_of("handover", OWNER, GROUPS, ("client", "broker's log"),
         row("handover_s", "s", LESS, "From the end of the owner to the successor's first consumption of a queue.",
             goal=2, loads=(OrderedGroups,), faults=ENDS_OWNERS),
         row("message_delay_max_s", "s", LESS, "Longest time from a message's intended send to its consumption, by queue."),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from scenarios import dead_letter, name_server_divergence, retry_topic_flood
-from tests.lib.own_names import under_own_names
-from tests.lib.runs import Analysis, Run
+from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import Trial, at, log_time, started
 
 ALL = "broker-a:0,broker-b:0"
@@ -75,10 +72,7 @@ def _consumed(
     )
 
 
-@pytest.fixture(scope="module")
-def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> Analysis:
-    run = new_run("name-server-divergence", "dead-letter", "retry-topic-flood")
-
+def plant(run: Run) -> Asked:
     parted = run.trial(
         "parted",
         "name-server-divergence",
@@ -127,7 +121,11 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         *(f"{log_time(at_ms)} {registered}" for at_ms in (-70_000, -40_000, -10_000, 44_000)),
         f"{log_time(20_000)} WARN [t] RocketmqBroker - registerBroker Exception, 127.0.0.1:9876",
     )
-    for name, back_ms, registered_ms in (("told", 20_400, 20_000), ("untold", 20_400, 15_000), ("gone", None, 15_000)):
+    for name, back_ms, registered_ms in (
+        ("topic_told", 20_400, 20_000),
+        ("topic_untold", 20_400, 15_000),
+        ("topic_gone", None, 15_000),
+    ):
         lost = run.trial(
             name, "name-server-divergence", "incident-forgotten-topic", fault="forgotten-topic", groups=[f"{name}-g0"]
         )
@@ -211,130 +209,130 @@ def analysis(new_run: Callable[..., Run], analysed: Callable[..., Analysis]) -> 
         f"{log_time(2_500)} WARN [t] RocketmqBroker - registering 1110 topics failed",
     )
     scenarios = (name_server_divergence.SCENARIO, dead_letter.SCENARIO, retry_topic_flood.SCENARIO)
-    return analysed(run, *under_own_names(run, scenarios), measures=MEASURES)
+    return Asked(scenarios=scenarios, measures=MEASURES)
 
 
-def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(analysis: Analysis) -> None:
-    assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-b") == pytest.approx(15.0)
-    assert analysis.one("route_absent_s", "parted", server="namesrv-3", broker="broker-a") == 0
-    assert analysis.one("route_absent_s", "parted", server="namesrv-1", broker="broker-b") == 0
+def test_a_broker_is_absent_from_the_change_that_lost_it_to_the_one_that_brought_it_back(seen: Analysis) -> None:
+    assert seen.one("route_absent_s", "parted", server="namesrv-3", broker="broker-b") == pytest.approx(15.0)
+    assert seen.one("route_absent_s", "parted", server="namesrv-3", broker="broker-a") == 0
+    assert seen.one("route_absent_s", "parted", server="namesrv-1", broker="broker-b") == 0
 
 
-def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(analysis: Analysis) -> None:
-    assert analysis.values("server_silent_s", "parted", servers="others") == [0.0, 0.0, 4.0]
+def test_a_name_server_that_does_not_answer_is_silent_and_says_nothing_of_brokers(seen: Analysis) -> None:
+    assert seen.values("server_silent_s", "parted", servers="others") == [0.0, 0.0, 4.0]
 
 
-def test_views_differ_while_both_answer_and_do_not_say_the_same(analysis: Analysis) -> None:
-    assert analysis.values("views_differ_s", "parted", other="namesrv-3", when="held") == [15.0, 15.0]
-    assert analysis.values("views_differ_s", "parted", other="namesrv-2", when="held") == [0.0]
-    assert set(analysis.values("views_differ_s", "agreed")) == {0.0}
+def test_views_differ_while_both_answer_and_do_not_say_the_same(seen: Analysis) -> None:
+    assert seen.values("views_differ_s", "parted", other="namesrv-3", when="held") == [15.0, 15.0]
+    assert seen.values("views_differ_s", "parted", other="namesrv-2", when="held") == [0.0]
+    assert set(seen.values("views_differ_s", "agreed")) == {0.0}
 
 
-def test_what_differs_after_the_hold_is_told_apart(analysis: Analysis) -> None:
-    assert set(analysis.values("views_differ_s", "parted", when="after")) == {0.0}
-    assert analysis.values("views_differ_s", "apart", other="namesrv-3", when="held") == [10.0, 10.0]
-    assert analysis.values("views_differ_s", "apart", other="namesrv-3", when="after") == [2.0, 2.0]
+def test_what_differs_after_the_hold_is_told_apart(seen: Analysis) -> None:
+    assert set(seen.values("views_differ_s", "parted", when="after")) == {0.0}
+    assert seen.values("views_differ_s", "apart", other="namesrv-3", when="held") == [10.0, 10.0]
+    assert seen.values("views_differ_s", "apart", other="namesrv-3", when="after") == [2.0, 2.0]
 
 
-def test_a_broker_is_without_a_registration_from_one_to_the_next_or_to_the_end_of_the_hold(analysis: Analysis) -> None:
-    assert analysis.one("unregistered_s", "in_turn", servers="others", when="before") == pytest.approx(30.0)
-    assert analysis.one("unregistered_s", "in_turn", servers="others", when="held") == pytest.approx(54.0)
-    assert analysis.one("unregistered_s", "told", when="held") == pytest.approx(40.0)
+def test_a_broker_is_without_a_registration_from_one_to_the_next_or_to_the_end_of_the_hold(seen: Analysis) -> None:
+    assert seen.one("unregistered_s", "in_turn", servers="others", when="before") == pytest.approx(30.0)
+    assert seen.one("unregistered_s", "in_turn", servers="others", when="held") == pytest.approx(54.0)
+    assert seen.one("unregistered_s", "topic_told", when="held") == pytest.approx(40.0)
 
 
-def test_a_topic_is_back_untold_when_no_broker_registered_at_that_moment(analysis: Analysis) -> None:
-    assert [analysis.one("back_untold", name) for name in ("told", "untold", "gone")] == [0, 1, 0]
-    assert analysis.values("back_untold", "parted") == []
+def test_a_topic_is_back_untold_when_no_broker_registered_at_that_moment(seen: Analysis) -> None:
+    assert [seen.one("back_untold", name) for name in ("topic_told", "topic_untold", "topic_gone")] == [0, 1, 0]
+    assert seen.values("back_untold", "parted") == []
 
 
 def test_a_group_is_through_when_it_had_the_last_message_that_was_sent_before_the_views_were_equal(
-    analysis: Analysis,
+    seen: Analysis,
 ) -> None:
-    assert analysis.one("through_s", "parted") == pytest.approx(11.0)
+    assert seen.one("through_s", "parted") == pytest.approx(11.0)
     # The views of the one are never equal again, those of the other always were.
-    assert analysis.values("through_s", "apart") == analysis.values("through_s", "agreed") == []
+    assert seen.values("through_s", "apart") == seen.values("through_s", "agreed") == []
 
 
-def test_late_and_twice_consumed_messages_are_each_groups_own(analysis: Analysis) -> None:
-    assert analysis.values("late_messages", "apart") == [1, 1]
-    assert analysis.values("duplicate_messages", "apart") == [0, 1]
+def test_late_and_twice_consumed_messages_are_each_groups_own(seen: Analysis) -> None:
+    assert seen.values("late_messages", "apart") == [1, 1]
+    assert seen.values("duplicate_messages", "apart") == [0, 1]
 
 
-def test_a_broker_that_never_goes_stays_for_at_least_the_hold(analysis: Analysis) -> None:
-    (gone,) = analysis.found("route_stays_s", "parted", server="namesrv-3", broker="broker-b")
+def test_a_broker_that_never_goes_stays_for_at_least_the_hold(seen: Analysis) -> None:
+    (gone,) = seen.found("route_stays_s", "parted", server="namesrv-3", broker="broker-b")
     assert (gone.value, gone.censored) == (10.0, False)
-    stays = analysis.found("route_stays_s", "agreed")
+    stays = seen.found("route_stays_s", "agreed")
     assert len(stays) == 6
     assert all(row.censored and row.value == pytest.approx(60.0) for row in stays)
 
 
-def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(analysis: Analysis) -> None:
+def test_a_producer_notices_at_its_first_send_to_a_queue_that_is_new(seen: Analysis) -> None:
     # Queue 1 was not used before either: what is new is beyond the largest that was.
-    assert analysis.one("notice_s", "parted") == pytest.approx(0.5, abs=0.01)
-    assert analysis.found("notice_s", "agreed") == []
+    assert seen.one("notice_s", "parted") == pytest.approx(0.5, abs=0.01)
+    assert seen.found("notice_s", "agreed") == []
 
 
-def test_a_producer_whose_load_was_over_before_the_change_notices_nothing(analysis: Analysis) -> None:
-    assert analysis.found("notice_s", "over") == []
+def test_a_producer_whose_load_was_over_before_the_change_notices_nothing(seen: Analysis) -> None:
+    assert seen.found("notice_s", "over") == []
 
 
-def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(analysis: Analysis) -> None:
-    assert analysis.one("failed_send_share", "parted") == pytest.approx(1 / 3)
-    assert analysis.one("failed_send_share", "agreed") == 0
-    assert analysis.one("duplicate_messages", "parted") == 1
-    assert analysis.one("late_messages", "parted") == 1
-    assert analysis.one("duplicate_messages", "agreed") == 0
-    assert analysis.one("late_messages", "agreed") == 0
+def test_failed_sends_late_and_twice_consumed_messages_are_counted_within_the_hold(seen: Analysis) -> None:
+    assert seen.one("failed_send_share", "parted") == pytest.approx(1 / 3)
+    assert seen.one("failed_send_share", "agreed") == 0
+    assert seen.one("duplicate_messages", "parted") == 1
+    assert seen.one("late_messages", "parted") == 1
+    assert seen.one("duplicate_messages", "agreed") == 0
+    assert seen.one("late_messages", "agreed") == 0
 
 
-def test_each_retry_is_measured_against_the_delay_of_its_level(analysis: Analysis) -> None:
-    late = [analysis.values("retry_late_s", "failing", retry=str(retry)) for retry in (1, 2, 3)]
+def test_each_retry_is_measured_against_the_delay_of_its_level(seen: Analysis) -> None:
+    late = [seen.values("retry_late_s", "failing", retry=str(retry)) for retry in (1, 2, 3)]
     # Message 20 came again half a second too early.
     assert late == [pytest.approx([-0.5, 0.05]), pytest.approx([0.1]), pytest.approx([-0.05])]
-    assert sorted(analysis.values("consumption_count", "failing")) == [2, 4]
+    assert sorted(seen.values("consumption_count", "failing")) == [2, 4]
 
 
-def test_a_message_that_nobody_has_consumed_waits_at_least_until_the_end_of_the_trial(analysis: Analysis) -> None:
-    consumed, waits = sorted(analysis.found("other_delay_s", "failing"), key=lambda row: row.value)
+def test_a_message_that_nobody_has_consumed_waits_at_least_until_the_end_of_the_trial(seen: Analysis) -> None:
+    consumed, waits = sorted(seen.found("other_delay_s", "failing"), key=lambda row: row.value)
     assert (consumed.value, consumed.censored) == (pytest.approx(0.03), False)
     assert waits.censored
     assert waits.value > 10
-    assert analysis.record(waits)["seq"] == 12
+    assert seen.record(waits)["seq"] == 12
 
 
-def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(analysis: Analysis) -> None:
-    assert analysis.one("dead_letter_share", "failing") == 0.5
-    assert analysis.shown_record("dead_letter_share", "failing")["detail"] == "1 of 2"
+def test_an_answer_to_a_probe_is_an_observation_that_can_be_looked_up(seen: Analysis) -> None:
+    assert seen.one("dead_letter_share", "failing") == 0.5
+    assert seen.shown_record("dead_letter_share", "failing")["detail"] == "1 of 2"
 
 
-def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(analysis: Analysis) -> None:
-    assert analysis.one("frame_bytes_refused", "d-flooded") == 262_300
-    assert analysis.one("frame_bytes_over", "d-flooded") == 156
-    assert analysis.one("refusals_logged", "d-flooded") == 2
-    (row,) = analysis.found("frame_bytes_refused", "d-flooded")
-    assert "262300" in analysis.shown(row)
+def test_the_first_refused_frame_is_told_with_how_far_it_is_beyond_the_limit(seen: Analysis) -> None:
+    assert seen.one("frame_bytes_refused", "d-flooded") == 262_300
+    assert seen.one("frame_bytes_over", "d-flooded") == 156
+    assert seen.one("refusals_logged", "d-flooded") == 2
+    (row,) = seen.found("frame_bytes_refused", "d-flooded")
+    assert "262300" in seen.shown(row)
 
 
-def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(analysis: Analysis) -> None:
-    assert analysis.one("registration_failures", "d-flooded", exception="RemotingSendRequestException") == 1
-    assert analysis.one("registration_failures", "d-flooded", exception="RemotingTimeoutException") == 0
+def test_failures_are_counted_by_exception_and_no_line_of_the_broker_names_a_size(seen: Analysis) -> None:
+    assert seen.one("registration_failures", "d-flooded", exception="RemotingSendRequestException") == 1
+    assert seen.one("registration_failures", "d-flooded", exception="RemotingTimeoutException") == 0
     # One of its two lines with these words tells that the broker was stopped.
-    assert analysis.one("registration_failures", "d-flooded", words="registerBroker Exception") == 1
-    assert analysis.one("size_lines", "d-flooded", role="master") == 0
+    assert seen.one("registration_failures", "d-flooded", words="registerBroker Exception") == 1
+    assert seen.one("size_lines", "d-flooded", role="master") == 0
 
 
-def test_a_line_about_a_registration_counts_that_names_its_number_of_topics(analysis: Analysis) -> None:
-    assert analysis.one("topic_count_lines", "d-flooded", role="master") == 0
-    assert analysis.one("topic_count_lines", "d-counted", role="master") == 2
+def test_a_line_about_a_registration_counts_that_names_its_number_of_topics(seen: Analysis) -> None:
+    assert seen.one("topic_count_lines", "d-flooded", role="master") == 0
+    assert seen.one("topic_count_lines", "d-counted", role="master") == 2
 
 
-def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(analysis: Analysis) -> None:
-    assert analysis.one("ok_lines", "flooded", when="refused") == 1
-    assert analysis.one("ok_lines", "flooded", when="after") == 1
+def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(seen: Analysis) -> None:
+    assert seen.one("ok_lines", "flooded", when="refused") == 1
+    assert seen.one("ok_lines", "flooded", when="after") == 1
 
 
-def test_nothing_is_decided_without_what_decides_it(analysis: Analysis) -> None:
-    verdicts = {found.claim: found.verdict.value for found in analysis.findings.values()}
+def test_nothing_is_decided_without_what_decides_it(seen: Analysis) -> None:
+    verdicts = {found.claim: found.verdict.value for found in seen.findings.values()}
     assert verdicts["TOPICS-01"] == "undecided"
     assert verdicts["TOPICS-06"] == "undecided"
     assert verdicts["NAMES-05"] == "undecided"
