@@ -35,15 +35,14 @@ def _load(successor_joins: Literal["before", "after"]) -> OrderedGroups:
 # A message is late after 1 s, so that no shorter hiccup makes one late.
 ORDER_21 = claim(
     "ORDER-21", "A3", "The reported delay, 54.7 s with 5,677 messages late within 10 s, is what the article's configuration gives.",
-    reading="After a kill the longest delays are 40 to 80 s, as 54.7 s is; 5,677 messages of the next 10 s, within 5 %, are late.",
+    reading="After a kill the longest delays are 40 to 80 s, as 54.7 s is. How many come in 10 s is the load's doing alone.",
     expected=confirmed("a kill leaves 40 to 60 s of a lock of 60 s that is renewed every 20 s, and a client asks again within 20 s",
         "org.apache.rocketmq.client.impl.consumer.RebalanceService.run"),
     parts={
         "longest delay": law(of("message_delay_max_s", "incident"), predicted=60, band=20, if_false=50, because="or some seconds"),
-        "late": law(of("delayed_in_10s_count", "incident"), 5677, 284, 5677, "no message waits", slack_ms=1000),
         "without a fault": control(each(of("message_delay_max_s", "baseline"), side(1, 20, "the load alone delays no message"))),
     },
-    summary="The longest delay differed from 60 s by {longest delay}, and the messages late within 10 s from 5,677 by {late}.",
+    summary="The longest delay differed from 60 s by {longest delay}.",
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -78,12 +78,13 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEvidence:
-    """A line of a log or a record of a history; ``operation`` where it is about one."""
+    """A line of a log or a record of a history; ``operation`` where it is about one. ``run`` is whose file it is."""
 
     excerpt: str
     file: str
     line: int
     operation: str = ""
+    run: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +240,7 @@ def _line(finding: Finding, data: ReportData) -> LedgerLine:
             dataclasses.replace(_like(Figure, measure, tries=measure.independent), params=dict(measure.params))
             for measure in sorted(finding.measures, key=lambda m: (m.name, cell_key(m.params), arm_key(m.arm)))
         ),
-        evidence=tuple(map(_evidence, finding.evidence)),
+        evidence=tuple(_evidence(one, data.manifest.run) for one in finding.evidence),
     )
 
 
@@ -263,11 +264,11 @@ def _like(kind: type[T], value: object, **others: object) -> T:
     return kind(**{**known, **others})
 
 
-def _evidence(line: EvidenceLine) -> LedgerEvidence:
+def _evidence(line: EvidenceLine, run: str) -> LedgerEvidence:
     excerpt = printable(line.excerpt)
     if len(excerpt) > EXCERPT_LENGTH_MAX:
         excerpt = f"{excerpt[: EXCERPT_LENGTH_MAX - 1]}\N{HORIZONTAL ELLIPSIS}"
-    return LedgerEvidence(excerpt=excerpt, file=line.file, line=line.line, operation=line.operation)
+    return LedgerEvidence(excerpt=excerpt, file=line.file, line=line.line, operation=line.operation, run=run)
 
 
 def plain(value: object) -> object:

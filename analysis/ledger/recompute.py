@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.ledger.kept_parts import asked_by
-from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, Earlier, Figure, LedgerLine, ordered, parts_of
+from analysis.ledger.lines import (
+    FROM_RECORD,
+    FROM_RUN,
+    FROM_SUMMARY,
+    Earlier,
+    Figure,
+    LedgerEvidence,
+    LedgerLine,
+    ordered,
+    parts_of,
+)
 from analysis.ledger.record import Record, RecordedEvent, Summary
 from analysis.ledger.runs import RecordedRun, RecordedTrial
 from analysis.verdicts.claims import summary as summary_of
@@ -44,6 +54,9 @@ Cell = tuple[str, str, str]
 """Release, backend and the injection that a claim's trials were made by, empty where there was none to choose."""
 
 NO_TRIAL = "No trial of its present rule and experiment is recorded yet."
+EVIDENCE_MAX = 2
+"""Lines of a finding; the record of its run has all of them."""
+
 NO_INJECTION = "none"
 """What a run says of a claim of which it had trials without a fault alone, as one that was stopped."""
 
@@ -187,7 +200,6 @@ def _judged(
         verdict, reason, summary = VerdictKind.REFUTED, "", f"Refuted by what was seen before: {against}. {present}"
     expected = claim.expected.get(line.release)
     made_by = _made_by(scenario, [one.trial for one in of_cell if counts(one, *decide)])
-    last = record.runs[-1].run if record.runs else ""
     return dataclasses.replace(
         line,
         says=claim.says,
@@ -206,9 +218,22 @@ def _judged(
         parts=parts_of(judged),
         # Until trials are recorded, those that the earlier rule rested on: a short run can be compared with them.
         figures=_figures(claim, now) or line.figures,
-        evidence=line.evidence[:4] if line.runs == (last,) else (),
+        evidence=_shown_by(runs.values(), line, claim, verdict),
         earlier=line.earlier if line.basis == FROM_RUN else _with_present(line),
     )
+
+
+def _shown_by(
+    runs: Iterable[RecordedRun], line: LedgerLine, claim: Claim, verdict: VerdictKind
+) -> tuple[LedgerEvidence, ...]:
+    """Of the newest of its runs that found the same by the same rule: what it showed first. What is undecided rests on no line."""
+    cell = (line.claim, line.release, line.backend, line.injection)
+    for run in reversed([*runs]):
+        for finding in run.findings:
+            same = (finding.claim, finding.release, finding.backend, finding.injection) == cell
+            if same and finding.evidence and (finding.verdict, finding.rule_hash) == (verdict, claim.rule_hash()):
+                return tuple(dataclasses.replace(one, run=run.run) for one in finding.evidence[:EVIDENCE_MAX])
+    return ()
 
 
 def _made_by(scenario: Scenario, trials: Sequence[RecordedTrial]) -> str:

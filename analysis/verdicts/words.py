@@ -40,7 +40,7 @@ REASON_MEANINGS = {
     Reason.TOO_FEW_DEPLOYMENTS: "Fewer clusters than a verdict takes; another run adds to them.",
     Reason.TOO_FEW_TRIES: "Fewer tries than it takes to call something that was not seen rare.",
     Reason.DIFFERS: "The deployments lie on both sides of the bound: there is no one answer.",
-    Reason.CLOSE: "The bound lies among the values that deployments have: more of them may decide it.",
+    Reason.CLOSE: "A verdict takes five deployments on one side of the bound, and four more for each that is not.",
     Reason.UNVERIFIED: "Something was seen that must not happen, by one record alone, and not often enough disproved.",
     Reason.CONTROL_FAILED: "What had to hold for the experiment to mean anything did not hold.",
     Reason.TOO_MANY_DISCARDED: "More than a fifth of an arm's trials do not count.",

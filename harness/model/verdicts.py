@@ -22,7 +22,7 @@ class Reason(StrEnum):
     TOO_FEW_DEPLOYMENTS = "too few deployments"
     TOO_FEW_TRIES = "too few tries"
     DIFFERS = "differs between deployments"
-    CLOSE = "close to the bound"
+    CLOSE = "too few deployments on one side"
     UNVERIFIED = "unverified counterexample"
     CONTROL_FAILED = "control failed"
     TOO_MANY_DISCARDED = "too many discarded"

@@ -390,7 +390,7 @@ def test_what_a_reader_is_told(part: Part, rows: list, words: str) -> None:  # t
 def test_a_result_keeps_what_a_reader_needs_to_recompute_it() -> None:
     found = judge_part(FAST, _hand_over(13, 13, 13, 13, 24))
     kept = PartResult(
-        name="", verdict=UNDECIDED, reason="close to the bound", estimate=13.0, low=13.0, high=24.0, relation="<=",
+        name="", verdict=UNDECIDED, reason="too few deployments on one side", estimate=13.0, low=13.0, high=24.0, relation="<=",
         bound=16, unit="s", why="code: 16 s of lock life", units=5, kind="Q", role="claim", right=4, wrong=1, deployments=5,
         tries=5, values=(13, 13, 13, 13, 24), words=found.words,
     )  # fmt: skip

@@ -225,7 +225,7 @@ def test_the_mistakes_of_the_document_are_said_as_it_shows_them(
     monkeypatch.setenv("COLUMNS", "200")
     told = ""
     for old, new in (
-            ('of("rejected_count", "incident"', 'of("asked_again_count", "incident"'),
+        ('of("rejected_count", "incident"', 'of("asked_again_count", "incident"'),
         ('cells=(STALL,), live_conf={WAIT: "800"}', 'cell=(STALL,), live_conf={WAIT: "800"}'),
         ('of("rejected_count", "incident"', 'of("rejectd_count", "incident"'),
         ('of("rejected_count", "fix-wait"', 'of("rejected_count", "fix-waits"'),

@@ -15,7 +15,7 @@ import pytest
 import scenarios
 from analysis.ledger.add import add, register
 from analysis.ledger.journal import JOURNAL, Entry, append, read_journal
-from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, LedgerLine
+from analysis.ledger.lines import FROM_RECORD, FROM_RUN, FROM_SUMMARY, LedgerEvidence, LedgerLine
 from analysis.ledger.recompute import changes_of, recompute
 from analysis.ledger.record import Record, read_record
 from analysis.ledger.runs import LINES, RecordedRun, RecordedTrial, RecordedValues, read_lines, write_lines
@@ -26,7 +26,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import HostRecord, Manifest, read_manifest
 from harness.rundir.writing import RunWriter
-from mqlab.recorded import experiment_now
+from mqlab.recorded import committed_ledger, experiment_now
 from mqlab.rules_at import RuleThen, rule_at
 from scenarios.rules import median, never, of, ratio, side
 from tests.lib.ledger import EVENT, committed, record_of, summary
@@ -103,6 +103,38 @@ def test_a_counterexample_in_one_of_two_pooled_runs_refutes(tmp_path: Path) -> N
     assert (line.verdict, line.basis, line.runs) == (REFUTED, FROM_RECORD, ("one", "two"))
     assert (line.parts[0].tries, line.parts[0].events, line.parts[0].deployments) == (80, 1, 6)
     assert line.notes == ("replicated in 2 runs",)
+
+
+def test_the_evidence_is_of_the_newest_run_that_found_the_same_by_the_same_rule(tmp_path: Path) -> None:
+    scenario = with_claim(NONE_LOST)
+    (rule,) = scenario.claims
+
+    def shown(name: str, verdict: VerdictKind, *trials: RecordedTrial, rule_hash: str = "") -> RecordedRun:
+        told = run(name, scenario, *trials)
+        lines = tuple(LedgerEvidence(excerpt=f"line {n} of {name}", file="f", line=n) for n in range(1, 5))
+        found = dataclasses.replace(
+            told.findings[0], verdict=verdict, evidence=lines, rule_hash=rule_hash or rule.rule_hash()
+        )
+        return dataclasses.replace(told, findings=(found,))
+
+    clean = [one for place in range(5) for one in deaths([0] * 8, f"d{place}")]
+    kept = record(
+        tmp_path,
+        shown("one", CONFIRMED, *clean),
+        shown("two", CONFIRMED, *deaths([0], "d7")),
+        shown("three", UNDECIDED, *deaths([0], "d8")),
+        shown("four", CONFIRMED, *deaths([0], "d9"), rule_hash="another"),
+    )
+    line = judged(kept, scenario)
+    assert line.verdict is CONFIRMED
+    assert [(one.run, one.excerpt) for one in line.evidence] == [("two", "line 1 of two"), ("two", "line 2 of two")]
+
+
+def test_the_committed_ledger_has_evidence_of_what_is_decided() -> None:
+    decided = [line for line in committed_ledger() if line.verdict is not UNDECIDED and line.basis == FROM_RECORD]
+    with_it = [line for line in decided if line.evidence]
+    assert len(with_it) > 0.9 * len(decided)
+    assert all(one.run in line.runs for line in with_it for one in line.evidence)
 
 
 def test_deployments_of_all_runs_of_an_experiment_are_one_series(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_claim_without_an_expectation_says_so_in_the_matrix_and_at_the_claim(
         "not exercised",
         "too noisy",
         "too few tries",
-        "close to the bound",
+        "too few deployments on one side",
         "missing evidence",
         "checker failed",
         "not measurable",

@@ -56,7 +56,9 @@ def test_as_many_tries_are_lacking_as_the_limit_of_none_takes(line: LedgerLine, 
 
 @pytest.mark.parametrize(("right", "wrong", "near"), [(7, 1, 0), (4, 0, 3), (0, 3, 5), (3, 0, 0), (2, 5, 1)])
 def test_as_many_deployments_are_lacking_as_the_odds_take(line: LedgerLine, right: int, wrong: int, near: int) -> None:
-    part = _part("Q", "close to the bound", right=right, wrong=wrong, line=near, deployments=right + wrong + near)
+    part = _part(
+        "Q", "too few deployments on one side", right=right, wrong=wrong, line=near, deployments=right + wrong + near
+    )
     (told,) = _lacks(line, part)
     more = int(told.split()[0])
     assert told.endswith("on the side of most")

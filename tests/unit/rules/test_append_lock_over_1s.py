@@ -41,7 +41,6 @@ FOUR_QUEUE, FOUR_POOL = _refused("first-four", QUEUE, 150), _refused("first-four
 REJECTED_QUEUE, REJECTED_POOL = _refused("REJECTREQUEST", QUEUE, 150), _refused("REJECTREQUEST", POOL, 0)
 LONGER_LIMIT = _refused("REJECTREQUEST", "better-longer-busy-timeout", 1200)
 CALM = _refused("any", "baseline", 0)
-PHRASE = f"has_article_phrase {QUEUE} keyword=OVERLOAD stall_ms=150 rate_hz=500"
 OTHERS, ENDS = (
     f"{measure} incident moment=after stall_ms=1200 rate_hz=500"
     for measure in ("other_reject_conditions", "busy_ends_ms")
@@ -64,7 +63,7 @@ AS_THE_CODE_SAYS: History = {
     YOUNG_700: _all(0, FEW),
     **dict.fromkeys((OVERFLOW, FOUR_QUEUE), _all(25, FEW)),
     **dict.fromkeys((FOUR_POOL, REJECTED_POOL), _all(200, FEW)),
-    **dict.fromkeys((PHRASE, REJECTED_QUEUE), _all(0, FEW)),
+    REJECTED_QUEUE: _all(0, FEW),
     IN_THREADS: _all(13, FEW),
     LONGER_LIMIT: _all(0, FEW),
     CALM: [[0]] * 5,
@@ -85,7 +84,6 @@ PARTS: dict[tuple[str, str], tuple[History, History]] = {
     ("BUSY-01", "full queue"): ({}, {OVERFLOW: _all(0, FEW)}),
     ("BUSY-01", "in the store"): ({}, {IN_THREADS: _all(0, FEW)}),
     ("BUSY-01", "without a fault"): ({}, {CALM: [[0]] * 4 + [[30]]}),
-    ("BUSY-01", "the article's text"): ({PHRASE: _all(1, FEW)}, {}),
     ("BUSY-02", "before a second"): ({}, {FIRST: _but_one(1003, 450)}),
     ("BUSY-02", "queue of 50"): ({FOUR_QUEUE: [[0] * 8] * 5}, {}),
     ("BUSY-02", "pool of two"): ({FOUR_POOL: [[0] * 8] * 5}, {}),

@@ -80,7 +80,6 @@ SHOWN: dict[tuple[str, str], tuple[Value, Value]] = {
     ("ORDER-20", "unlocked"): (0, 6),
     ("ORDER-20", "in shutdown()"): ((36.1, 54.0), (36.1, 9.2)),
     ("ORDER-21", "longest delay"): ((54.7, 54.2), (1.4, 1.2)),
-    ("ORDER-21", "late"): (5640, 12),
     ("ORDER-21", "without a fault"): (0.4, 21.0),
 }
 """What each try of a part shows, as a run would: first where the claim holds, then where it does not."""
