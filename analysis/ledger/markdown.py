@@ -139,7 +139,7 @@ def families_table(lines: Sequence[LedgerLine]) -> str:
     releases = sorted({line.release for line in lines}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
-    main = _on_defaults(lines)
+    main = on_defaults(lines)
     rows = [_row(["claims", "about", *releases]), _row("---" for _ in range(len(releases) + 2))]
     families = _families(lines)
     for family, of in families.items():
@@ -152,7 +152,7 @@ def families_table(lines: Sequence[LedgerLine]) -> str:
     return "\n".join([*rows, "", *sentences(main, families, releases)])
 
 
-def _on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, VerdictKind]]:
+def on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, VerdictKind]]:
     """Verdicts by claim and release: of the local backend, and stalled in the JVM, where there are several."""
     found: dict[str, dict[str, LedgerLine]] = {}
     for line in lines:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from analysis.ledger import markdown
 from analysis.ledger.absent import not_applicable
+from analysis.ledger.articles import MARKERS, articles_wrong
 from analysis.ledger.journal import read_journal
 from analysis.ledger.lines import LEDGER, lines_text, load_lines
 from analysis.ledger.recompute import ExperimentOf, recompute
@@ -28,7 +29,9 @@ def made_files(
     made = {folder / LEDGER: lines_text(lines), folder / markdown.LEDGER_MD: index}
     readme = folder.parent / "README.md"
     if readme.exists():
-        made[readme] = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
+        with_table = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
+        wrong = articles_wrong(lines, markdown.on_defaults(lines))
+        made[readme] = markdown.between_markers(with_table, wrong, str(readme), MARKERS)
     return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import scenarios
+from analysis.ledger.articles import MARKERS, articles_wrong
 from analysis.ledger.journal import Entry, append
 from analysis.ledger.lines import (
     FROM_SUMMARY,
@@ -41,7 +43,7 @@ from harness.errors import LedgerError
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
-from mqlab.recorded import experiment_now
+from mqlab.recorded import committed_ledger, experiment_now
 from tests.lib.ledger import EVENT, committed, record_of, summary
 from tests.lib.samples import sample, write_document
 
@@ -383,13 +385,36 @@ def test_what_an_operator_must_know_rests_on_claims_that_some_incident_has() -> 
 
 def test_the_readme_is_rewritten_between_its_markers_and_only_once(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nafter\n", encoding="utf-8")
+    begin, end = MARKERS
+    readme.write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\n{begin}\n{end}\nafter\n", encoding="utf-8")
     record = record_of(tmp_path / "scenarios" / RECORD, summary("old", CONFIRMED))
     assert str(readme) in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
     first = readme.read_text(encoding="utf-8")
     table = families_table(recompute(record, GONE, experiment_now))
-    assert first == f"# Title\n\n{BEGIN}\n{table}\n{END}\n\nafter\n"
+    assert first == f"# Title\n\n{BEGIN}\n{table}\n{END}\n\n{begin}\n\n{end}\nafter\n"
     assert str(readme) not in write_ledger(tmp_path / "scenarios", record, GONE, experiment_now)
+
+
+def test_what_the_articles_get_wrong_is_a_claim_s_own_words_on_the_releases_that_refute_it() -> None:
+    committed = committed_ledger()
+    says = {"ORDER-02": "It is so.", "ORDER-06": "That is so.", "BUSY-12": "Fewer come.", "ORDER-01": "Never told."}
+    lines = [
+        dataclasses.replace(committed[0], claim=claim, says=words, article="" if claim == "BUSY-12" else "A3")
+        for claim, words in says.items()
+    ]
+    told = articles_wrong(
+        lines,
+        {
+            "ORDER-02": {"4.9.7": REFUTED, "5.5.0": REFUTED},
+            "ORDER-06": {"4.9.7": REFUTED, "5.5.0": CONFIRMED},
+            "BUSY-12": {"4.9.7": REFUTED},
+            "ORDER-01": {"4.9.7": REFUTED},
+        },
+    )
+    assert told.splitlines() == [
+        '- "It is so" is refuted on all releases (ORDER-02).',
+        '- "That is so" is refuted on 4.9.7 (ORDER-06).',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""What the articles get wrong, as the README lists it: claims in the articles' own words, with the releases that refute them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from analysis.ledger.lines import LedgerLine
+from analysis.ledger.must_know import WIDTH
+from harness.model.verdicts import VerdictKind
+
+MARKERS = ("<!-- articles:begin -->", "<!-- articles:end -->")
+
+CLAIMS = (
+    "ORDER-02",
+    "ORDER-06",
+    "ORDER-07",
+    "ORDER-09",
+    "BUSY-02",
+    "BUSY-10",
+    "BUSY-12",
+    "POOL-07",
+    "TOPICS-06",
+    "TOPICS-08",
+    "SENDS-01",
+    "AVOID-02",
+    "AVOID-04",
+)
+"""Those that somebody would act on. One that is in no article, or that no release refutes, is left out."""
+
+
+def articles_wrong(lines: Sequence[LedgerLine], verdicts: Mapping[str, Mapping[str, VerdictKind]]) -> str:
+    """A list item for each of these claims; ``verdicts`` are by claim and release."""
+    says = {line.claim: line.says for line in lines if line.article}
+    items = []
+    for claim in CLAIMS:
+        of = verdicts.get(claim, {})
+        refuted = [release for release in sorted(of) if of[release] is VerdictKind.REFUTED]
+        if refuted and claim in says:
+            where = "all releases" if len(refuted) == len(of) > 1 else ", ".join(refuted)
+            items.append(f'- "{says[claim].rstrip(".")}" is refuted on {where} ({claim}).')
+    wrapped = (
+        textwrap.wrap(one, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for one in items
+    )
+    return "\n".join(line for of_one in wrapped for line in of_one)
