@@ -49,7 +49,13 @@ def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, obje
         "release": judged.release,
         "refuses": judged.refuses,
         "measured": [
-            {"claim": one.claim, "release": one.release, "verdict": one.verdict, "summary": one.summary}
+            {
+                "claim": one.claim,
+                "release": one.release,
+                "verdict": one.verdict,
+                "status": one.status,
+                "summary": one.summary,
+            }
             for one in _measured(judged, record)
         ],
         "findings": [{**dataclasses.asdict(one), "severity": one.severity.name.lower()} for one in judged.findings],

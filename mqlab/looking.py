@@ -99,7 +99,7 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
                 out.print(f"  in logs: {sign.because}", highlight=False, markup=False)
                 out.print(f"  what to do: {sign.advice}", highlight=False, markup=False)
         for line in _recorded(scenario, options):
-            out.print(f"\n  {line.claim} on {line.release}: {line.verdict}. {line.says}", highlight=False, markup=False)
+            out.print(f"\n  {line.claim} on {line.release}: {line.status}. {line.says}", highlight=False, markup=False)
             out.print(f"    measured: {line.summary}", highlight=False, markup=False)
         out.print()
     return EXIT_OK

@@ -142,7 +142,7 @@ def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...
 
 def _diagnosed(found: Found, sign: Sign, ledger: Sequence[LedgerLine], releases: Sequence[str]) -> Diagnosed:
     cures = tuple(
-        Cure(claim=line.claim, release=line.release, verdict=line.verdict, says=line.says, summary=line.summary)
+        Cure(claim=line.claim, release=line.release, verdict=line.status, says=line.says, summary=line.summary)
         for claim in (sign.fixes if not found.advice else ())
         for line in ledger
         if line.claim == claim and line.verdict in DECIDED and line.backend == LOCAL and line.release in releases

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from analysis.ledger.lines import LedgerLine
 from analysis.ledger.must_know import WIDTH
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 
 MARKERS = ("<!-- articles:begin -->", "<!-- articles:end -->")
 
@@ -27,20 +27,25 @@ CLAIMS = (
     "AVOID-04",
 )
 """Those that somebody would act on. One that is in no article, or that no release refutes, is left out."""
+WORDS: Mapping[str, str] = {VerdictKind.REFUTED: "is refuted on", HOLDS_IN_PART: "holds in part on"}
 
 
-def articles_wrong(lines: Sequence[LedgerLine], verdicts: Mapping[str, Mapping[str, VerdictKind]]) -> str:
-    """A list item for each of these claims; ``verdicts`` are by claim and release."""
+def articles_wrong(lines: Sequence[LedgerLine], statuses: Mapping[str, Mapping[str, str]]) -> str:
+    """A list item for each of these claims; ``statuses`` are by claim and release."""
     says = {line.claim: line.says for line in lines if line.article}
     items = []
     for claim in CLAIMS:
-        of = verdicts.get(claim, {})
-        refuted = [release for release in sorted(of) if of[release] is VerdictKind.REFUTED]
-        if refuted and claim in says:
-            where = "all releases" if len(refuted) == len(of) > 1 else ", ".join(refuted)
-            items.append(f'- "{says[claim].rstrip(".")}" is refuted on {where} ({claim}).')
+        of = statuses.get(claim, {})
+        told = [f"{words} {_where(of, status)}" for status, words in WORDS.items() if status in of.values()]
+        if told and claim in says:
+            items.append(f'- "{says[claim].rstrip(".")}" {", and ".join(told)} ({claim}).')
     wrapped = (
         textwrap.wrap(one, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for one in items
     )
     return "\n".join(line for of_one in wrapped for line in of_one)
+
+
+def _where(of: Mapping[str, str], status: str) -> str:
+    releases = [release for release in sorted(of) if of[release] == status]
+    return "all releases" if len(releases) == len(of) > 1 else ", ".join(releases)

@@ -16,7 +16,7 @@ from analysis.verdicts.order import arm_key, natural_key
 from harness.errors import LedgerError
 from harness.model.cells import ParameterValue
 from harness.model.findings import EvidenceLine, Finding, PartResult
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import VerdictKind, status_of
 from harness.rundir.decode import DecodeError, decode
 
 T = TypeVar("T")
@@ -136,6 +136,11 @@ class LedgerLine:
     evidence: tuple[LedgerEvidence, ...] = ()
     counterexamples: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """The verdict, or that the claim holds in part."""
+        return status_of(self.verdict, self.parts)
 
     def cell(self) -> tuple[str, str, str, str]:
         """Claim, release, backend and injection: what the line stands for."""

@@ -15,7 +15,7 @@ from analysis.verdicts.numbers import cell_label, interval, number, printable, q
 from analysis.verdicts.order import natural_key
 from analysis.verdicts.words import expectation, unlike
 from harness.errors import LedgerError
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, VerdictKind
 from harness.rundir.manifest import FREEZE
 
 Entries = dict[str, LedgerLine]
@@ -33,6 +33,9 @@ FAMILIES = {
     "X": "what users reported, beyond the articles",
 }
 """By the first word of a claim's id."""
+
+STATUSES = (VerdictKind.CONFIRMED, HOLDS_IN_PART, VerdictKind.REFUTED, VerdictKind.UNDECIDED)
+"""In the order of the README's numbers."""
 
 BEGIN = "<!-- ledger:begin -->"
 END = "<!-- ledger:end -->"
@@ -81,7 +84,7 @@ def _compared(main: Entries, name: str, other: Entries) -> str:
     """``compose, freeze: the same on 4.6.0, 5.3.3``, or the verdicts that differ from the row's."""
     same = [release for release in other if release in main and other[release].verdict is main[release].verdict]
     words = [f"the same on {', '.join(same)}"] if same else []
-    words += [f"{release} {entry.verdict}" for release, entry in other.items() if release not in same]
+    words += [f"{release} {entry.status}" for release, entry in other.items() if release not in same]
     marks = name.partition("(")[2].rstrip(")")
     return f"{marks}: {'; '.join(words)}"
 
@@ -134,32 +137,41 @@ def ledger_index(lines: Sequence[LedgerLine], record: Record, reasons: Reasons |
 
 
 def families_table(lines: Sequence[LedgerLine]) -> str:
-    """The README's: one row a family with the claims that each release confirms, refutes and leaves undecided, on the
-    defaults' backend; below it what of each an operator must know."""
+    """The README's: one row a family with the claims that each release confirms, confirms in part, refutes and leaves undecided, on
+    the defaults' backend; below it what of each an operator must know."""
     releases = sorted({line.release for line in lines}, key=natural_key)
     if not releases:
         return "No run is recorded yet."
-    main = on_defaults(lines)
+    main, statuses = on_defaults(lines), statuses_on_defaults(lines)
     rows = [_row(["claims", "about", *releases]), _row("---" for _ in range(len(releases) + 2))]
     families = _families(lines)
     for family, of in families.items():
         claims = {line.claim for line in of}
         by_release = []
         for release in releases:
-            counts = Counter(main[claim][release] for claim in claims if release in main[claim])
-            by_release.append(" / ".join(str(counts[kind]) for kind in VerdictKind) if counts else NOT_RUN)
+            counts = Counter(statuses[claim][release] for claim in claims if release in statuses[claim])
+            by_release.append(" / ".join(str(counts[one]) for one in STATUSES) if counts else NOT_RUN)
         rows.append(_row([f"{family} ({len(claims)})", _title(family), *by_release]))
     return "\n".join([*rows, "", *sentences(main, families, releases)])
 
 
 def on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, VerdictKind]]:
     """Verdicts by claim and release: of the local backend, and stalled in the JVM, where there are several."""
+    return {claim: {release: line.verdict for release, line in of.items()} for claim, of in _default_lines(lines)}
+
+
+def statuses_on_defaults(lines: Sequence[LedgerLine]) -> dict[str, dict[str, str]]:
+    """The same, with what holds in part."""
+    return {claim: {release: line.status for release, line in of.items()} for claim, of in _default_lines(lines)}
+
+
+def _default_lines(lines: Sequence[LedgerLine]) -> Iterable[tuple[str, dict[str, LedgerLine]]]:
     found: dict[str, dict[str, LedgerLine]] = {}
     for line in lines:
         of = found.setdefault(line.claim, {})
         if _is_default(line) >= _is_default(of.get(line.release, line)):
             of[line.release] = line
-    return {claim: {release: line.verdict for release, line in of.items()} for claim, of in found.items()}
+    return found.items()
 
 
 def _is_default(line: LedgerLine) -> tuple[bool, bool]:
@@ -267,7 +279,7 @@ def _by_claim(lines: Sequence[LedgerLine]) -> dict[tuple[str, str], Entries]:
 
 
 def _verdict(entry: LedgerLine) -> str:
-    words = f"**{entry.verdict}**" if entry.verdict is VerdictKind.REFUTED else str(entry.verdict)
+    words = f"**{entry.status}**" if entry.verdict is VerdictKind.REFUTED else entry.status
     if entry.verdict is VerdictKind.UNDECIDED:
         words += f" ({_text(entry.reason)})" if entry.reason else ""
     return f"{words}, {beside}" if (beside := unlike(entry)) else words

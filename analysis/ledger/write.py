@@ -30,7 +30,7 @@ def made_files(
     readme = folder.parent / "README.md"
     if readme.exists():
         with_table = markdown.between_markers(_text(readme), markdown.families_table(lines), str(readme))
-        wrong = articles_wrong(lines, markdown.on_defaults(lines))
+        wrong = articles_wrong(lines, markdown.statuses_on_defaults(lines))
         made[readme] = markdown.between_markers(with_table, wrong, str(readme), MARKERS)
     return made
 

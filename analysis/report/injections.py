@@ -74,7 +74,7 @@ def _verdicts(release: str, findings: Sequence[Finding]) -> list[str]:
     if len({finding.verdict for finding in findings}) == 1:
         return []
     said = [
-        f"{finding.verdict}{f' ({finding.reason})' if finding.reason else ''} by {finding.injection}"
+        f"{finding.status}{f' ({finding.reason})' if finding.reason else ''} by {finding.injection}"
         for finding in findings
     ]
     return [f"On {release} the verdicts differ: {', '.join(said)}."]

@@ -84,7 +84,7 @@ def _case(finding: Finding, name: str, text: ClaimText | None) -> ElementTree.El
 
 
 def _numbers(finding: Finding) -> dict[str, str]:
-    names = ("verdict", "reason", "summary", "trials", "client", "injection", "rule_hash")
+    names = ("verdict", "status", "reason", "summary", "trials", "client", "injection", "rule_hash")
     properties = {name: str(getattr(finding, name)) for name in names} | {"expected": expectation(finding)}
     for part in finding.parts:
         for name in ("estimate", "low", "high", "bound"):

@@ -89,7 +89,7 @@ def _place(one: Distribution) -> tuple[object, ...]:
 
 
 def _verdict(one: Finding | None) -> str:
-    return "not judged" if one is None else f"{one.verdict} ({one.reason})" if one.reason else str(one.verdict)
+    return "not judged" if one is None else f"{one.status} ({one.reason})" if one.reason else one.status
 
 
 def _median(one: Distribution | None) -> str:

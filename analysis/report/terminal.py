@@ -84,7 +84,7 @@ def _rows(findings: Sequence[Finding]) -> dict[tuple[str, str], dict[str, Findin
 
 
 def _cell(finding: Finding) -> Text:
-    cell = Text(f"{SYMBOLS[finding.verdict]} {finding.verdict}", style=STYLES[finding.verdict])
+    cell = Text(f"{SYMBOLS[finding.verdict]} {finding.status}", style=STYLES[finding.verdict])
     if finding.reason:
         cell.append(f"\n{printable(finding.reason)}", style="dim")
     if beside := unlike(finding):

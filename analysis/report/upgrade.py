@@ -123,7 +123,7 @@ def upgrade(
 def _rolled(lines: Sequence[LedgerLine], rolled: Rolled, before: str, after: str) -> Rolled:
     """Its findings are by the release that is upgraded from."""
     found = (
-        (line.claim, str(line.verdict), line.summary)
+        (line.claim, line.status, line.summary)
         for line in lines
         if (line.incident, line.release, line.backend) == (rolled.incident, before, "local") and after in rolled.to
     )

@@ -10,7 +10,7 @@ from analysis.verdicts.sentences import NOT_MEASURED, Counted, in_sentence, need
 from analysis.verdicts.tries import Tries
 from harness.model.findings import PartResult
 from harness.model.rules import PLACEHOLDER, Claim, Kind, Role
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import Reason, VerdictKind, scopes_that_hold
 
 REFUTED, UNDECIDED, CONFIRMED = VerdictKind.REFUTED, VerdictKind.UNDECIDED, VerdictKind.CONFIRMED
 
@@ -81,7 +81,7 @@ def summary(claim: Claim, parts: Sequence[PartResult], verdict: VerdictKind, rea
         lack = next((words for part in parts if part.name == decisive and (words := needs(part))), "")
         said = f"Undecided ({reason}{f': {lack}' if lack else ''}): {said}"
     if verdict is REFUTED:
-        holds = dict.fromkeys(part.scope for part in parts if part.scope and part.verdict is CONFIRMED)
+        holds = scopes_that_hold(parts)
         if decisive not in told:
             said += f" What refutes it: {refuting(by_name[decisive])}."
         said += f" It holds in th{'ese scopes' if len(holds) > 1 else 'is scope'}: {'; '.join(holds)}." if holds else ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from analysis.verdicts.order import natural_key
 from harness.model.findings import Finding
-from harness.model.verdicts import Reason, VerdictKind
+from harness.model.verdicts import HOLDS_IN_PART, Reason, VerdictKind
 
 SYMBOLS = {
     VerdictKind.CONFIRMED: "\N{CHECK MARK}",
@@ -54,12 +55,14 @@ REASON_MEANINGS = {
 class Tally:
     """How many findings came out which way. ``mismatches`` are decided ones that differ from their expectation.
 
-    ``no_expectation`` are those, decided or not, that have none.
+    ``no_expectation`` are those, decided or not, that have none. ``in_part`` hold in some of their scopes alone, and are none of
+    the ``refuted``.
     """
 
     findings: int
     confirmed: int
     refuted: int
+    in_part: int
     undecided: int
     mismatches: int
     no_expectation: int
@@ -100,7 +103,7 @@ def unlike(finding: Judged) -> str:
 
 def verdict_words(finding: Finding) -> str:
     """``confirmed``, ``refuted``, ``undecided (too noisy)``; ``refuted, expected confirmed`` where the two differ."""
-    words = str(finding.verdict)
+    words = finding.status
     if finding.reason:
         words += f" ({finding.reason})"
     if beside := unlike(finding):
@@ -111,11 +114,12 @@ def verdict_words(finding: Finding) -> str:
 def tally(findings: Iterable[Finding]) -> Tally:
     """Count findings by verdict."""
     listed = list(findings)
-    count = {kind: sum(finding.verdict is kind for finding in listed) for kind in VerdictKind}
+    count = Counter(finding.status for finding in listed)
     return Tally(
         findings=len(listed),
         confirmed=count[VerdictKind.CONFIRMED],
         refuted=count[VerdictKind.REFUTED],
+        in_part=count[HOLDS_IN_PART],
         undecided=count[VerdictKind.UNDECIDED],
         mismatches=sum(map(is_mismatch, listed)),
         no_expectation=sum(finding.expected is None for finding in listed),
@@ -127,8 +131,9 @@ def tally_words(counted: Tally) -> str:
     if not counted.findings:
         return "no findings"
     noun = "finding" if counted.findings == 1 else "findings"
+    in_part = f"{counted.in_part} {'holds' if counted.in_part == 1 else 'hold'} in part, " if counted.in_part else ""
     words = (
-        f"{counted.findings} {noun}: {counted.confirmed} confirmed, {counted.refuted} refuted, "
+        f"{counted.findings} {noun}: {counted.confirmed} confirmed, {in_part}{counted.refuted} refuted, "
         f"{counted.undecided} undecided"
     )
     if counted.mismatches:

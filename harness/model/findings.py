@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from harness.model.cells import Parameters
-from harness.model.verdicts import VerdictKind
+from harness.model.verdicts import VerdictKind, status_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,3 +96,8 @@ class Finding:
     evidence: tuple[EvidenceLine, ...]
     settings: tuple[str, ...] = ()
     """Those that its arms have set otherwise than the releases do by themselves."""
+
+    @property
+    def status(self) -> str:
+        """The verdict, or that the claim holds in part."""
+        return status_of(self.verdict, self.parts)

@@ -1,6 +1,8 @@
 """What became of a claim, and why it is undecided."""
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Protocol
 
 
 class VerdictKind(StrEnum):
@@ -9,6 +11,42 @@ class VerdictKind(StrEnum):
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
     UNDECIDED = "undecided"
+
+
+HOLDS_IN_PART = "holds in part"
+
+
+class OfScope(Protocol):
+    """A part of a claim: a run's own, or the ledger's."""
+
+    @property
+    def verdict(self) -> VerdictKind:
+        """What became of it."""
+
+    @property
+    def scope(self) -> str:
+        """The cell that it speaks of; empty where that is no other than the claim's."""
+
+    @property
+    def role(self) -> str:
+        """Of the claim, or a control."""
+
+
+def scopes_that_hold(parts: Iterable[OfScope]) -> tuple[str, ...]:
+    """The scopes all of whose parts are confirmed."""
+    found: dict[str, bool] = {}
+    for part in parts:
+        if part.scope and part.role != "control":
+            found[part.scope] = found.get(part.scope, True) and part.verdict is VerdictKind.CONFIRMED
+    return tuple(scope for scope, holds in found.items() if holds)
+
+
+def status_of(verdict: VerdictKind, parts: Iterable[OfScope]) -> str:
+    """The verdict in a word: a claim that is refuted as worded, in some of its scopes alone, holds in part."""
+    own = [part for part in parts if part.role != "control"]
+    refuted = [part for part in own if part.verdict is VerdictKind.REFUTED]
+    in_part = bool(refuted) and all(part.scope for part in refuted) and bool(scopes_that_hold(own))
+    return HOLDS_IN_PART if verdict is VerdictKind.REFUTED and in_part else str(verdict)
 
 
 class Reason(StrEnum):

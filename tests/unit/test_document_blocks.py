@@ -207,7 +207,7 @@ def test_the_end_of_the_templates_run_is_as_shown(tmp_path: Path) -> None:
         found += (
             SimpleNamespace(
                 claim=claim.id, incident="my-incident", release="5.5.0", backend="local", injection=injection,
-                expected=None, verdict=verdict, reason=reason, summary=summary, client="java",
+                expected=None, verdict=verdict, status=str(verdict), reason=reason, summary=summary, client="java",
             )
             for injection in ("byteman", "freeze")
         )  # fmt: skip

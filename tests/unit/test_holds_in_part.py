@@ -1,0 +1,57 @@
+"""A claim that some of its scopes bear out: it is refuted as worded, and is said to hold in part."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.model.findings import PartResult
+from harness.model.verdicts import HOLDS_IN_PART, VerdictKind, scopes_that_hold, status_of
+from mqlab.recorded import committed_ledger
+
+CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+PART = PartResult(
+    name="it", verdict=CONFIRMED, reason="", estimate=None, low=None, high=None, relation="<=", bound=1, unit="", why="", units=5,
+    role="claim",
+)  # fmt: skip
+
+
+def part(verdict: VerdictKind, scope: str = "", role: str = "claim") -> PartResult:
+    return dataclasses.replace(PART, verdict=verdict, scope=scope, role=role)
+
+
+@pytest.mark.parametrize(
+    ("parts", "status"),
+    [
+        ([part(CONFIRMED, "one broker"), part(REFUTED, "three")], HOLDS_IN_PART),
+        ([part(CONFIRMED, "one broker"), part(REFUTED, "three"), part(CONFIRMED)], HOLDS_IN_PART),
+        # What speaks of no scope is of all of them.
+        ([part(CONFIRMED, "one broker"), part(REFUTED, "three"), part(REFUTED)], "refuted"),
+        # A scope holds where all of its parts do.
+        ([part(CONFIRMED, "one broker"), part(REFUTED, "one broker")], "refuted"),
+        ([part(UNDECIDED, "one broker"), part(REFUTED, "three")], "refuted"),
+        ([part(CONFIRMED, "one broker", role="control"), part(REFUTED, "three")], "refuted"),
+        ([part(REFUTED)], "refuted"),
+        # Refuted by what was seen before its present rule.
+        ([part(CONFIRMED, "one broker")], "refuted"),
+    ],
+)
+def test_a_claim_holds_in_part_where_scopes_alone_refute_it_and_another_bears_it_out(
+    parts: list[PartResult], status: str
+) -> None:
+    assert status_of(REFUTED, parts) == status
+    assert status_of(UNDECIDED, parts) == "undecided"
+
+
+def test_the_scopes_that_hold_are_named_in_their_order() -> None:
+    parts = [part(CONFIRMED, "a"), part(REFUTED, "b"), part(CONFIRMED, "c"), part(UNDECIDED, "c"), part(CONFIRMED, "d")]
+    assert scopes_that_hold(parts) == ("a", "d")
+
+
+def test_the_longer_wait_of_the_article_holds_for_the_stalls_that_it_is_advised_for() -> None:
+    found = [line for line in committed_ledger() if (line.claim, line.backend) == ("BUSY-12", "local")]
+    decided = [line for line in found if line.verdict is not UNDECIDED]
+    assert {line.status for line in decided} == {HOLDS_IN_PART}
+    where = "It holds in these scopes: a stall of 250 ms; a stall of 450 ms; a stall of 700 ms."
+    assert all(line.summary.endswith(where) for line in decided)
