@@ -431,7 +431,7 @@ _ALL = (
     ),
     *_of("aftermath", TRIAL, ANY, ("client", "broker"),
         row("refused_after_share", "share", LESS,
-            "Share of the sends due after the fault, or after its cure, that were refused as busy."),
+            "Share of the sends due after the fault, or after its cure, that met the flag of a busy page cache."),
         row("unaccepted_after_share", "share", LESS,
             "Share of the sends due after the fault, or after its cure, that were not accepted.", goal=6),
         row("unaccepted_last_share", "share", LESS,

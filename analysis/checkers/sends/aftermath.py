@@ -3,6 +3,9 @@
 A fault may be over in a moment and leave a broker behind that refuses what comes next. Sends count by when they were due: from
 the fault to the end of the hold, from there to the end of the cure, and after it. Trials whose fault was over before the hold
 ended, or had no way back, have no cure. What a broker notices late is judged by the sends that were due last.
+
+Refused is what met the flag of a busy page cache, by its own keywords: that a request waited too long, or found its queue full, is
+a busy host's doing as well.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from analysis.checkers.base import Inputs, Value, at_fault, observations
-from analysis.checkers.sends.busy import keyword_of
+from analysis.checkers.sends.busy import PAGE_CACHE, keyword_of
 from analysis.evidence.records import place
 
 AFTER_FAULT, AFTER_CURE, DURING_CURE = "fault", "cure", "during the cure"
@@ -27,7 +30,7 @@ def observe(inputs: Inputs) -> DataFrame:
         .when((healed >= hold_to) & due.between(hold_to, healed), F.lit(DURING_CURE))
         .when((healed >= hold_to) & (due > healed), F.lit(AFTER_CURE))
     )
-    refused, unaccepted = keyword_of("remark").isNotNull(), F.col("outcome") != "ok"
+    refused, unaccepted = F.coalesce(keyword_of("remark").isin(*PAGE_CACHE), F.lit(False)), F.col("outcome") != "ok"
     counted = (
         inputs.records.sends.join(F.broadcast(trials), "trial")
         .withColumn("window", window)
@@ -39,6 +42,7 @@ def observe(inputs: Inputs) -> DataFrame:
             F.avg(F.when(due >= hold_to - LAST_NS, unaccepted.cast("int"))).alias("last"),
             F.count("*").alias("sent"),
             F.min_by(place(), F.when(unaccepted, F.col("n"))).alias("failed_at"),
+            F.min_by(place(), F.when(refused, F.col("n"))).alias("refused_at"),
         )
     )
     during = F.col("window") == DURING_CURE
@@ -49,7 +53,7 @@ def observe(inputs: Inputs) -> DataFrame:
             "refused_after_share",
             F.when(~during, F.col("refused") / F.col("sent")),
             "{refused} of {sent} sends refused after the {window}",
-            at=at,
+            at=F.coalesce("refused_at", at),
             params={"after": "window"},
         ),
         Value(

@@ -40,6 +40,12 @@ def plant(run: Run) -> Asked:
     over.send(2, due_ms=2_000, offset=1)
     over.send(3, due_ms=4_000, outcome="unknown")
     over.refused(4, "REJECTREQUEST", due_ms=9_000, took_ms=1.0)
+
+    host = _trial(run, "a_busy_host")
+    host.refused(2, "TIMEOUT_CLEAN_QUEUE", due_ms=2_000, period_ms=210, size=3)
+    host.refused(3, "OVERLOAD", due_ms=3_000)
+    host.refused(4, "PCBUSY_CLEAN_QUEUE", due_ms=4_000, period_ms=210, size=3)
+    host.send(5, due_ms=5_000, offset=1)
     return Asked(scenarios=(busy_flag_stuck.SCENARIO,), measures=MEASURES)
 
 
@@ -49,6 +55,12 @@ def test_sends_count_by_when_they_were_due(seen: Analysis) -> None:
     assert seen.one("unaccepted_in_cure_count", trial) == 2
     assert seen.one("refused_after_share", trial, after="cure") == 0
     assert seen.shown_record("refused_after_share", trial, after="fault")["seq"] == 2
+
+
+def test_only_what_met_the_busy_flag_was_refused_by_it(seen: Analysis) -> None:
+    assert seen.one("refused_after_share", "a_busy_host", after="fault") == 0.25
+    assert seen.one("unaccepted_after_share", "a_busy_host", after="fault") == 0.75
+    assert seen.shown_record("refused_after_share", "a_busy_host", after="fault")["seq"] == 4
 
 
 def test_some_may_be_refused_and_a_cure_may_cure_nothing(seen: Analysis) -> None:
