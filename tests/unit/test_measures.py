@@ -10,10 +10,12 @@ from types import ModuleType
 
 import pytest
 
+import analysis
 import harness
 import scenarios
 from analysis.observe import CHECKERS
 from harness.model import measures
+from harness.model.faults import FAULTS
 from harness.model.measures import MEASURES, Better, Measure, measures_of
 from harness.model.scenario import Scenario
 from tests.lib.kinds_of_load import kinds_of_load
@@ -85,6 +87,16 @@ def test_what_a_claim_asks_of_an_arm_is_a_measure_of_its_load_and_fault(scenario
         measure, arm = MEASURES[asked.measure], scenario.arm(asked.arm)
         assert measure.is_of(arm.load), (asked.measure, asked.arm)
         assert not measure.faults or isinstance(arm.fault, measure.faults), (asked.measure, asked.arm)
+
+
+def test_no_checker_asks_for_an_incident_or_an_arm_by_its_name() -> None:
+    """One of a user's own has other names, and would have no value and no word."""
+    names = {scenario.name for scenario in scenarios.ALL} | {arm.name for one in scenarios.ALL for arm in one.arms}
+    faults = {fault.kind for fault in FAULTS}
+    folders = [Path(str(analysis.__file__)).parent / name for name in ("checkers", "evidence")]
+    asked = {(path.name, text) for folder in folders for path in folder.rglob("*.py") for text in texts(path) & names}
+    # Some incidents are called as the fault that they are about.
+    assert {(path, text) for path, text in asked if text not in faults} == set()
 
 
 def test_every_load_has_measures_of_its_own_kind() -> None:
