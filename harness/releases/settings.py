@@ -29,10 +29,12 @@ from harness.releases.java import Java, find_java
 FOLDER = Path(__file__).with_name("defaults")
 ROCKETMQ = "org.apache.rocketmq"
 BROKER = ("common.BrokerConfig", "store.config.MessageStoreConfig", "remoting.netty.NettyServerConfig",
-          "remoting.netty.NettyClientConfig", "auth.config.AuthConfig", "tieredstore.MessageStoreConfig")  # fmt: skip
-"""What a broker fills from its broker.conf (``BrokerStartup``), AuthConfig from 5.3.0 on; the last one only with PLUG_IN."""
-PLUG_IN = "tieredstore.MessageStoreConfig"
-"""Filled where ``messageStorePlugIn`` names TieredMessageStore (``MessageStorePluginContext.registerConfiguration``)."""
+          "remoting.netty.NettyClientConfig", "auth.config.AuthConfig", "tieredstore.common.TieredMessageStoreConfig",
+          "tieredstore.MessageStoreConfig")  # fmt: skip
+"""What a broker fills from its broker.conf (``BrokerStartup``), AuthConfig in 5.3.3 and 5.5.0; the last two by a plug-in alone."""
+PLUG_IN = ("tieredstore.common.TieredMessageStoreConfig", "tieredstore.MessageStoreConfig")
+"""Of 5.1.4 and 5.2.0, and of newer ones; filled where ``messageStorePlugIn`` names TieredMessageStore
+(``MessageStorePluginContext.registerConfiguration``)."""
 OTHERS = {"a name server": "common.namesrv.NamesrvConfig", "a controller": "common.ControllerConfig"}
 """Whose settings are no broker's, each with the class that its file is read into."""
 CODES = ("common.protocol.ResponseCode", "remoting.protocol.ResponseCode")
@@ -93,7 +95,8 @@ def read_settings_of(release: str, java: Java) -> Settings:
     few, many = (_read(release, jars, java, processors) for processors in (2, 64))
     broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES))
     of = {name: {row.setting for row in few if row.of == f"{ROCKETMQ}.{name}"} for name in (*BROKER, *OTHERS.values())}
-    always = {setting for name in BROKER if name != PLUG_IN for setting in of[name]}
+    always = {setting for name in BROKER if name not in PLUG_IN for setting in of[name]}
+    tiered = {setting for name in PLUG_IN for setting in of[name]}
     return Settings(
         broker=broker,
         client=client,
@@ -101,8 +104,8 @@ def read_settings_of(release: str, java: Java) -> Settings:
         kinds=_kinds(few, BROKER),
         words=_words(few),
         client_kinds=_kinds(few, CLIENT),
-        plug_in=sorted(of[PLUG_IN] - always),
-        others={who: sorted(of[name] - always - of[PLUG_IN]) for who, name in OTHERS.items()},
+        plug_in=sorted(tiered - always),
+        others={who: sorted(of[name] - always - tiered) for who, name in OTHERS.items()},
         dead=sorted(dead_keys(jars, _named(BROKER))),
         trims=any((row.of, row.value) == ("MixAll", "true") for row in few),
     )

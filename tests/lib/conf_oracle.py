@@ -108,7 +108,7 @@ def asked(release: str, files: Iterable[Path], jars: Sequence[Path]) -> Mapping[
     """The answers of a release's own classes about files, by one JVM for all of them."""
     java = find_java()
     classes = compiled_classes(DATA / "oracle", jars, java)
-    beans = [f"{ROCKETMQ}.{name}" for name in BROKER if name != PLUG_IN]
+    beans = [f"{ROCKETMQ}.{name}" for name in BROKER if name not in PLUG_IN]
     run = subprocess.run(
         [str(java.executable), "-cp", os.pathsep.join(map(str, (classes, *jars))), "ConfOracle", *beans],
         input="\n".join(map(str, files)), capture_output=True, text=True, timeout=120, check=True,
