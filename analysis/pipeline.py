@@ -43,6 +43,7 @@ from analysis.verdicts.losses import LostStep, by_step
 from analysis.verdicts.of_run import tries_of_run
 from analysis.verdicts.unjudged import UnjudgedClaims, findings_of
 from harness.model.findings import Finding
+from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.rundir.reading import RunDirectory
 
@@ -148,8 +149,13 @@ def _lost_messages(
 
     The file has every message.
     """
-    asking = {scenario.name for scenario in scenarios if LOST_BY_STEP in scenario.measures()}
-    judged = [one.trial.trial for one in facts if one.trial.incident in asking and one.drained]
+    asking = {
+        (scenario.name, arm.name)
+        for scenario in scenarios
+        for arm in scenario.arms
+        if LOST_BY_STEP in scenario.measures() and MEASURES[LOST_BY_STEP].is_of(arm.load)
+    }
+    judged = [one.trial.trial for one in facts if (one.trial.incident, one.trial.arm) in asking and one.drained]
     if not judged or LOST_BY_STEP in observed.failed:
         return {}
     messages = [one for one in steps.lost_messages(inputs) if one.trial in judged]

@@ -154,7 +154,7 @@ LATE, KINDS = (LateGroup, ReturningGroup), (SendKinds, PythonSendKinds)
 GROUPS = (
     OrderedGroups, SteadyClients, FailingMessages, *LATE, DelayedMessages, Transactions, QueueNumbers, GroupMembers, UnflushedTail,
 )  # fmt: skip
-"""Loads whose groups consume the trial's topic; the ends of its queues are read when all is over."""
+"""Loads with groups, and the ends of whose queues are read when all is over."""
 CONSUMED = (*GROUPS, KeyedSends, *KINDS)
 """Loads of which each message has a group that consumes it."""
 
@@ -323,7 +323,7 @@ _ALL = (
         row("unknown_count", "", LESS, "Sends around the fault whose outcome is unknown.", moved=ARRIVALS, price=True),
     ),
     # --- locks
-    *_of("handover", OWNER, GROUPS, ("client", "broker's log"),
+    *_of("handover", OWNER, CONSUMED, ("client", "broker's log"),
         row("handover_s", "s", LESS, "From the end of the owner to the successor's first consumption of a queue.",
             goal=2, loads=(OrderedGroups,), faults=ENDS_OWNERS),
         row("message_delay_max_s", "s", LESS, "Longest time from a message's intended send to its consumption, by queue."),

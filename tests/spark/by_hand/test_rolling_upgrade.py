@@ -12,6 +12,7 @@ from analysis.report.losses import LOST_FILE
 from analysis.verdicts.document import load_report_data
 from analysis.verdicts.losses import LostRange, LostStep
 from scenarios import rolling_upgrade
+from tests.lib.own_names import own_name
 from tests.lib.runs import Analysis, Asked, Run
 from tests.lib.trials import PRODUCER, SUCCESSOR, Trial, at
 
@@ -153,7 +154,9 @@ def test_nothing_lost_is_an_empty_list_and_what_cannot_be_judged_is_none(seen: A
 
 
 def test_the_file_and_the_report_have_every_lost_message(seen: Analysis) -> None:
-    rows = list(csv.DictReader((seen.path / LOST_FILE).open()))
+    told = list(csv.DictReader((seen.path / LOST_FILE).open()))
+    # Other files' trials with such a load are in one run with these.
+    rows = [row for row in told if row["trial"] in ("rolled-back", "upgraded")]
     assert [(row["trial"], row["step"], row["seq"], row["offset"]) for row in rows] == [
         ("rolled-back", "1", "3", "3"),
         ("rolled-back", "2", "120", "120"),
@@ -163,7 +166,7 @@ def test_the_file_and_the_report_have_every_lost_message(seen: Analysis) -> None
     for row in rows:
         sent_record = json.loads((seen.path / row["file"]).read_text().splitlines()[int(row["line"]) - 1])
         assert (sent_record["type"], sent_record["seq"]) == ("send", int(row["seq"]))
-    counts, ranges = load_report_data(seen.path).tables["rolling-upgrade"]
+    counts, ranges = load_report_data(seen.path).tables[own_name("rolling-upgrade")]
     assert counts.note.startswith("4 in 2 of 3 trials")
     assert (len(counts.rows), len(ranges.rows)) == (4, 4)
 

@@ -329,10 +329,3 @@ def test_a_line_about_a_registration_counts_that_names_its_number_of_topics(seen
 def test_a_registration_that_is_called_done_while_it_is_refused_is_counted_apart(seen: Analysis) -> None:
     assert seen.one("ok_lines", "flooded", when="refused") == 1
     assert seen.one("ok_lines", "flooded", when="after") == 1
-
-
-def test_nothing_is_decided_without_what_decides_it(seen: Analysis) -> None:
-    verdicts = {found.claim: found.verdict.value for found in seen.findings.values()}
-    assert verdicts["TOPICS-01"] == "undecided"
-    assert verdicts["TOPICS-06"] == "undecided"
-    assert verdicts["NAMES-05"] == "undecided"
