@@ -39,13 +39,12 @@ class LocalCluster(LaunchedCluster):
             "-c",
             str(launch.conf),
         ]
-        inherited = {key: value for key, value in os.environ.items() if key not in ("NAMESRV_ADDR", "ROCKETMQ_HOME")}
         with launch.stdout.open("ab") as out, timer_slack(self.spec.settings.timer_slack_ms):
             self._running[launch.node.name] = self._leases.spawn(
                 command,
                 name=f"{launch.node.name} of {self.spec.name}",
                 until_s=self._until_s,
-                env={**inherited, **launch.environment},
+                env={**os.environ, **launch.environment},
                 cwd=launch.home,
                 stdout=out,
                 stderr=out,

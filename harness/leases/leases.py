@@ -27,6 +27,7 @@ from harness.errors import LeaseError
 from harness.leases import proc
 from harness.leases.healer_process import HealerHandle
 from harness.leases.healing import PROCESS, heal, require_known
+from harness.leases.inherited import without_what_leads_out
 from harness.leases.lease import Lease
 from harness.leases.proc import TOKEN_VARIABLE, ProcessId
 from harness.leases.process import LeasedProcess, reap
@@ -144,8 +145,8 @@ class Leases:
     ) -> LeasedProcess:
         """Start a process in a session of its own, with its lease written down first.
 
-        ``env`` is its whole environment (None: ours), to which the lease's token is added. It is killed in ``until_s``
-        seconds at the latest, when this process dies (unless ``kept``), and when the leases are closed. Raises
+        ``env`` is its whole environment (None: ours), without what leads out of the lab and with the lease's token. It is killed
+        in ``until_s`` seconds at the latest, when this process dies (unless ``kept``), and when the leases are closed. Raises
         LeaseError when it cannot be started.
 
         A program of ours that asks for it (``harness.leases.with_parent``) ends with this process even when nobody heals.
@@ -156,7 +157,7 @@ class Leases:
             record = self._record(PROCESS, data, until_s=until_s, kept=kept)
             lease = Lease(self._store, record)
             self._store.write(record)
-            environment = {**(os.environ if env is None else env), TOKEN_VARIABLE: record.id}
+            environment = {**without_what_leads_out(os.environ if env is None else env), TOKEN_VARIABLE: record.id}
             environment |= {PARENT_VARIABLE: "" if kept else str(os.getpid())}
             try:
                 popen = in_spawner(

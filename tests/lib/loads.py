@@ -33,8 +33,9 @@ from harness.wait import wait_until
 Json = Mapping[str, object]
 
 CLUSTER_S_MAX = 3600
-SOON = f"-Drocketmq.client.rebalance.waitInterval=2000 -D{LOCK_INTERVAL}=2000"
-"""By default consumers look every 20 s for queues that a dead one had, and for the locks without which they consume nothing."""
+SOON = ("--set", "client.rocketmq.client.rebalance.waitInterval=2000", "--set", f"client.{LOCK_INTERVAL}=2000")
+"""By default consumers look every 20 s for queues that a dead one had, and for the locks without which they consume nothing. These
+are settings of the Java client, and a load with another one takes none."""
 
 
 @contextlib.contextmanager
@@ -65,17 +66,15 @@ class Command:
     processes: ClassVar[list[subprocess.Popen[str]]] = []
 
     def __init__(self, cluster: Cluster, out: Path, topic: str, *arguments: str) -> None:
+        is_java = "--client" not in arguments or "java" in arguments
         create_topic(cluster, topic, read_queues=8, write_queues=8)  # which changes nothing where it is there already
         self.out = out
         self.namesrv = namesrv_addresses(cluster).replace(";", ",")
         self.trial = out / "trials" / "load"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mqlab", "load", "--namesrv", namesrv_addresses(cluster).replace(";", ","),
-             "--topic", topic, "--out", str(out), *arguments],
-            env={
-                **os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state"),
-                "JAVA_TOOL_OPTIONS": f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {SOON}",
-            },
+             "--topic", topic, "--out", str(out), *(SOON if is_java else ()), *arguments],
+            env={**os.environ, "PYTHONPATH": str(PACKAGES), "XDG_STATE_HOME": str(out.parent / "state")},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.processes.append(self.process)

@@ -58,6 +58,8 @@ def test_a_topology_without_a_file_of_its_own_is_brought_up_as_well(tmp_path: Pa
         dict[str, Any], json.loads(json.dumps(_services(launches, "mqlab/rocketmq:5.3.3", "lease", tmp_path)))
     )
     assert [*services] == ["namesrv-1", "broker-a", "broker-b"]
+    # nodes.yaml has ${NETWORK:-host}, and a shell may have a NETWORK for what else it starts.
+    assert {service["network_mode"] for service in services.values()} == {"host"}
     for launch in launches:
         service = services[launch.node.name]
         assert service["extends"]["service"] == launch.node.kind

@@ -273,6 +273,29 @@ def test_the_healer_is_no_descendant_of_a_lease_that_the_harness_runs_under(
         assert proc.with_tokens({"outer"}) == {}
 
 
+def test_what_leads_out_of_the_lab_enters_no_process_of_it(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leads_out = {
+        "JAVA_TOOL_OPTIONS": "-javaagent:/opt/apm.jar", "_JAVA_OPTIONS": "-Djdk.net.hosts.file=/etc/hosts",
+        "JDK_JAVA_OPTIONS": "-Djdk.net.usePlainSocketImpl=true", "CLASSPATH": "/opt/apm.jar", "NAMESRV_ADDR": "10.0.0.1:9876",
+        "ROCKETMQ_HOME": "/opt/rocketmq", "ROCKETMQ_ZONE": "prod", "ROCKSDB_SHAREDLIB_DIR": "/opt/rocksdb",
+        "GRPC_PROXY_EXP": "proxy:3128", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4317", "PROMETHEUS_CONFIG": "/etc/prom",
+        "http_proxy": "http://proxy:3128", "HTTPS_PROXY": "http://proxy:3128", "grpc_proxy": "proxy:3128", "ALL_PROXY": "proxy",
+    }  # fmt: skip
+    own = {"PATH": os.environ["PATH"], "rocketmq.broker.rebalance.lockMaxLiveTime": "15000", "JAVA_HOME": "/opt/java"}
+    for name, value in {**leads_out, **own}.items():
+        monkeypatch.setenv(name, value)
+    with Leases.open(state_dir) as leases:
+        for given in (None, {**leads_out, **own}):
+            process = leases.spawn(SLEEP, name="broker-a", until_s=60, env=given)
+            has = dict(one.split("=", 1) for one in _environment(process.pid))
+            assert not has.keys() & leads_out.keys()
+            assert own.items() <= has.items()
+
+
+def _environment(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/environ").read_text().rstrip("\0").split("\0")
+
+
 def guards_of(leases: Leases) -> tuple[proc.ProcessId, proc.ProcessId]:
     """Its healer and that one's understudy."""
     leases.ensure_healer()

@@ -254,6 +254,8 @@ def _service(launch: Launch, tag: str, name_servers: str, lease_id: str, leases:
     return {
         "extends": {"file": _literal(str(COMPOSE_FILES / "nodes.yaml")), "service": launch.node.kind},
         "image": tag,
+        # The file asks this process's environment for one.
+        "network_mode": "host",
         # What the node writes into the run directory is the caller's.
         "user": f"{os.getuid()}:{os.getgid()}",
         "labels": {LEASE_LABEL: lease_id},
