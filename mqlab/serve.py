@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -19,6 +20,8 @@ from mqlab.kinds import FOLDER, PORT
 from mqlab.options import DEFAULT_RUNS, Adder
 
 HOST = "127.0.0.1"
+SILENT_S_MAX = 30.0
+"""After so long a connection that says nothing is ended, and its thread with it."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
@@ -54,12 +57,20 @@ def serve(options: argparse.Namespace, console: Console) -> int:
 
 def make_server(runs: Path, port: int) -> ThreadingHTTPServer:
     """Bound to loopback; port 0 is any. Raises OSError."""
-    return ThreadingHTTPServer((HOST, port), partial(_Handler, runs))
+    return _Server((HOST, port), partial(_Handler, runs))
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that has gone on to another page is worth no word."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):
     server_version = "mqlab"
     sys_version = ""
+    timeout = SILENT_S_MAX
 
     def __init__(self, runs: Path, *rest: object) -> None:
         self._runs = runs

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -110,6 +112,24 @@ def test_nothing_can_be_written(port: int, method: str) -> None:
 @pytest.mark.parametrize("host", ["evil.example:80", "10.0.0.1", ""])
 def test_only_pages_of_this_machine_may_ask(port: int, host: str) -> None:
     assert ask(port, "/", Host=host)[0] == 403
+
+
+def test_a_connection_that_says_nothing_is_ended(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqlab.serve._Handler.timeout", 0.2)
+    with serving(runs) as port:
+        for begun in (b"", b"GET / HTTP/1.1\r\nHost: 127"):
+            with socket.create_connection((HOST, port), timeout=60) as connection:
+                connection.sendall(begun)
+                assert connection.recv(1) == b""
+
+
+def test_a_browser_that_hangs_up_is_worth_no_word(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for _ in range(5):
+        with socket.create_connection((HOST, port), timeout=60) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    assert ask(port, "/")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_it_listens_on_loopback_alone(runs: Path) -> None:
