@@ -82,7 +82,28 @@ class Event:
 
 MESSAGES_MAX = 20_000
 """Messages of one file whose fields are kept, for when they come again."""
-_FIELDS = tuple(re.compile(one.fields) if one.fields else None for one in WORDINGS)
+_LAZY = ".*?"
+_ESCAPED = re.compile(r"\\.")
+
+
+def fields_of(pattern: str) -> re.Pattern[str]:
+    """The pattern, to be matched from a line's beginning, in which nothing that was found is looked for again.
+
+    What stands between two ``.*?`` is found where it comes first. Where nothing follows there, nothing follows what comes later,
+    so that looking on would find nothing: it would only take seconds for a line that was made to have many of each.
+    """
+    pieces: list[str] = []
+    for part in pattern.split(_LAZY):
+        unescaped = _ESCAPED.sub("", pieces[-1]) if pieces else ""
+        if unescaped.count("(") > unescaped.count(")"):
+            pieces[-1] += _LAZY + part
+        else:
+            pieces.append(part)
+    # What a class of characters took, it keeps.
+    return re.compile("".join(f"(?>{_LAZY}{piece.replace('+', '++')})" for piece in pieces))
+
+
+_FIELDS = tuple(fields_of(one.fields) if one.fields else None for one in WORDINGS)
 
 
 @dataclass(slots=True)
@@ -130,7 +151,7 @@ def _text(line: bytes) -> str:
 
 def _said(wording_at: int, text: str) -> _Said:
     pattern = _FIELDS[wording_at]
-    match = pattern.search(text, 0, SEARCHED_MAX) if pattern else None
+    match = pattern.match(text, 0, SEARCHED_MAX) if pattern else None
     fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
     return _Said(fields, _same(WORDINGS[wording_at].event, fields), float(fields.get("ms", 0)))
 

@@ -20,6 +20,8 @@ DAY_S = 86_400.0
 STOCK_OFFSET_S = 8 * 3600
 """Brokers and name servers log in GMT+8 with the logging that their release ships, 4.x and 5.x alike."""
 QUARTER_S = 900.0
+ZONE_S_MAX = 14 * 3600
+"""No zone is farther from UTC."""
 STAMP_LATE_S = 150.0
 """A client's last heartbeat is at most two minutes older than the line that tells of it (clientChannelMaxIdleTimeSeconds)."""
 
@@ -120,7 +122,8 @@ def _offset_s(zone: bytes | None) -> float | None:
     if zone[:1] not in b"+-":
         return 0.0
     digits = zone[1:].replace(b":", b"")
-    return (-1 if zone[:1] == b"-" else 1) * (int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0)
+    offset_s = int(digits[:2]) * 3600.0 + int(digits[2:]) * 60.0
+    return None if offset_s > ZONE_S_MAX else -offset_s if zone[:1] == b"-" else offset_s
 
 
 def offset_by_stamps(differences_s: Iterable[float]) -> float | None:
@@ -135,7 +138,7 @@ def offset_by_stamps(differences_s: Iterable[float]) -> float | None:
         return None
     middle = median_low(offsets)
     agreeing = sum(one == middle for one in offsets)
-    return middle if agreeing * 2 > len(offsets) and abs(middle) <= 14 * 3600 else None
+    return middle if agreeing * 2 > len(offsets) and abs(middle) <= ZONE_S_MAX else None
 
 
 def words_of(at_s: float | None) -> str:

@@ -363,19 +363,16 @@ def _zone_of_file(offsets: Sequence[float], stamps: Sequence[float]) -> Zone | N
 
 def _set_zones(files: Sequence[ReadFile], given_s: float | None) -> None:
     """Give each file its zone, and bring its times to UTC; a time without a date stays on its own clock face."""
+    known: dict[tuple[str, bool], Zone] = {}
+    for one in files:
+        # The JVM's own log has the machine's zone, whatever RocketMQ's are written in.
+        if one.zone is not None and one.name != "gc.log":
+            known.setdefault((one.node, one.millis), one.zone)
     for one in files:
         if one.zone is None:
-            alike = [
-                other.zone
-                for other in files
-                if other.zone is not None
-                and other.zone.known_by in (STATED, STAMPS)
-                # The JVM's own log has the machine's zone, whatever RocketMQ's are written in.
-                and other.name != "gc.log"
-                and (other.node, other.millis) == (one.node, one.millis)
-            ]
-            if alike:
-                one.zone = Zone(offset_s=alike[0].offset_s, known_by=NEIGHBOUR)
+            neighbour = known.get((one.node, one.millis))
+            if neighbour is not None:
+                one.zone = Zone(offset_s=neighbour.offset_s, known_by=NEIGHBOUR)
             elif given_s is not None:
                 one.zone = Zone(offset_s=given_s, known_by=GIVEN)
             elif one.stock_layout and not one.millis:

@@ -37,7 +37,7 @@ _QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P
 _ADDRESS = r"(?P<address>\d+\.\d+\.\d+\.\d+:\d+)"
 _CHANNEL = r"id: (?P<channel>0x[0-9a-f]+).*?clientId=(?P<client>[^,\]\s]+)"
 _NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d{1,9}), writeQueueNums=(?P<write>\d{1,9})"
-_REFUSED = r"(?:period in queue: (?P<ms>\d{1,9})ms|)(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
+_REFUSED = r"(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
 
 
 class Logged(StrEnum):
@@ -99,7 +99,8 @@ class Logged(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line.
+    """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line. What a class of
+    characters takes in it, what follows does not.
 
     ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
     release has one.
@@ -126,7 +127,7 @@ def _all(event: Logged, words: str, by: str, fields: str = "") -> Wording:
 
 
 def _refused(event: Logged, keyword: str, by: str) -> Wording:
-    return _all(event, f"[{keyword}]", by, rf"\[(?P<keyword>{keyword})\].*?{_REFUSED}")
+    return _all(event, f"[{keyword}]", by, rf"\[(?P<keyword>{keyword})\]{_REFUSED}")
 
 
 _WAITED_4X = r"Group: (?P<group>\S+) O(?:ther|ld)ClientId: (?P<holder>\S+) NewClientId: (?P<client>\S+) .*?" + _QUEUE

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from analysis.diagnosis.events import SEARCHED_MAX, fields_of
+from harness.model.log_events import WORDINGS, Wording
 from harness.paths import PACKAGES
 
 MEMORY_KB_MAX = 400_000
 ADDRESS_BYTES_MAX = 6 << 30
 CPU_S_MAX = 60
+LINE_S_MAX = 0.5
+"""Of the fields of one line; it takes a hundredth of that."""
 AHEAD = "2026-11-21 08:46:01,424 WARN [SendMessageThread_1] RocketmqStore - "
 SLOW = f"{AHEAD}[NOTIFYME]putMessage in lock cost time(ms)=1200, bodyLength=128\n".encode()
 MINUTES = f"{AHEAD}[PAGECACHERT] TotalPut 30, PutMessageDistributeTime ".encode()
@@ -100,6 +107,34 @@ def test_a_line_of_a_million_brackets_is_a_line(tmp_path: Path, line: bytes) -> 
     ended = _diagnose(tmp_path)
     assert ended.code == 0
     assert "append-lock-over-1s" in ended.out
+
+
+LITERALS = re.compile(r"\.\*\?|\(\?(?:P<\w+>|:)|[()|?]|\\[dSw](?:\{[^}]*\}|[+*])?|(?<!\\)\[[^\]]*\](?:\{[^}]*\}|[+*])?")
+
+
+@pytest.mark.parametrize("wording", [one for one in WORDINGS if one.fields], ids=lambda one: one.words.strip())
+def test_a_line_with_many_beginnings_and_no_end_takes_no_time(wording: Wording) -> None:
+    """What the pattern of its fields looks for, again and again, in its order and all of a kind together; the last lacks."""
+    pattern = fields_of(wording.fields)
+    literals = [re.sub(r"\\(.)", r"\1", one) for one in LITERALS.split(wording.fields) if len(one) > 1]
+    for count, filler in itertools.product(range(1, len(literals) + 1), ("x", "1", " ", "0x1 ", "1.1.1.1:1 ", "a, ")):
+        parts = [one + filler for one in literals[:count]]
+        times = SEARCHED_MAX // sum(map(len, parts)) + 1
+        for line in ("".join(parts) * times, "".join(part * times for part in parts), "".join(parts[::-1]) * times):
+            began_s = time.thread_time()
+            pattern.match((wording.words + line)[:SEARCHED_MAX])
+            assert time.thread_time() - began_s < LINE_S_MAX, line
+
+
+def test_twenty_thousand_files_of_a_node_are_read_one_by_one(tmp_path: Path) -> None:
+    for number in range(20_000):
+        (tmp_path / f"store.{number}.log").write_bytes(SLOW)
+    assert "20,000 lines in 20000 files of 1 node" in _diagnose(tmp_path).out
+
+
+def test_a_zone_that_is_none_is_not_taken_for_one(tmp_path: Path) -> None:
+    (tmp_path / "store.log").write_bytes(SLOW.replace(b",424", b" +9959") + SLOW.replace(b",424", b" -2359"))
+    assert "1 file in UTC (given)" in _diagnose(tmp_path, "--zone", "UTC").out
 
 
 def test_frames_of_a_stack_trace_without_a_beginning_are_looked_at_once(tmp_path: Path) -> None:
