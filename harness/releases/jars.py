@@ -275,8 +275,17 @@ def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
 
 
 def resolved_jars(name: str, cache: Path | None = None) -> tuple[Path, ...]:
-    """The jars of a release that has no lock, resolved by Maven (``mvn``). For maintainers: nothing vouches for them."""
-    return tuple(jar_path(jar, cache_folder("maven", cache)) for jar in resolve_lock(name, cache))
+    """The jars of a release that has no lock, resolved by Maven (``mvn``). For maintainers: nothing vouches for them.
+
+    Raises UsageError where Maven does not resolve it.
+    """
+    try:
+        jars = resolve_lock(name, cache)
+    except Exception as error:  # jgo passes on whatever mvn says, which is pages
+        raise UsageError(
+            f"unknown release {name!r}, which Maven does not resolve either", advice="Run mvn by hand to see why."
+        ) from error
+    return tuple(jar_path(jar, cache_folder("maven", cache)) for jar in jars)
 
 
 def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
