@@ -2,9 +2,9 @@
 
 The tour, from what everything rests on to what carries out a plan; imports run the other way:
 
-- ``errors``, ``printable``, ``own_page``, ``clock``, ``wait``, ``signals``, ``limits``, ``program``, ``paths``: what a user is
-  told, text of others made printable, whose requests a page answers, one clock, bounded waits, Ctrl-C, what a shell limits,
-  programs for maintainers, where this installation lies
+- ``errors``, ``printable``, ``own_page``, ``clock``, ``wait``, ``signals``, ``limits``, ``program``, ``scratch``, ``paths``: what
+  a user is told, text of others made printable, whose requests a page answers, one clock, bounded waits, Ctrl-C, what a shell
+  limits, programs for maintainers, folders of a command, where this installation lies
 - ``model``: the nouns (cluster, load, fault, claim, scenario, finding) and RocketMQ's own facts, as values
 - ``rundir``: the run directory's contract: its layout, its records, how they are written and read
 - ``leases``: what runs or is broken on purpose is written down first, and ends even if this program dies

@@ -73,7 +73,7 @@ def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]
 def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     said = _fails(capsys, "audit", "--broker-conf", str(PACKAGES / "docs" / "broker.conf"), "--release", "5.5.0-x")
     assert "unknown release '5.5.0-x'" in said
-    assert "5.5.0?" in said
+    assert "Did you mean 5.5.0" in said
 
 
 @pytest.mark.parametrize(
@@ -265,10 +265,9 @@ def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPar
 def test_a_line_of_the_users_is_told_as_it_is_whatever_stands_between_its_colons(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "passwd").write_text("root:x:0:0 :smiley: [bold]\n")
-    conf = ["--broker-conf", str(tmp_path / "passwd")]
-    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", *conf]) == EXIT_USAGE
-    assert "passwd:1: 'root:x:0:0 :smiley: [bold]' is not key=value" in capsys.readouterr().err
+    (tmp_path / "markup").write_text("[bold]smiley = :smiley:\n")
+    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(tmp_path / "markup")]) == EXIT_OK
+    assert "line 1: [bold]smiley: neither release knows it" in capsys.readouterr().out
 
 
 def test_nothing_changes_from_a_release_to_itself(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,8 @@ from mqlab.own_incident import TEMPLATE
 from tests.lib.documents import Example, examples, not_printed
 
 README = PACKAGES / "README.md"
-README_LINES_MAX = 130
-README_COLUMNS_MAX = 120
+README_LINES_MAX = 150
+README_COLUMNS_MAX = 130
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
 RUN = {"advise", "list", "changes", "upgrade", "tune", "diagnose", "doctor", "ledger", "spark-packages"}
