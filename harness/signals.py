@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -25,31 +24,22 @@ def handling(handler: Callable[[], None], *numbers: signal.Signals) -> Iterator[
             signal.signal(number, before)
 
 
-def _tell_but_interrupts(what: "sys.UnraisableHookArgs") -> None:
-    if not issubclass(what.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(what)
-
-
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """As long as the block lasts Ctrl-C and SIGTERM raise KeyboardInterrupt, at its end at the latest.
 
-    What is raised while Python calls back (an import's lock, a finalizer) is forgotten there, and not printed. Where the shell has
-    let Ctrl-C be ignored it stays so.
+    What is raised while Python calls back (an import's lock, a finalizer) is printed and forgotten there. Where the shell has let
+    Ctrl-C be ignored it stays so.
     """
     was_asked = threading.Event()
-    tell, sys.unraisablehook = sys.unraisablehook, _tell_but_interrupts
 
     def interrupt() -> None:
         was_asked.set()
         raise KeyboardInterrupt
 
     heeded = [number for number in INTERRUPTS if signal.getsignal(number) != signal.SIG_IGN]
-    try:
-        with handling(interrupt, *heeded):
-            yield
-    finally:
-        sys.unraisablehook = tell
+    with handling(interrupt, *heeded):
+        yield
     if was_asked.is_set():
         raise KeyboardInterrupt
 
