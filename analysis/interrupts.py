@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import subprocess
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
+
+import psutil
 
 from harness.signals import INTERRUPTS, handling
 
@@ -18,17 +22,32 @@ Java = subprocess.Popen[bytes]
 END_S_MAX = 10.0
 
 _interrupted = threading.Event()
+_blocks: list[object] = []
+"""Those of ``own_interrupts`` that are open: they lie within each other."""
 
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """As ``killed_by_interrupts``, before there is a process. PySpark's own way with Ctrl-C is taken back at the end.
+    """As ``killed_by_interrupts``, before PySpark names its process: those that this process has started meanwhile are killed.
 
-    An interrupt that Python has forgotten, as it does where it calls back, is raised then.
+    What Python forgets of an interrupt, as it does where it calls back, is not printed, and raised when the block ends: by what
+    Java's end breaks, at the latest.
     """
-    _interrupted.clear()
-    with handling(_interrupt, *INTERRUPTS):
-        yield
+    if not _blocks:
+        _interrupted.clear()
+    before = {child.pid for child in _children()}
+    hook = sys.unraisablehook
+    _blocks.append(hook)
+    sys.unraisablehook = lambda told: None if told.exc_type is KeyboardInterrupt else hook(told)
+    try:
+        with handling(lambda: _interrupt(*(child for child in _children() if child.pid not in before)), *INTERRUPTS):
+            yield
+    except Exception:
+        stop_if_interrupted()
+        raise
+    finally:
+        sys.unraisablehook = hook
+        _blocks.pop()
     stop_if_interrupted()
 
 
@@ -54,10 +73,16 @@ def end(java: Java) -> None:
     java.kill()
 
 
-def _interrupt(java: Java | None = None) -> NoReturn:
-    # Py4J logs each call that Java does not answer any more with its traceback, some of them as the root.
+def _children() -> list[psutil.Process]:
+    return psutil.Process().children()
+
+
+def _interrupt(*javas: Java | psutil.Process) -> NoReturn:
+    # Py4J logs each call that Java does not answer any more with its traceback, some of them as the root; PySpark warns of it.
     logging.disable()
+    warnings.simplefilter("ignore")
     _interrupted.set()
-    if java is not None:
-        java.kill()
+    for java in javas:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            java.kill()
     raise KeyboardInterrupt

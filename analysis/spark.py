@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import os
 import shutil
+import signal
 import socket
 import stat
 import warnings
@@ -14,10 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pyspark
+import pyspark.core.context
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
@@ -177,7 +180,7 @@ def spark_session(place: SparkPlace) -> SparkSession:
     for key, value in place.settings(scratch, options.strip()).items():
         builder = builder.config(key, value)
     environment = _launch_environment(place, scratch)
-    with _environment(environment), _said_of_start(place), warnings.catch_warnings():
+    with _environment(environment), _said_of_start(place), _without_its_interrupts(), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         spark = builder.getOrCreate()
@@ -188,6 +191,17 @@ def spark_session(place: SparkPlace) -> SparkSession:
         pack_packages(packages)
         spark.sparkContext.addPyFile(str(packages))
     return spark
+
+
+@contextmanager
+def _without_its_interrupts() -> Iterator[None]:
+    """PySpark's handler of Ctrl-C asks Java to cancel its jobs, in the middle of another call of the same connection."""
+    its: Any = pyspark.core.context
+    its.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=_untold)
+    try:
+        yield
+    finally:
+        its.signal = signal
 
 
 def _require_master(url: str) -> None:
@@ -269,7 +283,7 @@ def closing_session(place: SparkPlace) -> Iterator[SparkSession]:
 
     Raises :class:`harness.errors.AnalysisError` when its Java process ends before the block does.
     """
-    # Around the start, too: PySpark has a way of its own with Ctrl-C, which is taken back at the end.
+    # Around the start, too.
     with own_interrupts():
         spark = spark_session(place)
         gateway = spark.sparkContext._gateway

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing import Pipe, get_context
@@ -150,7 +152,25 @@ def _worker() -> None:
 
 def test_an_interrupt_that_was_forgotten_in_an_analysis_is_raised_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging, "disable", lambda: None)
-    with pytest.raises(KeyboardInterrupt), own_interrupts(), suppress(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)
-    with own_interrupts():
-        pass
+    with warnings.catch_warnings():
+        with pytest.raises(KeyboardInterrupt), own_interrupts(), suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with own_interrupts():
+            pass
+
+
+def test_what_an_interrupt_breaks_is_the_interrupt_and_ends_what_was_started_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(logging, "disable", lambda: None)
+
+    def interrupted() -> None:
+        with own_interrupts():
+            java = subprocess.Popen(["sleep", "60"])
+            with suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            assert java.wait(60) == -signal.SIGKILL
+            raise OSError("the gateway has ended")
+
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        interrupted()

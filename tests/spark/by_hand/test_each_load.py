@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 import pytest
 
+from harness.load.own import OwnLoad
 from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, NoFault
