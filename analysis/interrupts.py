@@ -33,8 +33,6 @@ def own_interrupts() -> Iterator[None]:
     What Python forgets of an interrupt, as it does where it calls back, is not printed, and raised when the block ends: by what
     Java's end breaks, at the latest.
     """
-    if not _blocks:
-        _interrupted.clear()
     before = {child.pid for child in _children()}
     hook = sys.unraisablehook
     _blocks.append(hook)
@@ -48,7 +46,11 @@ def own_interrupts() -> Iterator[None]:
     finally:
         sys.unraisablehook = hook
         _blocks.pop()
-    stop_if_interrupted()
+        was_interrupted = _interrupted.is_set()
+        if not _blocks:
+            _interrupted.clear()
+    if was_interrupted:
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO
@@ -53,6 +54,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        # As a shell's background job has it, and whatever it starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _forbidden_to_skip.update(filter(None, config.getoption("--forbid-skip").split(",")))
     if hasattr(config, "workerinput"):
         # The folder that all workers of a session share.

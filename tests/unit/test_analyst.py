@@ -19,7 +19,7 @@ from pyspark.accumulators import AccumulatorTCPServer
 
 from analysis import analyst
 from analysis.analyst import Analyst
-from analysis.interrupts import own_interrupts
+from analysis.interrupts import own_interrupts, stop_if_interrupted
 from analysis.spark import SparkPlace
 from analysis.workers import end_with_the_parent, started_quietly
 from harness.errors import AnalysisError
@@ -157,6 +157,7 @@ def test_an_interrupt_that_was_forgotten_in_an_analysis_is_raised_at_its_end(mon
             signal.raise_signal(signal.SIGINT)
         with own_interrupts():
             pass
+    stop_if_interrupted()
 
 
 def test_what_an_interrupt_breaks_is_the_interrupt_and_ends_what_was_started_meanwhile(
