@@ -2,8 +2,8 @@
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-# Most of the tests' time is waiting, so that three at once fit two cores. How they are grouped: tests/conftest.py.
-WORKERS ?= 3
+# Most of the tests' time is waiting, so that four at once fit two cores. How they are grouped: tests/conftest.py.
+WORKERS ?= 4
 RUN ?= $(shell ls -dt runs/*/ 2>/dev/null | head -n 1)
 
 # Where the environment forbids it, Python keeps nothing of what it compiles, and each of hundreds of processes does so anew.

@@ -86,10 +86,11 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
-# With ``-n 3`` the tests of a group run one after the other in one worker, which holds what they share.
+# With ``-n 4`` the tests of a group run one after the other in one worker, which holds what they share.
 
 _FIRST = (
-    "tests/root/", "tests/docker/", "tests/spark/by_hand/", "tests/cluster/test_load.py", "tests/cluster/test_killed_harness.py",
+    "tests/root/", "tests/docker/", "tests/cluster/test_load.py", "tests/spark/by_hand/", "tests/spark/test_sealed_runs.py",
+    "tests/cluster/test_killed_harness.py",
     "tests/spark/", "tests/cluster/", "tests/browser/", "tests/logs/",
 )  # fmt: skip
 """Groups that take longest begin first, so that no worker is left with one of them at the end: loads wait while Spark computes."""

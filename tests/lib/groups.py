@@ -8,8 +8,10 @@ _SHARE_NOTHING = ("test_verify.py",)
 _LOADS = "tests/cluster/test_load.py"
 _ALONE = ("tests/cluster/test_locust_page.py", "tests/cluster/test_verify.py::test_an_interrupted_run")
 """They are alone on the machine, as are those that need root: they follow each other while others wait for them once."""
-_OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py")
-"""Their Spark is another process', so that they need not wait for the session of the others."""
+_OWN_SPARK = ("tests/spark/test_yardstick.py", "tests/spark/test_analyst.py", "tests/spark/test_sealed_runs.py")
+"""Their Spark is another process', or they take so long that one of their own costs less than to wait for the others."""
+_BY_HAND = "tests/spark/by_hand/"
+"""One run of all of these histories, analysed once."""
 _OF_THE_RECORD = tuple(
     f"tests/unit/test_{name}.py"
     for name in ("ledger", "recorded_runs", "seeds_table", "send_matrix", "yardstick_table")
@@ -24,6 +26,8 @@ def group_of(nodeid: str) -> str:
     """
     file, _, test = nodeid.partition("::")
     _, folder, *names = file.split("/")
+    if file.startswith(_BY_HAND):
+        return _BY_HAND
     if folder in ("root", "docker", "spark") and file not in _OWN_SPARK:
         return folder
     if nodeid.startswith(_ALONE):
