@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import psutil
+import pyspark.core.context
 
 from harness.signals import INTERRUPTS, handling
 
@@ -58,6 +61,17 @@ def killed_by_interrupts(java: Java) -> Iterator[None]:
     """Kill it at an interrupt, before anything is unwound: each thread that waits for its answer would go on waiting."""
     with handling(lambda: _interrupt(java), *INTERRUPTS):
         yield
+
+
+@contextmanager
+def without_its_own() -> Iterator[None]:
+    """PySpark's handler of Ctrl-C asks Java to cancel its jobs, in the middle of another call of the same connection."""
+    its: Any = pyspark.core.context
+    its.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
+    try:
+        yield
+    finally:
+        its.signal = signal
 
 
 def stop_if_interrupted() -> None:

@@ -7,7 +7,6 @@ import dataclasses
 import hashlib
 import os
 import shutil
-import signal
 import socket
 import stat
 import warnings
@@ -15,12 +14,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
 import pyspark
-import pyspark.core.context
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.accumulators import AccumulatorTCPServer, AccumulatorUnixServer
@@ -28,7 +25,14 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from analysis.interrupts import Java, end, killed_by_interrupts, own_interrupts, stop_if_interrupted
+from analysis.interrupts import (
+    Java,
+    end,
+    killed_by_interrupts,
+    own_interrupts,
+    stop_if_interrupted,
+    without_its_own,
+)
 from analysis.java_names import remember_names
 from analysis.packages import pack_packages
 from analysis.spark_settings import (
@@ -173,14 +177,14 @@ def spark_session(place: SparkPlace) -> SparkSession:
     if not is_local(place.where):
         _require_master(place.where)
     scratch = scratch_of_process()
-    options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {place.more_options}"
+    options = f"{_own_options(scratch)} {place.more_options}"
     if place.has_archive():
         options += f" -Xlog:disable -XX:SharedArchiveFile={place.archive}"
     builder = SparkSession.builder.master(place.where).appName("rocketmq-incident-lab")
     for key, value in place.settings(scratch, options.strip()).items():
         builder = builder.config(key, value)
     environment = _launch_environment(place, scratch)
-    with _environment(environment), _said_of_start(place), _without_its_interrupts(), warnings.catch_warnings():
+    with _environment(environment), _said_of_start(place), without_its_own(), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         spark = builder.getOrCreate()
@@ -191,17 +195,6 @@ def spark_session(place: SparkPlace) -> SparkSession:
         pack_packages(packages)
         spark.sparkContext.addPyFile(str(packages))
     return spark
-
-
-@contextmanager
-def _without_its_interrupts() -> Iterator[None]:
-    """PySpark's handler of Ctrl-C asks Java to cancel its jobs, in the middle of another call of the same connection."""
-    its: Any = pyspark.core.context
-    its.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=_untold)
-    try:
-        yield
-    finally:
-        its.signal = signal
 
 
 def _require_master(url: str) -> None:
@@ -320,7 +313,7 @@ def _of_session(error: Exception, place: SparkPlace, java: Java) -> Exception:
 def java_of_hadoop(place: SparkPlace) -> Iterator[tuple[Any, Any]]:
     """A Java that knows Hadoop's file systems, without a session, and its settings: those of the user's that are Hadoop's."""
     scratch = scratch_of_process()
-    options = f"-Dlog4j2.configurationFile={_quiet_logging(scratch)} {' '.join(QUICK_START)}"
+    options = f"{_own_options(scratch)} {' '.join(QUICK_START)}"
     conf = SparkConf(loadDefaults=False).setAll([("spark.driver.extraJavaOptions", options), *place.conf.items()])
     with _environment(_launch_environment(place, scratch)), _said_of_start(place):
         gateway = launch_gateway(conf)  # type: ignore[no-untyped-call]
@@ -336,10 +329,11 @@ def java_of_hadoop(place: SparkPlace) -> Iterator[tuple[Any, Any]]:
             end(gateway.proc)
 
 
-def _quiet_logging(scratch: Path) -> str:
+def _own_options(scratch: Path) -> str:
+    """How it logs; and what it unpacks goes to the folder that is removed, also when it is killed."""
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
-    return logging.as_uri()
+    return f'-Dlog4j2.configurationFile={logging.as_uri()} "-Djava.io.tmpdir={scratch}"'
 
 
 def _first_bytes(file: Path) -> bytes:
@@ -354,7 +348,7 @@ def _heap_of(place: SparkPlace) -> str:
 
 def _launch_environment(place: SparkPlace, scratch: Path) -> dict[str, str]:
     # The launcher is a Java of its own that only prints a command line.
-    environment = {"SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    environment = {"SPARK_LAUNCHER_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"}
     if is_local(place.where):
         # Without it Spark looks the host's name up, which hangs for seconds where no resolver answers.
         environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
