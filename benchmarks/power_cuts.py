@@ -31,15 +31,12 @@ WORDS = ("verify", "last-offset-reads-history", "--arm", "incident,baseline")
 PROGRAM = "from mqlab.main import main; raise SystemExit(main())"
 
 
-def start(environment: dict[str, str], *words: str) -> subprocess.Popen[bytes]:
-    """The command in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *words],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def start(environment: dict[str, str], *words: str, said: Path = Path(os.devnull)) -> subprocess.Popen[bytes]:
+    """The command in a process group of its own; what it prints goes to a file."""
+    with said.open("wb") as out:
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *words], env=environment, stdout=out, stderr=out, start_new_session=True
+        )
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -73,13 +70,15 @@ def cut_once(leases: Leases, folder: Path, state: Path, release: str, rng: rando
         restore_power(stored.mount)
         before = verified(read_run_directory(run))
         kept = whole_trials(before)
-        resumed = start(environment, "verify", "--resume", str(run))
+        said = folder / "said"
+        resumed = start(environment, "verify", "--resume", str(run), said=said)
         code = resumed.wait(RUN_S_MAX)
         after = verified(read_run_directory(run))
         spoiled = [damage.words for damage in after.damage if damage.trials]
         planned = set(after.manifest.trials)
         if spoiled or after.manifest.status != "complete" or not planned <= whole_trials(after) | failed(after):
-            raise SystemExit(f"not whole: exit code {code}, status {after.manifest.status}, {spoiled[:3]}")
+            last = said.read_text(errors="replace").splitlines()[-3:]
+            raise SystemExit(f"not whole: exit code {code}, status {after.manifest.status}, {spoiled[:3]}, {last}")
         return (
             f"{len(before.trials)} begun, {len(kept)} whole at the cut; {len(planned)} of {len(planned)} whole after it"
         )
