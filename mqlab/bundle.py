@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -22,8 +21,10 @@ FILES_MAX = 20_000
 BYTES_MAX = 2 * 2**30
 """Of all files together, unpacked."""
 DEPTH_MAX, NAME_BYTES_MAX = 16, 255
-HEADER_BYTES_MAX = 2**20
-"""A header that says that it is longer would be read into memory as a whole."""
+HEADER_BYTES_MAX = 2**16
+"""Of all headers before a file: they are read into memory, and each line of them and each hole of a sparse file counts."""
+HEADER_FIELDS_MAX = 16
+"""A field of a header that holds for all files behind it is looked at again for each."""
 PIECE_BYTES = 2**16
 
 
@@ -99,8 +100,10 @@ def open_bundle(file: Path, folder: Path) -> Path:
     whole = folder / "bundle.tar"
     try:
         _unpack_gzip(file, whole)
-        with whole.open("rb") as handle, tarfile.open(fileobj=cast(IO[bytes], _Careful(handle)), mode="r:") as tar:
-            _unpack_members(file, tar, folder)
+        with whole.open("rb") as handle:
+            headers = _Headers(handle)
+            with tarfile.open(fileobj=cast(IO[bytes], headers), mode="r:") as tar:
+                _unpack_members(file, tar, headers, folder)
         about = json.loads((folder / ABOUT).read_bytes())
         version = about["bundle"]
     except LabError:
@@ -114,17 +117,19 @@ def open_bundle(file: Path, folder: Path) -> Path:
     return folder / RUN
 
 
-class _Careful:
-    """A file that is read in small pieces only."""
+class _Headers:
+    """A file of which little is read for the headers before each of its members."""
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+        self.file = file
         self.seek, self.tell, self.close = file.seek, file.tell, file.close
+        self.bytes_left = HEADER_BYTES_MAX
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= HEADER_BYTES_MAX:
-            raise tarfile.ReadError(f"a header of {size:,} bytes")
-        return self._file.read(size)
+        if not 0 <= size <= self.bytes_left:
+            raise tarfile.ReadError(f"headers of more than {HEADER_BYTES_MAX:,} bytes")
+        self.bytes_left -= size
+        return self.file.read(size)
 
 
 def _unpack_gzip(file: Path, whole: Path) -> None:
@@ -138,10 +143,13 @@ def _unpack_gzip(file: Path, whole: Path) -> None:
             out.write(piece)
 
 
-def _unpack_members(file: Path, tar: tarfile.TarFile, folder: Path) -> None:
+def _unpack_members(file: Path, tar: tarfile.TarFile, headers: _Headers, folder: Path) -> None:
     size = 0
     for number, member in enumerate(tar, start=1):
+        headers.bytes_left = HEADER_BYTES_MAX
         size += member.size
+        if member.size < 0 or len(member.pax_headers) > HEADER_FIELDS_MAX:
+            _refuse(file, f"{shown(member.name)} has a header that no bundle has")
         if number > FILES_MAX + 1 or size > BYTES_MAX:
             _refuse(file, f"it holds more than {FILES_MAX:,} files or {BYTES_MAX / 2**20:,.0f} MiB")
         if member.isdir():
@@ -153,10 +161,13 @@ def _unpack_members(file: Path, tar: tarfile.TarFile, folder: Path) -> None:
             _refuse(file, f"{shown(member.name)} is no place in a bundle")
         path = folder.joinpath(*parts)
         path.parent.mkdir(parents=True, exist_ok=True)
-        data = tar.extractfile(member)
-        assert data is not None
+        headers.file.seek(member.offset_data)
+        left = member.size
         with path.open("xb") as out:
-            shutil.copyfileobj(data, out, PIECE_BYTES)
+            while left:
+                if not (piece := headers.file.read(min(left, PIECE_BYTES))):
+                    _refuse(file, f"it is cut in {shown(member.name)}")
+                left -= out.write(piece)
 
 
 def _is_inside(name: str, parts: tuple[str, ...]) -> bool:

@@ -9,7 +9,7 @@ import io
 import json
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,38 @@ def _claims_to_have(size: int, kind: bytes = tarfile.REGTYPE) -> Add:
     return add
 
 
+def _header(name: str, size: int = 0, kind: bytes = tarfile.REGTYPE) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size, member.type = size, kind
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+def _fields(fields: Mapping[str, str], kind: bytes) -> bytes:
+    """A header of such fields for the next file (``x``), or for all that follow (``g``)."""
+    data = b""
+    for name, value in fields.items():
+        rest = f" {name}={value}\n".encode()
+        data += b"%04d" % (len(rest) + 4) + rest
+    return _header("fields", len(data), kind) + data + bytes(-len(data) % tarfile.BLOCKSIZE)
+
+
+def _with_more_holes() -> bytes:
+    """A sparse file of GNU's old kind, whose header says that blocks with further holes follow it."""
+    header = bytearray(_header("run/x", 0, tarfile.GNUTYPE_SPARSE))
+    header[482] = 1
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header)
+
+
+def _raw(*pieces: bytes) -> Add:
+    def add(tar: tarfile.TarFile) -> None:
+        assert tar.fileobj is not None
+        tar.fileobj.write(b"".join(pieces))
+
+    return add
+
+
 HOSTILE: dict[str, tuple[tuple[Add, ...], str]] = {
     "an absolute path": ((_member("/etc/passwd"),), "'/etc/passwd' is no place"),
     "a way out": ((_member("run/../../x"),), "'run/../../x' is no place"),
@@ -136,8 +168,17 @@ HOSTILE: dict[str, tuple[tuple[Add, ...], str]] = {
     "one file twice": ((_member("run/x"), _member("run/x")), "it is damaged"),
     "a file as a folder": ((_member("run/x"), _member("run/x/y")), "it is damaged"),
     "a huge file": ((_claims_to_have(2**40),), "it holds more than"),
-    "a huge header": ((_claims_to_have(2**32, tarfile.XHDTYPE),), "a header of"),
-    "a cut file": ((_claims_to_have(2**20),), "it is damaged"),
+    "a huge header": ((_claims_to_have(2**32, tarfile.XHDTYPE),), "headers of more than"),
+    "a cut file": ((_claims_to_have(2**20),), "it is cut in"),
+    "a size below nothing": ((_raw(_fields({"size": "-1536"}, b"x"), _header("run/x")),), "has a header that no"),
+    "fields for all files": (
+        (_raw(_fields({str(n): "" for n in range(20)}, b"g"), _header("run/x")),), "has a header that no"),
+    "fields without an end": ((_raw(*[_fields({"a": "x" * 5000}, b"x")] * 20),), "headers of more than"),
+    "holes without an end": (
+        (_raw(_fields({"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "9"}, b"x"),
+              _header("run/x", 2**21), b"%d\n" % 2**20, b"0\n" * 2**20),), "headers of more than"),
+    "holes of the old kind": ((_raw(_with_more_holes(), (b"1\0".ljust(504, b"1") + b"\1".ljust(8)) * 200),),
+        "headers of more than"),
 }  # fmt: skip
 
 
