@@ -16,6 +16,7 @@ from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED
 from harness.model.findings import Finding
 from harness.model.verdicts import VerdictKind
 from harness.rundir.files import replace_file
+from harness.rundir.own_files import require_own_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ def write_reports(run_dir: Path, record: Sequence[LedgerLine] = ()) -> ReportPat
 
     Raises :class:`harness.errors.RunDirectoryError` when the run was not analysed or its data are of another schema.
     """
+    require_own_files(run_dir)
     data = load_report_data(run_dir)
     paths = ReportPaths(
         page=run_dir / "report.html",
@@ -52,6 +54,7 @@ def write_reports(run_dir: Path, record: Sequence[LedgerLine] = ()) -> ReportPat
 
 def write_page(run_dir: Path) -> Path:
     """Write report.html and junit.xml alone, for a run that no ledger takes; returns the page's path. Raises as above."""
+    require_own_files(run_dir)
     data = load_report_data(run_dir)
     replace_file(run_dir / "report.html", html.render(data))
     replace_file(run_dir / "junit.xml", junit_xml(data))

@@ -51,6 +51,9 @@ def read_document(kind: type[T], path: Path) -> T:
 
 
 def _read(kind: type[T], path: Path) -> T:
+    if path.exists() and not path.is_file():
+        # A pipe is read for ever, and so are some devices.
+        raise RunDirectoryError(f"{path} cannot be read: it is no file", advice=BRING_AGAIN)
     try:
         text = path.read_text("utf-8")
         document = _parsed(text, by_harness=path.name in _OF_THE_HARNESS)

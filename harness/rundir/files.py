@@ -31,7 +31,9 @@ def replace_file(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
+        # One of an ended process of that number, or a link that somebody else left there, is not written to.
+        draft.unlink(missing_ok=True)
+        with draft.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -9,6 +9,7 @@ from harness.errors import RunDirectoryError
 from harness.model.cells import ParameterValue
 from harness.model.cluster import UserSettings
 from harness.rundir.decode import read_document
+from harness.rundir.own_files import require_own_places
 
 RunStatus = Literal["running", "complete", "interrupted", "failed"]
 
@@ -241,4 +242,9 @@ def read_manifest(run_path: Path) -> Manifest:
             f"{run_path} is not a run directory: {why}",
             advice="Give the folder that `mqlab verify` named when it started.",
         )
-    return read_document(Manifest, run_path / "manifest.json")
+    manifest = read_document(Manifest, run_path / "manifest.json")
+    deployments = (begun.deployment for begun in manifest.begun.values())
+    require_own_places(
+        (*manifest.trials, *manifest.begun, *deployments, *manifest.documents), f"{run_path / 'manifest.json'}"
+    )
+    return manifest

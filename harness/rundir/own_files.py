@@ -1,7 +1,11 @@
 """A folder that somebody else has filled: what in it is its own, and what only leads out of it."""
 
+import os
 import stat
-from pathlib import Path
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from harness.errors import RunDirectoryError, shown
 
 
 def own_file(folder: Path, *place: str) -> Path | None:
@@ -22,3 +26,34 @@ def own_file(folder: Path, *place: str) -> Path | None:
     except (OSError, ValueError):
         return None
     return path if place else None
+
+
+def require_own_files(folder: Path) -> None:
+    """Refuse a folder in which a link, a pipe or a device is anywhere: whoever reads or writes there would do so elsewhere.
+
+    Raises RunDirectoryError.
+    """
+    folders = [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    mode = entry.stat(follow_symlinks=False).st_mode
+                    if stat.S_ISDIR(mode):
+                        folders.append(entry.path)
+                    # A JVM may leave a socket behind, which no file of a run can be opened by.
+                    elif not (stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+                        raise RunDirectoryError(
+                            f"{Path(entry.path)} is a link, a pipe or a device, and a run holds folders and files alone",
+                            advice="Remove it if you know where the run comes from.",
+                        )
+        except OSError:
+            # Of a run under way something goes while it is looked at; what cannot be read is said by whoever wants it.
+            continue
+
+
+def require_own_places(places: Iterable[str], what: str) -> None:
+    """Refuse places below a folder that lead out of it. Raises RunDirectoryError."""
+    for place in places:
+        if "\0" in place or {"/", "//", ".."} & {*PurePosixPath(place).parts}:
+            raise RunDirectoryError(f"{what} names {shown(place)}, which lies outside of the run")

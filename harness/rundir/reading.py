@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.rundir.integrity import Damage, Look, damage_of_content
 from harness.rundir.manifest import ENDED, DeploymentRecord, Manifest, SealedFile, TrialRecord, read_manifest
+from harness.rundir.own_files import require_own_files
 
 DAMAGED = "evidence damaged: "
 """What is said of a run's damage begins so."""
@@ -103,6 +104,7 @@ def read_run_directory(path: Path) -> RunDirectory:
     manifest is of another schema, lacks a field, or was changed.
     """
     manifest = read_manifest(path)
+    require_own_files(path)
     looked = Look(path.resolve(), manifest)
     trials = looked.trials()
     deployments = looked.deployments(trials)

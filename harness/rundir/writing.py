@@ -20,6 +20,7 @@ from harness.rundir.decode import read_document
 from harness.rundir.documents import write_document
 from harness.rundir.events import EventLog
 from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, RunStatus, TrialRecord, read_manifest
+from harness.rundir.own_files import require_own_files
 from harness.rundir.sealing import DEPLOYMENT_FILE, TRIAL_FILE, read_sum, seal
 
 
@@ -135,6 +136,7 @@ class RunWriter:
     def open(cls, path: Path) -> Self:
         """Open an existing run directory to go on with it. Raises RunDirectoryError."""
         read_manifest(path)
+        require_own_files(path)
         lock = _lock(path)
         try:
             # Read again under the lock: another run may have written in between.
@@ -258,7 +260,7 @@ def _lock(path: Path) -> int:
     # A lock of the kernel goes with the process that holds it, so a killed run leaves none behind.
     try:
         path.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        handle = os.open(path / _LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise RunDirectoryError(f"cannot use {path} as a run directory: {error.strerror}") from error
     try:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import random
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,14 +20,19 @@ from analysis.evidence.events import TrialEvents, events_table, read_events
 from analysis.evidence.records import Records, write_tables
 from analysis.evidence.tables import DAMAGED, TRIALS, frame_of
 from analysis.evidence.trials import lock_life_ms, setting, trial_facts, trials_frame
+from analysis.report.write import write_page, write_reports
 from harness.errors import RunDirectoryError
 from harness.model.rocketmq import LOCK_LIFE, LOCK_LIFE_MS
 from harness.rundir.decode import read_document
-from harness.rundir.manifest import DeploymentRecord, Manifest, TrialRecord
+from harness.rundir.documents import write_document
+from harness.rundir.files import replace_file
+from harness.rundir.manifest import BegunTrial, DeploymentRecord, Manifest, TrialRecord, read_manifest
 from harness.rundir.reading import read_run_directory
+from harness.rundir.writing import RunWriter
 from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
 from tests.lib.own_scenarios import own_load
 from tests.lib.runs import Run
+from tests.unit.test_resume import MANIFEST
 
 PLACE = "trials/load/history/owner.jsonl"
 
@@ -161,3 +167,73 @@ def test_a_hostile_value_in_any_field_of_a_record_damages_its_line_alone(
         found = _rows(b"\n".join([line, hostile, line]))
         assert found["send"] in (2, 3)
         assert found["send"] + found[DAMAGED] in (2, 3)
+
+
+LED_OUT: Mapping[str, Callable[[Path, Path], None]] = {
+    "its lock": lambda run, secret: (run / ".lock").symlink_to(secret),
+    "an analysis": lambda run, secret: (run / "analysis").symlink_to(secret.parent),
+    "a document": lambda run, secret: (run / "trials" / "load" / "trial.json").symlink_to(secret),
+    "a history": lambda run, secret: (run / "trials" / "load" / "history" / "x.jsonl").symlink_to(secret),
+    "a folder of trials to come": lambda run, secret: (run / "trials" / "next").symlink_to(secret.parent),
+    "what is not there": lambda run, secret: (run / "earlier").symlink_to(secret.parent / "missing"),
+    "a device": lambda run, _: (run / "hiccups.jsonl").symlink_to("/dev/zero"),
+    "a pipe": lambda run, _: os.mkfifo(run / "deployments" / "pipe.log"),
+}
+
+
+@pytest.mark.parametrize("kind", LED_OUT)
+def test_a_run_that_leads_out_of_its_folder_is_neither_read_nor_written(
+    small_runs: Sequence[Path], tmp_path: Path, kind: str
+) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    secret = tmp_path / "elsewhere" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("as it was\n")
+    (run / "trials" / "load" / "trial.json").unlink()
+    LED_OUT[kind](run, secret)
+    for does in (read_run_directory, RunWriter.open, write_reports, write_page):
+        with pytest.raises(RunDirectoryError, match="is a link, a pipe or a device"):
+            does(run)
+    assert [path.name for path in secret.parent.iterdir()] == ["secret"]
+    assert secret.read_text() == "as it was\n"
+
+
+def test_a_lock_that_is_a_link_in_a_new_folder_is_not_written_to(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("as it was\n")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / ".lock").symlink_to(secret)
+    with pytest.raises(RunDirectoryError, match="cannot use"):
+        RunWriter.create(tmp_path / "new", MANIFEST)
+    assert secret.read_text() == "as it was\n"
+
+
+def test_a_draft_that_somebody_left_is_not_written_to(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("as it was\n")
+    (tmp_path / f".page.{os.getpid()}.tmp").symlink_to(secret)
+    replace_file(tmp_path / "page", "new\n")
+    assert (secret.read_text(), (tmp_path / "page").read_text()) == ("as it was\n", "new\n")
+    assert not (tmp_path / "page").is_symlink()
+
+
+@pytest.mark.parametrize("place", ["../x", "/proc/kmsg", "trials/../../../proc/kmsg", "a\0b"])
+def test_a_manifest_names_nothing_outside_of_its_run(small_runs: Sequence[Path], tmp_path: Path, place: str) -> None:
+    run = shutil.copytree(small_runs[0], tmp_path / "run")
+    manifest = read_manifest(run)
+    begun = BegunTrial(incident="load", arm="", params={}, release="", deployment=place)
+    for changed in (
+        dataclasses.replace(manifest, documents={place: "0" * 64}),
+        dataclasses.replace(manifest, trials=(place,)),
+        dataclasses.replace(manifest, sealed=True, begun={place: begun}),
+        dataclasses.replace(manifest, sealed=True, begun={"x": begun}),
+    ):
+        write_document(run / "manifest.json", changed)
+        with pytest.raises(RunDirectoryError, match="which lies outside of the run"):
+            read_manifest(run)
+
+
+def test_a_document_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "trial.json")
+    with pytest.raises(RunDirectoryError, match="it is no file"):
+        read_document(TrialRecord, tmp_path / "trial.json")
