@@ -277,9 +277,12 @@ def _evidence(line: EvidenceLine, run: str) -> LedgerEvidence:
 
 
 def plain(value: object) -> object:
-    """JSON's own kinds. A whole number is exact; others have six significant digits, since more are noise in a diff."""
+    """JSON's own kinds. A whole number is exact; others have six significant digits, since more are noise in a diff.
+
+    Half a character, which no file of UTF-8 holds, is written out.
+    """
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(plain(str(key))): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, float):
@@ -287,4 +290,4 @@ def plain(value: object) -> object:
             return None
         rounded = value if value.is_integer() else float(f"{value:.6g}")
         return int(rounded) if rounded.is_integer() else rounded
-    return str(value) if isinstance(value, VerdictKind) else value
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -176,12 +176,15 @@ def quantiles(values: Sequence[float], censored: Sequence[bool]) -> Quantiles:
     )
 
 
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def printable(text: str) -> str:
     """``text`` with control characters written out as ``\\x1b``: a remark must not steer a terminal or break XML.
 
-    Tab, line feed and carriage return stay; lone surrogates and the two non-characters are written out, too.
+    Tab, line feed and carriage return stay. What ends a line or changes the direction of writing is written out, too, and so are
+    lone surrogates and the two non-characters.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)

@@ -30,6 +30,10 @@ Hook = Callable[[Any, Any], Any]
 BRING_AGAIN = "Copy the run again from where it was made: nothing is decided by a document that is cut or changed."
 
 
+BITS_MAX = 64
+"""Of a whole number: a table's column holds no more, nor does arithmetic with fractions take any."""
+
+
 class DecodeError(ValueError):
     """A value is not what the schema says; the message names its place, such as ``findings[3].verdict``."""
 
@@ -79,16 +83,13 @@ def _read(kind: type[T], path: Path) -> T:
 
 
 _OF_THE_HARNESS = ("manifest.json", "trial.json", "deployment.json")
-"""The harness writes no NaN into them and no half of a character. An analysis's own documents have intervals without an end, and
-whatever a broker's remark has."""
+"""The harness writes no half of a character into them. An analysis's own documents have whatever a broker's remark has."""
 
 
 def _parsed(text: str, *, by_harness: bool) -> object:
-    """Raises ValueError, also for what Python alone takes for JSON, where the harness wrote it."""
-    if not by_harness:
-        return json.loads(text)
+    """Raises ValueError, also for what Python alone takes for JSON, such as NaN: the lab writes none."""
     document: object = json.loads(text, parse_constant=_finite, parse_float=_finite)
-    if "\\ud" in text.casefold():
+    if by_harness and "\\ud" in text.casefold():
         json.dumps(document, ensure_ascii=False).encode()
     return document
 
@@ -136,11 +137,17 @@ _SCALARS: Mapping[type, str] = {
 
 def _scalar(value: object, kind: type) -> object:
     # JSON has one kind of number: a whole one is a fine float. True and false are not numbers.
+    if type(value) is int and kind in (int, float):
+        return kind(_bounded(value))
     if type(value) is kind:
         return value
-    if kind is float and type(value) is int:
-        return float(value)
     raise _is_not(value, _SCALARS[kind])
+
+
+def _bounded(value: int) -> int:
+    if value.bit_length() > BITS_MAX:
+        raise DecodeError(f"is a number of more than {BITS_MAX} bits")
+    return value
 
 
 def _member(value: Any, kind: type[StrEnum]) -> StrEnum:
@@ -165,10 +172,10 @@ def _is_scalars(kind: Any) -> bool:
 
 def _one_of_scalars(value: object, kind: Any) -> object:
     members = get_args(kind)
+    if type(value) is int and {int, float} & {*members}:
+        return _bounded(value) if int in members else float(_bounded(value))
     if type(value) in members:
         return value
-    if type(value) is int and float in members:
-        return float(value)
     raise _is_not(value, " or ".join(_SCALARS[one] for one in members))
 
 

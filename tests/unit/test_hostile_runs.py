@@ -32,6 +32,7 @@ from harness.rundir.writing import RunWriter
 from tests.lib.hostile_runs import HOSTILE_VALUES, damage, damaged_line, damaged_lines
 from tests.lib.own_scenarios import own_load
 from tests.lib.runs import Run
+from tests.lib.samples import loaded, sample
 from tests.unit.test_resume import MANIFEST
 
 PLACE = "trials/load/history/owner.jsonl"
@@ -237,3 +238,34 @@ def test_a_document_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "trial.json")
     with pytest.raises(RunDirectoryError, match="it is no file"):
         read_document(TrialRecord, tmp_path / "trial.json")
+
+
+def test_half_a_character_in_a_report_is_written_out(tmp_path: Path) -> None:
+    document = sample()
+    document["findings"][0]["summary"] = document["findings"][0]["client"] = "\ud800 and \u202e"
+    (tmp_path / "analysis").mkdir()
+    (tmp_path / "analysis" / "report_data.json").write_text(json.dumps(document), "utf-8")
+    paths = write_reports(tmp_path)
+    assert "\\ud800" in paths.ledger_json.read_text("utf-8")
+    assert all("\u202e" not in path.read_text("utf-8") for path in (paths.page, paths.ledger_md, paths.junit))
+
+
+@pytest.mark.parametrize("place", ["findings", "trials", "manifest"])
+def test_a_number_that_no_column_has_is_a_sentence(tmp_path: Path, place: str) -> None:
+    document = sample()
+    in_it = {
+        "findings": lambda: document["findings"][0]["measures"][0].update(n=10**400),
+        "trials": lambda: document["trials"][0]["params"].update(rate_hz=-(10**400)),
+        "manifest": lambda: document["manifest"]["host"].update(memory_bytes=10**400),
+    }
+    in_it[place]()
+    with pytest.raises(RunDirectoryError, match="is a number of more than 64 bits"):
+        loaded(tmp_path, document)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_what_no_analysis_writes_is_a_sentence(tmp_path: Path, value: object) -> None:
+    document = sample()
+    document["series"][0]["fault_s"][0] = value
+    with pytest.raises(RunDirectoryError, match="cannot be read"):
+        loaded(tmp_path, document)
