@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from analysis.evidence.trials import TrialFacts
 from analysis.logs.lines import FileCount
 from analysis.report.cells import Json
 from analysis.verdicts.evidence import TrialValidity, cell_of, unit_of
+from analysis.verdicts.numbers import finite
 from analysis.verdicts.observations import Observation
 from harness.model.findings import Finding
 from harness.model.scenario import Scenario
@@ -38,22 +38,12 @@ _BIN_MS_CONSUMPTION, _BIN_MS_SENDS = 1_000, 100
 
 def write_json(path: Path, value: Json) -> None:
     """Replace the file as a whole; numbers that JSON does not have become null."""
-    replace_file(path, json.dumps(_plain(value), ensure_ascii=False, allow_nan=False) + "\n")
+    replace_file(path, json.dumps(finite(value), ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def findings_json(findings: Sequence[Finding]) -> Json:
     """The findings as JSON values, under a schema number."""
     return {"schema": REPORT_SCHEMA, "findings": [dataclasses.asdict(item) for item in findings]}
-
-
-def _plain(value: Json) -> Json:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 # --- trials, claims, logs ---------------------------------------------------------------------------------------------

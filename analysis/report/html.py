@@ -34,7 +34,7 @@ from analysis.report.strips import Strips, strips
 from analysis.report.timeline import Timeline, timeline
 from analysis.report.todo import differs_between_releases, todos, was_tried
 from analysis.verdicts.document import IncidentText, ReportData, Table, TrialNote
-from analysis.verdicts.numbers import number, printable, quantity, shortened
+from analysis.verdicts.numbers import finite, number, printable, quantity, shortened
 from analysis.verdicts.order import arm_key, natural_key
 from analysis.verdicts.words import (
     REASON_MEANINGS,
@@ -199,7 +199,7 @@ def _finalize(value: object) -> object:
 
 def _figure_json(figure: Timeline | Strips | Stack) -> Markup:
     """A figure's data for a script element of type application/json; ``<`` cannot close that element."""
-    text = json.dumps(figure.json(), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
+    text = json.dumps(finite(figure.json()), separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 

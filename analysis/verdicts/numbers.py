@@ -188,3 +188,14 @@ def printable(text: str) -> str:
     lone surrogates and the two non-characters.
     """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+
+
+def finite(value: object) -> object:
+    """The same value for JSON, which has no infinity: numbers that it does not have are null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value

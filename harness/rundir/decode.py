@@ -83,13 +83,16 @@ def _read(kind: type[T], path: Path) -> T:
 
 
 _OF_THE_HARNESS = ("manifest.json", "trial.json", "deployment.json")
-"""The harness writes no half of a character into them. An analysis's own documents have whatever a broker's remark has."""
+"""The harness writes no NaN into them and no half of a character. An analysis's own documents have intervals without an end, and
+whatever a broker's remark has."""
 
 
 def _parsed(text: str, *, by_harness: bool) -> object:
-    """Raises ValueError, also for what Python alone takes for JSON, such as NaN: the lab writes none."""
+    """Raises ValueError, also for what Python alone takes for JSON, where the harness wrote it."""
+    if not by_harness:
+        return json.loads(text)
     document: object = json.loads(text, parse_constant=_finite, parse_float=_finite)
-    if by_harness and "\\ud" in text.casefold():
+    if "\\ud" in text.casefold():
         json.dumps(document, ensure_ascii=False).encode()
     return document
 
