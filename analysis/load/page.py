@@ -18,14 +18,13 @@ from analysis.logs.lines import FileCount
 from analysis.report import collect
 from analysis.report.collect import REPORT_SCHEMA
 from analysis.report.write import write_page as write_html
-from analysis.verdicts.document import Series, Table
+from analysis.verdicts.document import LOAD, Series, Table
 from analysis.verdicts.excerpts import with_excerpts
 from analysis.verdicts.numbers import number, quantity
 from harness.model.findings import EvidenceLine, Finding
 from harness.model.verdicts import Reason, VerdictKind
 from harness.rundir.reading import RunDirectory
 
-LOAD = "load"
 TITLE = "A load of one's own"
 SUMMARY = "Sends that Locust steers, consumers that verify every body, and the faults that were put on them."
 BINS_MAX = 1200

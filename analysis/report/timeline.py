@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from analysis.report.cells import CellLabels, Json, Params, plotted, without_empty_stall
-from analysis.verdicts.document import ReportData, Series
+from analysis.verdicts.document import LOAD, ReportData, Series
 from analysis.verdicts.numbers import MISSING, cell_key, quantity
 from analysis.verdicts.order import arm_key, arm_role, natural_key
 from harness.model.scenario import ArmRole
@@ -123,6 +123,7 @@ def _panel(series: Series) -> Json:
         "trial": series.trial,
         "fault": list(series.fault_s) if series.fault_s is not None else None,
         "faults": [list(window) for window in series.faults_s],
+        "since": _since(series),
         "bin_ms": series.bin_ms,
         "t": [plotted(value) for value in series.t_s],
         "p50": [plotted(value) for value in series.delay_p50_ms],
@@ -134,6 +135,13 @@ def _panel(series: Series) -> Json:
         if name == "failed" or any(counts):
             shown[name] = [None if count is None else plotted(count * per_s) for count in counts]
     return shown
+
+
+def _since(series: Series) -> str:
+    """What the time axis counts from: a load's start, and in an incident the fault, or when it would be where there is none."""
+    if series.incident == LOAD:
+        return "the start"
+    return "the fault began" if series.fault_s is not None else "the moment of the other arms' fault"
 
 
 def _phases(series: Series) -> list[PhaseRow]:

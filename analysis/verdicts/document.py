@@ -19,6 +19,10 @@ from harness.rundir.manifest import Manifest
 DATA_PATH = Path("analysis") / "report_data.json"
 
 
+LOAD = "load"
+"""The incident that a load of one's own is called in the report's data."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClaimText:
     """What an article says and the measurable reading that was taken of it."""

@@ -21,7 +21,7 @@ from analysis.report.heat_table import rejections
 from analysis.report.strips import strips
 from analysis.report.timeline import timeline
 from analysis.report.todo import differs_between_releases, todos
-from analysis.verdicts.document import ReportData
+from analysis.verdicts.document import LOAD, ReportData
 from tests.lib.samples import loaded, sample, short_sample
 
 STALL, HANDOVER = "append-stall", "ordered-lock-handover"
@@ -264,6 +264,28 @@ def test_a_timeline_puts_the_fix_beside_the_incident_of_the_same_cell(load: Load
     assert [panel.arm for panel in panels] == ["incident", "fix-send-queue-wait-400", "baseline"]
     assert {panel.params.get("stall_ms") for panel in panels[:2]} == {450}
     assert view.cell == "stall 450\N{NARROW NO-BREAK SPACE}ms"
+
+
+@pytest.mark.parametrize("faults", [[], [[8.0, 12.0]], [[8.0, 12.0], [20.0, 24.0]]], ids=["none", "one", "two"])
+def test_a_load_counts_from_its_start_however_many_faults_it_has(
+    load: Load, document: dict[str, Any], faults: list[list[float]]
+) -> None:
+    document["series"] = [
+        {**document["series"][0], "incident": LOAD, "fault_s": None, "faults_s": faults},
+    ]
+    data = load(document)
+    drawn = timeline(data, LOAD, CellLabels.of(data, LOAD))
+    assert drawn is not None
+    assert [panel["since"] for panel in json.loads(json.dumps(drawn.json()))["panels"]] == ["the start"]
+
+
+def test_an_incident_counts_from_its_fault(load: Load, document: dict[str, Any]) -> None:
+    data = load(document)
+    drawn = timeline(data, STALL, CellLabels.of(data, STALL))
+    assert drawn is not None
+    told = {panel["arm"]: panel["since"] for panel in json.loads(json.dumps(drawn.json()))["panels"]}
+    assert told["incident"] == "the fault began"
+    assert told["baseline"] == "the moment of the other arms' fault"
 
 
 def test_a_timeline_in_numbers_has_the_phases_of_the_fault(load: Load, document: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@
     }
     return Plotly.newPlot(target, [...lines, ...delays], {
       ...layout, height: 330, margin: { l: 48, r: 10, t: 8, b: 36 }, hovermode: "x unified", shapes, showlegend: false,
-      xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: faults.length > 1 ? "seconds since the start" : "seconds since the fault began" } },
+      xaxis: { ...axis, anchor: "y2", title: { ...axis.title, text: `seconds since ${panel.since}` } },
       yaxis: { ...axis, domain: [0.55, 1], range: [0, rateMax * 1.06], title: { ...axis.title, text: "per second" } },
       yaxis2: { ...axis, domain: [0, 0.47], type: "log", range: delayRange, dtick: 1, title: { ...axis.title, text: "delay, ms" } },
     }, CONFIG);
