@@ -19,7 +19,7 @@ from harness.backends.topologies import TOPOLOGIES
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, TopicsAhead
 from harness.model.rocketmq import FRAME_BYTES_MAX
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 
 LIMIT_S = 10.0
@@ -35,7 +35,7 @@ SETTINGS = BrokerSettings(
 def main() -> None:
     """Start each release's cluster and read it a few times."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--release", default=",".join(known_releases()))
+    options.add_argument("--release", default=",".join(recorded_releases()))
     options.add_argument("--repeat", type=int, default=3)
     chosen = options.parse_args()
     for release in chosen.release.split(","):

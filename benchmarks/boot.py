@@ -19,7 +19,7 @@ from harness.backends.local import start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
 from harness.protocol.broker import Broker
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import Java, find_java
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     java = find_java()
     print(f"{'release':8} {'asked':>8} {'waiting':>8} {'ratio':>6}  (median seconds of {options.rounds} starts each)")
     with tempfile.TemporaryDirectory() as state, Leases.open(Path(state)) as leases:
-        for release in known_releases():
+        for release in recorded_releases():
             ensure_jars(release)
             asked, waiting = [], []
             for _ in range(options.rounds):

@@ -23,7 +23,7 @@ from harness.backends.cluster import Cluster, ClusterSpec
 from harness.backends.topologies import TOPOLOGIES
 from harness.host.abilities import usable_cores
 from harness.leases.leases import Leases
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import find_java
 
 RATIO_MAX = 1.5
@@ -101,7 +101,7 @@ def main() -> None:
     """Print a line a release and backend, and say whether containers are ready as soon as they should be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--release", default=",".join(known_releases()))
+    parser.add_argument("--release", default=",".join(recorded_releases()))
     options = parser.parse_args()
     java, releases = find_java(), options.release.split(",")
     backends = [choose_backend(name, "", releases, java) for name in BACKENDS]

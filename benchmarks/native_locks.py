@@ -31,7 +31,7 @@ from harness.clients.python.install import ensure_python_client
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology
 from harness.model.rocketmq import LOCK_BATCH_MQ
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java, find_java
 
 TOPIC, QUEUES = "mqlab-native-locks", 8
@@ -177,7 +177,7 @@ def periods_s(requests: list[Request]) -> dict[str, list[float]]:
 def main() -> int:
     """Print a line a release."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--release", default=",".join(known_releases()))
+    parser.add_argument("--release", default=",".join(recorded_releases()))
     parser.add_argument("--members", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=110.0)
     parser.add_argument("--consume", metavar="NAMESRV", help=argparse.SUPPRESS)

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.clients.java import LOAD_JVM_OPTIONS
 from harness.releases.compile import RECORDER_SOURCES, compiled_classes
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import find_java
 from harness.releases.jvm import MODULE_FLAGS
 
@@ -75,7 +75,7 @@ def main() -> None:
         f"{'release':8} {'with':>9} {'without':>9} {'recorder':>9} (95 % interval of {options.rounds} rounds)",
         flush=True,
     )
-    for release in (known_releases()[0], known_releases()[-1]):
+    for release in (recorded_releases()[0], recorded_releases()[-1]):
         subprocess.run([sys.executable, __file__, "--release", release, "--rounds", str(options.rounds)], check=True)
 
 

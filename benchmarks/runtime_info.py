@@ -21,7 +21,7 @@ from harness.backends.local import start_local
 from harness.errors import ClientError
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
-from harness.releases.jars import ensure_jars, is_5x, known_releases
+from harness.releases.jars import ensure_jars, is_5x, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.wait import NotYet, wait_until
 
@@ -82,7 +82,7 @@ def _cpu_ms(pid: int) -> float:
 def main() -> None:
     """Print a line a release."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--release", default=",".join(known_releases()))
+    parser.add_argument("--release", default=",".join(recorded_releases()))
     parser.add_argument("--timer-off", action="store_true")
     options = parser.parse_args()
     java = find_java()

@@ -11,7 +11,7 @@ from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
 from harness.printable import printable
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
@@ -21,7 +21,7 @@ def audit_conf(options: argparse.Namespace) -> int:
     """Judge it on each release; returns the exit code of the worst finding."""
     conf = read_conf(options.broker_conf)
     record = decided_on_defaults()
-    judged = [judge_conf(conf, release) for release in options.release or known_releases()]
+    judged = [judge_conf(conf, release) for release in options.release or recorded_releases()]
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:
@@ -32,7 +32,7 @@ def audit_conf(options: argparse.Namespace) -> int:
 
 def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
     yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
-    if judged.release not in known_releases():
+    if judged.release not in recorded_releases():
         yield "  its settings are those of its own classes; what it does by them is taken from the releases that were measured"
     for line in _measured(judged, record):
         yield f"  measured on {line.release} ({line.claim}): {line.summary}"

@@ -22,7 +22,7 @@ from harness.leases.leases import Leases
 from harness.leases.store import Healed, leases_in
 from harness.paths import cache_home, state_home
 from harness.releases.cache import remove_cache, require_mark
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
 from mqlab.kinds import HOURS, PORT, RELEASE
@@ -62,7 +62,7 @@ def add_commands(add: Adder) -> None:
         nargs="*",
         type=RELEASE,
         metavar="RELEASE",
-        help=f"of {', '.join(known_releases())}; none: all",
+        help=f"of {', '.join(recorded_releases())}; none: all",
     )
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -80,7 +80,7 @@ def add_clean(add: Adder) -> None:
 
 def up(options: argparse.Namespace, console: Console) -> int:
     """Start a cluster that stays after the command has ended."""
-    release = (options.release or known_releases()[-1:])[0]
+    release = (options.release or recorded_releases()[-1:])[0]
     java = find_java()
     prepare(java, (release,), console)
     user = read_settings(options, (release,), console)
@@ -114,7 +114,7 @@ def image(options: argparse.Namespace, console: Console) -> int:
     from harness.backends.docker.engine import find_engine
     from harness.backends.docker.image import build_image
 
-    releases = tuple(dict.fromkeys(options.releases)) or known_releases()
+    releases = tuple(dict.fromkeys(options.releases)) or recorded_releases()
     engine, java = find_engine(), find_java()
     prepare(java, releases, console)
     images = [build_image(engine, release, java) for release in releases]

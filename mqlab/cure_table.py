@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from analysis.ledger.lines import LedgerLine
 from analysis.ledger.markdown import between_markers
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
 from mqlab.advise import BEST, NOT_MEASURED, OPEN, PRICE, Advice, advice
 from mqlab.recorded import committed_ledger
@@ -33,7 +33,7 @@ def table(ledger: Sequence[LedgerLine]) -> str:
     """A row for each failure and the releases of which the same is said."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for failure in FAILURES:
-        for release in known_releases():
+        for release in recorded_releases():
             cells = (f"{failure}: {FAILURES[failure].what}", *_cells(advice(ledger, release, [failure])))
             rows.setdefault(cells, []).append(release)
     return HEAD + "\n".join(

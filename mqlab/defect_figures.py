@@ -13,7 +13,7 @@ from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.numbers import number
 from harness.errors import LedgerError
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.rundir.files import replace_file
 from mqlab.recorded import committed_ledger
 
@@ -27,7 +27,7 @@ ACTUAL = re.compile(
 
 def document(text: str, ledger: Sequence[LedgerLine]) -> str:
     """The page with its quotations as the ledger has them. Raises LedgerError where it lacks one."""
-    newest = known_releases()[-1]
+    newest = recorded_releases()[-1]
     lines = {line.claim: line for line in ledger if (line.release, line.backend) == (newest, "local")}
     return ACTUAL.sub(lambda found: _quoted(found["claim"], found["parts"] or "", lines), text)
 

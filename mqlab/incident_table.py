@@ -14,7 +14,7 @@ from harness.audit.exposed import CURED, is_open
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.protocol.frames import Version
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
 from scenarios.audited import AUDITED, Audited
 from scenarios.reported import REPORTED, REPOSITORY, Reported
@@ -52,10 +52,10 @@ def document(lines: Sequence[LedgerLine], reported: Mapping[str, Reported] = REP
     for line in lines:
         if line.backend == "local":
             verdicts.setdefault(line.claim, {})[line.release] = line.verdict
-    reasons = not_applicable(lines, scenarios.ALL, known_releases())
+    reasons = not_applicable(lines, scenarios.ALL, recorded_releases())
     return "".join(
         [
-            HEAD.format(releases=", ".join(known_releases())),
+            HEAD.format(releases=", ".join(recorded_releases())),
             *(f"| {' | '.join(_row(name, one, verdicts, reasons))} |\n" for name, one in reported.items()),
             AUDITED_HEAD,
             *(f"| {' | '.join(_audited(name, one))} |\n" for name, one in AUDITED.items()),
@@ -94,7 +94,7 @@ def _changes(found: Mapping[str, VerdictKind]) -> str:
     """
     words: list[str] = []
     before, had = None, False
-    for release in known_releases():
+    for release in recorded_releases():
         now = found.get(release)
         if (before, now) == (VerdictKind.CONFIRMED, VerdictKind.REFUTED):
             words.append(f"gone in {release}")
@@ -115,7 +115,7 @@ def _tried(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> st
 def _absent(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> Iterator[str]:
     """The releases without a verdict of a claim, those together that share their reason."""
     by_reason: dict[str, list[str]] = {}
-    for release in known_releases():
+    for release in recorded_releases():
         if release not in found:
             by_reason.setdefault(reasons.get((claim, release), ""), []).append(release)
     for reason, on in by_reason.items():
@@ -123,11 +123,11 @@ def _absent(claim: str, found: Mapping[str, VerdictKind], reasons: Reasons) -> I
 
 
 def _of(found: Mapping[str, VerdictKind], kind: VerdictKind) -> list[str]:
-    return [release for release in known_releases() if found.get(release) is kind]
+    return [release for release in recorded_releases() if found.get(release) is kind]
 
 
 def _named(releases: Sequence[str]) -> str:
-    return "all" if len(releases) == len(known_releases()) else ", ".join(releases)
+    return "all" if len(releases) == len(recorded_releases()) else ", ".join(releases)
 
 
 def _audited(name: str, one: Audited) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _audited(name: str, one: Audited) -> Iterator[str]:
 def _exposed(cve: str) -> str:
     """The releases with a defect: by those that cured it, and which of the measured ones they are."""
     of_4x, of_5x = CURED[cve]
-    has = [release for release in known_releases() if is_open(_version(release), cve)]
+    has = [release for release in recorded_releases() if is_open(_version(release), cve)]
     before = f"before {'.'.join(map(str, of_4x))}, and of 5.x before {'.'.join(map(str, of_5x))}"
     return f"{before}; {', '.join(has) or 'none'} of the measured ones ([{cve}]({NVD}/{cve}))"
 

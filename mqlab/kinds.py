@@ -16,7 +16,7 @@ from analysis.spark_settings import OURS
 from harness.errors import ConfigurationError, UsageError, shown
 from harness.model.timed_faults import parse_fault, parse_seconds
 from harness.protocol.connection import split_address
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import releases_with_settings
 
 T = TypeVar("T")
@@ -237,13 +237,13 @@ RATE = number(0.001, 1_000_000)
 FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
 DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
-RELEASE = one_of("release", known_releases)
+RELEASE = one_of("release", recorded_releases)
 RELEASE_READ = one_of("release", releases_with_settings)
 """One whose settings are known, whether or not it can be started here."""
 _OF_THE_LAB = one_of("incident", _incidents)
 _OR_A_FAMILY = one_of("incident", _incidents_and_families)
 RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
-"""Of a record, which may hold others than those of ``known_releases``."""
+"""Of a record, which may hold others than those of ``recorded_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")
 NAMES = several(NAME)
 PARAMETER = Kind(noun="NAME=VALUE", read=_parameter)

@@ -38,7 +38,7 @@ from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.plan.overrides import override_notes
 from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
-from harness.releases.jars import PROXY_RELEASE, is_5x, known_releases
+from harness.releases.jars import PROXY_RELEASE, is_5x, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.run.context import RunContext
 from harness.run.display import Display
@@ -84,7 +84,7 @@ def load(options: argparse.Namespace, console: Console) -> Ran | None:
     """
     run_id = new_run_id()
     asked = load_options_of(options, options.run_name or run_id)
-    release = "" if options.namesrv else str(options.release or known_releases()[-1])
+    release = "" if options.namesrv else str(options.release or recorded_releases()[-1])
     user = _user_settings(options, release, console)
     take_ports(options)
     topology = Topology(name="given") if options.namesrv else TOPOLOGIES[options.topology]

@@ -12,7 +12,7 @@ from harness.clients.python.clients import CLIENTS
 from harness.errors import UsageError, shown
 from harness.generator.options import USERS_MAX, LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab import load_faults
 from mqlab.kinds import (
     ADDRESS,
@@ -56,7 +56,7 @@ def add_command(add: Adder, run: Command) -> None:
     """``load``, carried out by ``run``."""
     command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
     command.add_argument(
-        "--release", type=RELEASE, metavar="R", help=f"start a cluster of {', '.join(known_releases())}"
+        "--release", type=RELEASE, metavar="R", help=f"start a cluster of {', '.join(recorded_releases())}"
     )
     add_options(command)
     add_settings(command)

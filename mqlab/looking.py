@@ -25,7 +25,7 @@ from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.model.timed_faults import ALIASES, LIBRARY, LibraryFault
 from harness.releases.compile import RECORDER_SOURCES, RULE_SOURCES, compiled_classes
-from harness.releases.jars import TOOLS, ensure_jars, known_releases
+from harness.releases.jars import TOOLS, ensure_jars, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
@@ -127,7 +127,7 @@ def without_expectation(scenario: Scenario) -> dict[str, list[str]]:
         release: [
             claim.id for claim in scenario.claims if release not in claim.expected and scenario.asks(claim, release)
         ]
-        for release in known_releases()
+        for release in recorded_releases()
     }
     return {release: claims for release, claims in found.items() if claims}
 
@@ -253,7 +253,7 @@ def show_doctor(options: argparse.Namespace, console: Console) -> int:
 
 def fetch(options: argparse.Namespace, console: Console) -> int:
     """Bring releases into the cache."""
-    prepare(find_java(), options.release or known_releases(), console)
+    prepare(find_java(), options.release or recorded_releases(), console)
     return EXIT_OK
 
 

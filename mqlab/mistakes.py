@@ -15,7 +15,7 @@ from harness.model.measures import MEASURES
 from harness.model.rules import NOT_SO, PLACEHOLDER, Claim, Kind, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.timed_faults import CELL, node_names, nodes_of
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -128,7 +128,7 @@ def _cell(scenario: Scenario, arm: Arm, cell: Mapping[str, object]) -> Iterator[
 
 def _settings() -> set[str]:
     """Of any release; one of them ignores what it does not know without a word."""
-    return {key for release in known_releases() for key in settings_of(release).broker}
+    return {key for release in recorded_releases() for key in settings_of(release).broker}
 
 
 def _share_a_broker(arm: Arm, other: Arm) -> bool:

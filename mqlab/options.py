@@ -17,7 +17,7 @@ from harness.model.broker_conf import ConfFile, Fate, JudgedConf, conf_of
 from harness.model.cluster import UserSettings
 from harness.printable import printable
 from harness.protocol.access import Access
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import IDENTITY, judge_file
 from harness.releases.properties import read_conf
 from harness.releases.settings import releases_with_settings
@@ -35,7 +35,7 @@ Adder = Callable[[str, Command, str], argparse.ArgumentParser]
 
 def add_releases(command: argparse.ArgumentParser, default: str, *, only_read: bool = False) -> None:
     """Add ``--release``; of a command that starts nothing also those that have no lock."""
-    known = ", ".join(releases_with_settings() if only_read else known_releases())
+    known = ", ".join(releases_with_settings() if only_read else recorded_releases())
     kind = RELEASE_READ if only_read else RELEASE
     command.add_argument(
         "--release", type=several(kind), default=(), metavar="R,R", help=f"of {known}; default: {default}"

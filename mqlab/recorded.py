@@ -9,7 +9,7 @@ from analysis.ledger.lines import LEDGER, LedgerLine, load_lines
 from analysis.ledger.runs import RecordedTrial
 from harness.model.experiment import experiment_hash
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import jars_sha256, known_releases
+from harness.releases.jars import jars_sha256, recorded_releases
 from harness.rundir.manifest import FREEZE
 
 FOLDER_OF_RECORD = Path(scenarios.__file__).parent / "record"
@@ -47,7 +47,7 @@ def experiment_now(trial: RecordedTrial) -> str:
     """The hash that a trial of that cell would have today; empty where its incident, its arm or its release is gone."""
     scenario = next((one for one in scenarios.ALL if one.name == trial.incident), None)
     arm = next((one for one in scenario.arms if one.name == trial.arm), None) if scenario else None
-    if scenario is None or arm is None or trial.release not in known_releases():
+    if scenario is None or arm is None or trial.release not in recorded_releases():
         return ""
     return experiment_hash(
         scenario, arm, trial.cell, release=trial.release, jars=jars_sha256(trial.release), client=trial.client,

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
 from harness.scratch import scratch_folder
@@ -64,8 +64,8 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
         _report_of(run)
     except (LabError, ValueError, OSError, RecursionError) as error:
         raise _refused(file, str(error), "Make it anew with --bundle.") from error
-    if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*known_releases()}):
-        raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(known_releases())}.")
+    if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*recorded_releases()}):
+        raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(recorded_releases())}.")
     try:
         again = command_of_run(run, manifest, options.parse, ("verify", "reproduce"))
         files = files_of_run(run, (*manifest.incidents, *own_names(again).values()))

@@ -17,7 +17,7 @@ from harness.host.abilities import Abilities
 from harness.model.cluster import UserSettings
 from harness.model.scenario import Scenario
 from harness.plan.request import Request
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.run.context import DEPLOYMENT_S_MAX
 from harness.rundir.reading import read_run_directory
@@ -53,7 +53,7 @@ def add_command(add: Adder) -> None:
         metavar="INCIDENT",
         help="see `mqlab list`, or a file of your own, or a bundle (FILE.tar.gz), which is replayed as it was made",
     )
-    newest = known_releases()[-1]
+    newest = recorded_releases()[-1]
     command.add_argument("--release", type=RELEASE, metavar="R", help=f"default: {newest}")
     command.add_argument("--client-release", type=RELEASE, metavar="R", help="of the clients; default: the cluster's")
     command.add_argument("--arm", type=NAME, metavar="ARM", help="default: its first incident arm")
@@ -114,7 +114,7 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
     if options.anyway or options.trust or options.strict:
         raise UsageError("--anyway, --trust and --strict are about a bundle", advice="Leave them out.")
     started = time.monotonic()
-    options.release = options.release or known_releases()[-1]
+    options.release = options.release or recorded_releases()[-1]
     params = params_of(options.param)
     (found,) = incidents_of(options.incidents)
     hold_s = 60 * (options.hold or 0.0)

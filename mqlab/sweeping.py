@@ -27,7 +27,7 @@ from harness.model.cluster import UserSettings
 from harness.model.scenario import Scenario, TrialBudget
 from harness.model.sweep import Sweep
 from harness.plan.request import Request
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.run.pace import duration, why_slow
 from harness.rundir.manifest import USER_SETTING
@@ -69,7 +69,7 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     swept = [read_swept(text) for text in options.sweep]
     params = params_of(options.param)
     check_swept(swept, [text.partition("=")[0] for text in options.set])
-    releases = options.release or known_releases()[-1:]
+    releases = options.release or recorded_releases()[-1:]
     asked = Asked(
         scenario=found[0], arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
         margin=options.margin / 100, sample=options.sample, seed=options.seed,

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_OK, UsageError
 from harness.model.measures import MEASURES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.kinds import (
     FILE_OR_FOLDER,
     INCIDENT,
@@ -91,7 +91,7 @@ def _add_sweep(command: argparse.ArgumentParser) -> None:
         "--minutes", type=number(1, 10_000), default=60.0, metavar="N",
         help="refuse what may take longer; default: 60",
     )  # fmt: skip
-    add_releases(command, f"the newest, {known_releases()[-1]}")
+    add_releases(command, f"the newest, {recorded_releases()[-1]}")
     measured.add_argument("--arm", type=NAME, metavar="ARM", help="default: its first incident arm")
     measured.add_argument(
         "--param", action="append", type=PARAMETER, default=[], metavar="NAME=VALUE",

@@ -20,7 +20,7 @@ from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
 from scenarios.releases import IN_CONTAINERS
 
@@ -67,7 +67,7 @@ def document(lines: Sequence[LedgerLine], incidents: Sequence[Scenario] = scenar
     not_run: list[Cell] = [
         (line.incident, line.backend, line.claim, line.release) for line in no_trial if line not in elsewhere
     ]
-    places = ((LOCAL, incidents, known_releases()), (COMPOSE, _in_containers(lines, incidents), IN_CONTAINERS))
+    places = ((LOCAL, incidents, recorded_releases()), (COMPOSE, _in_containers(lines, incidents), IN_CONTAINERS))
     never: list[Cell] = [
         (incident, backend, claim, release)
         for backend, of, releases in places
@@ -142,7 +142,7 @@ def _measured(lines: Iterable[LedgerLine], several: Collection[str]) -> Iterator
 
 
 def _in_order(releases: set[str]) -> tuple[str, ...]:
-    return tuple(release for release in known_releases() if release in releases)
+    return tuple(release for release in recorded_releases() if release in releases)
 
 
 def write() -> None:

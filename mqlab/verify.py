@@ -17,7 +17,7 @@ from harness.host.abilities import Abilities
 from harness.model.scenario import Scenario
 from harness.plan.parts import parts_of
 from harness.plan.request import BudgetName, Request
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.judging import judge, place_of_analyst
 from mqlab.kinds import INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
@@ -104,7 +104,7 @@ def verify(options: argparse.Namespace, console: Console) -> int:
     unnamed = scenarios.ALL if options.all else scenarios.QUICK
     chosen = incidents_of(options.incidents, resumed.own) or list(unnamed)
     unnamed_quick = budget == "quick" and not options.incidents and not options.all
-    default = (known_releases()[0], known_releases()[-1]) if unnamed_quick else known_releases()
+    default = (recorded_releases()[0], recorded_releases()[-1]) if unnamed_quick else recorded_releases()
     releases = options.release or default
     arms = _arms(options.arm, chosen)
     injections, injection_notes = injections_asked(options, chosen, budget)

@@ -12,7 +12,7 @@ from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
-from harness.releases.jars import known_releases, version_key
+from harness.releases.jars import recorded_releases, version_key
 from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
@@ -44,7 +44,7 @@ class Target:
         with Broker(address, name=name, access=self.access) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
         version = version_of(told)
-        known = known_releases()
+        known = recorded_releases()
         fitting = [release for release in known if version_key(release) <= version]
         return (fitting or known[:1])[-1]
 

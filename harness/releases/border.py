@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.model.cluster import UserSettings
 from harness.printable import excerpt
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import BY_PROCESSORS, settings_of
 
 LEFT_OUT = "left out: "
@@ -267,7 +267,7 @@ def _is_like_an_address(key: str) -> bool:
 def _defaults(prefix: str) -> Mapping[str, tuple[str, ...]]:
     """The defaults of each setting in all releases."""
     found: dict[str, tuple[str, ...]] = {}
-    for release in known_releases():
+    for release in recorded_releases():
         kept = settings_of(release)
         for key, value in (kept.broker if prefix == "broker" else kept.client).items():
             found[key] = (*found.get(key, ()), *value.split(" and "))

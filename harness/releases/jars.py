@@ -77,8 +77,8 @@ class LockedJar:
         return ":".join(part for part in (self.group, self.artifact, self.version, self.classifier) if part)
 
 
-def known_releases() -> tuple[str, ...]:
-    """Releases with a committed lock, oldest first."""
+def recorded_releases() -> tuple[str, ...]:
+    """Releases whose lock is committed, oldest first: those that the ledger is about. Any other can be run (``learned``)."""
     names = (path.stem for path in CHECKSUMS.glob("*.sha256"))
     return tuple(sorted((name for name in names if name[0].isdigit()), key=version_key))
 
@@ -102,7 +102,7 @@ def read_lock(name: str) -> tuple[LockedJar, ...]:
     """The jars of a release (or of ``tools``). Raises UsageError when there is no such release."""
     path = CHECKSUMS / f"{name}.sha256"
     if not path.exists():
-        raise UsageError.unknown("release", name, known_releases())
+        raise UsageError.unknown("release", name, recorded_releases())
     return tuple(_parse_locked(line) for line in path.read_text().splitlines() if line.strip())
 
 

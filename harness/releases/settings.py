@@ -23,7 +23,7 @@ from harness.errors import ReleaseError, UsageError
 from harness.program import carried_out
 from harness.releases.compile import compiled_classes
 from harness.releases.dead_keys import dead_keys
-from harness.releases.jars import ensure_jars, known_releases, resolved_jars, version_key
+from harness.releases.jars import ensure_jars, recorded_releases, resolved_jars, version_key
 from harness.releases.java import Java, find_java
 
 FOLDER = Path(__file__).with_name("defaults")
@@ -91,7 +91,7 @@ def releases_with_settings() -> tuple[str, ...]:
 
 def read_settings_of(release: str, java: Java) -> Settings:
     """Ask a release's own classes. Raises ReleaseError."""
-    jars = ensure_jars(release) if release in known_releases() else resolved_jars(release)
+    jars = ensure_jars(release) if release in recorded_releases() else resolved_jars(release)
     few, many = (_read(release, jars, java, processors) for processors in (2, 64))
     broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES))
     of = {name: {row.setting for row in few if row.of == f"{ROCKETMQ}.{name}"} for name in (*BROKER, *OTHERS.values())}

@@ -15,7 +15,7 @@ from harness.host.abilities import Abilities, usable_cores
 from harness.host.ports import PORTS_FIRST, PORTS_LAST, is_free
 from harness.model.scenario import Scenario
 from harness.paths import cache_home
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 
 PORTS_SAMPLED = 200
@@ -100,7 +100,7 @@ def _jars() -> list[Check]:
         advice = "The first run fetches it from Maven Central; `mqlab fetch` does so beforehand."
         return _check(f"RocketMQ {release}", cached or None, found, advice)
 
-    return [check(release) for release in known_releases()]
+    return [check(release) for release in recorded_releases()]
 
 
 def _cores() -> Check:
@@ -146,7 +146,7 @@ def _docker() -> list[Check]:
     try:
         engine = find_engine()
         found = f"Engine {engine.version} (API {engine.api}) at {engine.socket}, control groups {engine.cgroup}"
-        images = [own_tag(release) for release in known_releases() if find_image(engine, own_tag(release))]
+        images = [own_tag(release) for release in recorded_releases() if find_image(engine, own_tag(release))]
         has = ", ".join(images) or "none of ours yet; `mqlab image` builds them"
         mode = (
             "Docker Desktop: one container owns the published ports, the others share its network "

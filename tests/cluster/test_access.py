@@ -16,7 +16,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
 from harness.plan.deployments import beside_others
 from harness.protocol.access import DENIED, Access
-from harness.releases.jars import is_5x, known_releases
+from harness.releases.jars import is_5x, recorded_releases
 from harness.releases.java import Java
 from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
@@ -64,7 +64,7 @@ def _acl(release: str, home: Path) -> dict[str, str]:
     }
 
 
-@pytest.fixture(scope="module", params=known_releases())
+@pytest.fixture(scope="module", params=recorded_releases())
 def guarded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java
 ) -> Iterator[LocalCluster]:

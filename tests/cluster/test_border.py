@@ -12,7 +12,7 @@ from harness.backends.cluster import ClusterSpec, ask, create_topic, masters
 from harness.backends.local import LocalCluster, start_local
 from harness.leases.leases import Leases
 from harness.model.cluster import Topology, UserSettings
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from tests.lib.border import KEPT, conf_of, hostile_conf, strangers
 
@@ -23,7 +23,7 @@ HOSTILE = hostile_conf()
 def hostile(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java) -> Iterator[LocalCluster]:
     spec = ClusterSpec(
         name="tests-border",
-        release=known_releases()[-1],
+        release=recorded_releases()[-1],
         topology=Topology(name="single"),
         user=UserSettings(broker=HOSTILE, broker_jvm={"http.proxyHost": "proxy", "java.io.tmpdir": "/nowhere"}),
     )

@@ -8,7 +8,7 @@ from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.releases.class_file import class_of, methods
 from harness.releases.compare import check_is_there, compare, names_in, parts_of
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab import code_changes
 from mqlab.code_changes import lines, unread
 from scenarios.releases import READ
@@ -85,13 +85,13 @@ def test_what_an_expectation_cites_is_there_in_its_release(scenario: Scenario, c
 
 @pytest.mark.parametrize("after", READ)
 def test_an_expectation_for_two_releases_cites_code_that_is_the_same_or_was_read(after: str) -> None:
-    before = known_releases()[known_releases().index(after) - 1]
+    before = recorded_releases()[recorded_releases().index(after) - 1]
     assert list(unread(before, after)) == []
 
 
 @pytest.mark.parametrize("after", READ)
 def test_what_was_read_is_cited_and_did_change(after: str) -> None:
-    before = known_releases()[known_releases().index(after) - 1]
+    before = recorded_releases()[recorded_releases().index(after) - 1]
     told = list(lines(before, after))
     for name, difference in READ[after].items():
         assert any(f" {name} changed, and was read: {difference}" in line for line in told), name

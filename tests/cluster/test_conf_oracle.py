@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.model.broker_conf import Fate, JudgedKey
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.judged_conf import OF_THE_START, judge_file
 from harness.releases.properties import read_conf
 from tests.lib.conf_oracle import Answer, answers, asked, hard_files, is_brokers, stock
@@ -29,7 +29,7 @@ def disagreement(judged: JudgedKey, answer: Answer) -> str:
     )
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_the_stock_files_of_eight_releases_are_read_as_the_release_reads_them(release: str, tmp_path: Path) -> None:
     files = stock(tmp_path)
     brokers = [path for of_release in files.values() for path in of_release if is_brokers(path)]
@@ -47,7 +47,7 @@ def test_the_stock_files_of_eight_releases_are_read_as_the_release_reads_them(re
     assert not wrong
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_hard_values_and_hard_syntax_are_read_as_the_release_reads_them(release: str, tmp_path: Path) -> None:
     files = hard_files(tmp_path / "hard", release)
     wrong = []

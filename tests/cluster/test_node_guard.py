@@ -23,7 +23,7 @@ from harness.leases.proc import TOKEN_VARIABLE
 from harness.model.cluster import Topology
 from harness.releases.compile import compiled_classes
 from harness.releases.guard import guard_jar, guard_options, refusals, write_guard
-from harness.releases.jars import PROXY_RELEASE, known_releases
+from harness.releases.jars import PROXY_RELEASE, recorded_releases
 from harness.releases.java import Java
 
 ASKS = Path(__file__).parents[1] / "data" / "border"
@@ -131,7 +131,7 @@ def _written(leases: Leases, folder: Path, name: str) -> Path:
     return Path(copied)
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_every_socket_of_every_kind_of_node_listens_on_loopback(
     release: str, leases: Leases, java: Java, tmp_path: Path
 ) -> None:

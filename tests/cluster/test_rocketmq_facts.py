@@ -17,7 +17,7 @@ from harness.model import rocketmq
 from harness.model.log_events import WORDINGS
 from harness.paths import PACKAGES
 from harness.releases.class_file import class_of, method_of, methods, texts
-from harness.releases.jars import ensure_jars, is_5x, known_releases
+from harness.releases.jars import ensure_jars, is_5x, recorded_releases
 
 NAMESRV = "org.apache.rocketmq.namesrv"
 COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
@@ -89,14 +89,14 @@ def _texts(release: str, class_name: str) -> list[str]:
     return texts(class_of(release, class_name))
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 @pytest.mark.parametrize("class_name", TEXTS)
 def test_a_fact_is_what_its_class_says_in_every_release(release: str, class_name: str) -> None:
     said = _texts(release, class_name)
     assert [fact for fact in TEXTS[class_name] if not any(fact in text for text in said)] == []
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 @pytest.mark.parametrize("class_name", [*LOGGED, *LOGGED_5X])
 def test_a_parser_asks_for_words_that_the_class_writes(release: str, class_name: str) -> None:
     words = LOGGED.get(class_name, ()) + (LOGGED_5X.get(class_name, ()) if is_5x(release) else ())
@@ -104,7 +104,7 @@ def test_a_parser_asks_for_words_that_the_class_writes(release: str, class_name:
     assert [word for word in words if not any(word in text for text in said)] == []
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_an_event_of_a_log_is_in_the_words_that_its_class_writes(release: str) -> None:
     asked = [
         one
@@ -138,7 +138,7 @@ def _texts_with_inner(release: str, class_name: str) -> list[str]:
     return said
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 @pytest.mark.parametrize("file", sorted((PACKAGES / "harness" / "faults").glob("*/*.btm")), ids=lambda file: file.stem)
 def test_a_byteman_rule_meets_a_method_of_every_release(release: str, file: Path) -> None:
     text = file.read_text("utf-8")
@@ -155,7 +155,7 @@ def _methods(release: str, class_name: str) -> set[str]:
         return set()
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
     of_broker = method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
     checks_s = rocketmq.CHECKS_S_MAX / 2 if is_5x(release) else rocketmq.CHECKS_S_MAX
@@ -171,7 +171,7 @@ def test_executors_that_processors_share_are_read_from_their_registrations(relea
     assert ("pullMessageExecutor" in read.detail) == is_5x(release)
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_the_codes_have_their_names_from_the_release(release: str) -> None:
     package = f"{REMOTING}.protocol" if is_5x(release) else f"{COMMON}.protocol"
     known = {*_texts(release, f"{package}.RequestCode"), *_texts(release, f"{package}.ResponseCode")}
@@ -182,7 +182,7 @@ def test_the_codes_have_their_names_from_the_release(release: str) -> None:
     assert set(CODES) - misspelled <= known
 
 
-@pytest.mark.parametrize("release", [release for release in known_releases() if is_5x(release)])
+@pytest.mark.parametrize("release", [release for release in recorded_releases() if is_5x(release)])
 @pytest.mark.parametrize(
     ("logger", "file"), [("RocketmqRebalanceLock", "filter.log"), ("RocketmqStoreError", "storeerror.log")]
 )

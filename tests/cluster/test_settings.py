@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 from harness.releases.settings import read_settings_of, settings_of
 from harness.releases.user_settings import broker_keys, client_keys
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_the_kept_settings_are_those_of_the_classes(release: str) -> None:
     kept = settings_of(release)
     assert kept == read_settings_of(release, find_java())

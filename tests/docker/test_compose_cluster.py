@@ -29,7 +29,7 @@ from harness.leases.leases import Leases
 from harness.leases.store import leases_in
 from harness.model.cluster import BrokerSettings
 from harness.protocol.connection import split_address
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.wait import wait_until
 
@@ -208,7 +208,7 @@ def test_a_broker_that_does_not_come_up_shows_its_last_lines_and_leaves_nothing(
 
 
 def test_a_broker_of_the_newest_release_comes_up(engine: Engine, java: Java, leases: Leases, tmp_path: Path) -> None:
-    newest = known_releases()[-1]
+    newest = recorded_releases()[-1]
     docker = Docker(engine=engine, compose=find_compose(), images={newest: ensure_image(engine, newest, java)})
     spec = ClusterSpec(name="newest", release=newest, topology=TOPOLOGIES["single"])
     cluster = start_compose(spec, tmp_path / "deployment", leases, java, docker, until_s=120, run_folder=tmp_path)

@@ -10,10 +10,10 @@ import pytest
 from harness.backends.cluster import ClusterSpec
 from harness.backends.nodes import Blueprint
 from harness.leases.leases import Leases
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java, find_java
 
-OLDEST_AND_NEWEST = (known_releases()[0], known_releases()[-1])
+OLDEST_AND_NEWEST = (recorded_releases()[0], recorded_releases()[-1])
 
 
 @pytest.fixture(scope="session")

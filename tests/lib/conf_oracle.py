@@ -22,7 +22,7 @@ import javaproperties
 
 from harness.errors import ConfigurationError
 from harness.releases.compile import compiled_classes
-from harness.releases.jars import ensure_jars, known_releases, resolved_jars
+from harness.releases.jars import ensure_jars, recorded_releases, resolved_jars
 from harness.releases.java import find_java
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
@@ -86,7 +86,7 @@ def stock(folder: Path) -> dict[str, list[Path]]:
 def is_brokers(path: Path) -> bool:
     """Whether the judge takes it for a broker's."""
     try:
-        judge_file(read_conf(path), known_releases()[-1])
+        judge_file(read_conf(path), recorded_releases()[-1])
     except ConfigurationError:
         return False
     return True
@@ -139,7 +139,7 @@ def write_answers(releases: Collection[str] = ()) -> None:
         for release, files in stock(Path(folder)).items():
             if releases and release not in releases:
                 continue
-            jars = ensure_jars(release) if release in known_releases() else resolved_jars(release)
+            jars = ensure_jars(release) if release in recorded_releases() else resolved_jars(release)
             of_release: dict[str, dict[str, str | None]] = {}
             for path, keys in asked(release, [path for path in files if is_brokers(path)], jars).items():
                 texts = read_conf(path).settings

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from tests.lib.border import KEPT, LEADS_OUT_JVM, hostile_conf
 
 WHOLE = os.environ.get("PACKETS") == "whole"
-SOME = [("local", known_releases()[0]), ("local", known_releases()[-1])]
-CASES = [(backend, release) for backend in ("local", "compose") for release in known_releases()] if WHOLE else SOME
+SOME = [("local", recorded_releases()[0]), ("local", recorded_releases()[-1])]
+CASES = [(backend, release) for backend in ("local", "compose") for release in recorded_releases()] if WHOLE else SOME
 RUN_S_MAX = 400
 ADDRESSES_MIN = 40
 

@@ -14,7 +14,7 @@ from analysis.ledger.markdown import ledger_table
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import settings_of
 from mqlab.recorded import committed_ledger
 from scenarios.reported import FAMILY
@@ -47,12 +47,12 @@ def lines() -> list[LedgerLine]:
 def test_each_reported_claim_without_a_line_is_not_applicable_by_a_class_or_said_to_be_left(
     lines: list[LedgerLine],
 ) -> None:
-    reasons = not_applicable(lines, scenarios.ALL, known_releases())
+    reasons = not_applicable(lines, scenarios.ALL, recorded_releases())
     there = {(line.claim, line.release) for line in lines if line.backend == "local"}
     absent = [
         (claim.id, release)
         for scenario, claim in _claims()
-        for release in known_releases()
+        for release in recorded_releases()
         if claim.id.startswith(f"{FAMILY}-") and (claim.id, release) not in there and not scenario.asks(claim, release)
     ]
     left = {cell for cell in absent if cell not in reasons}
@@ -67,7 +67,7 @@ def _settings(release: str) -> set[str]:
 
 
 def test_what_a_release_lacks_is_none_of_its_settings_and_one_of_the_newest(lines: list[LedgerLine]) -> None:
-    newest = _settings(known_releases()[-1])
+    newest = _settings(recorded_releases()[-1])
     said = 0
     for scenario, claim in _claims():
         for release, reason in claim.lacks.items():
@@ -103,23 +103,23 @@ def test_a_cure_that_could_be_run_is_not_run_whatever_is_refuted(lines: list[Led
 
 def test_an_upgrade_to_the_release_that_is_there_is_a_restart_and_lacks_no_run(lines: list[LedgerLine]) -> None:
     rolling = scenarios.find("rolling-upgrade")
-    reasons = not_applicable(lines, [rolling], known_releases())
+    reasons = not_applicable(lines, [rolling], recorded_releases())
     of_newest = {(claim.id, "5.5.0") for claim in rolling.claims}
     assert set(reasons) == of_newest
     assert absence(rolling.claims[0].id, "5.5.0", reasons) == (
         "not applicable (an upgrade from 5.5.0 to itself is a restart)"
     )
-    never = {(claim, release) for _, claim, release in never_run([], scenarios.ALL, known_releases())}
-    assert never & {(claim.id, release) for claim in rolling.claims for release in known_releases()} == {
+    never = {(claim, release) for _, claim, release in never_run([], scenarios.ALL, recorded_releases())}
+    assert never & {(claim.id, release) for claim in rolling.claims for release in recorded_releases()} == {
         (claim.id, release) for claim in rolling.claims for release in ("4.6.0", "4.9.7", "5.3.3")
     }
     there = dataclasses.replace(lines[0], claim=rolling.claims[0].id, release="5.5.0", backend="local")
-    assert (there.claim, "5.5.0") not in not_applicable([there], [rolling], known_releases())
+    assert (there.claim, "5.5.0") not in not_applicable([there], [rolling], recorded_releases())
 
 
 def test_the_ledger_shows_the_reason(lines: list[LedgerLine]) -> None:
     of = [line for line in lines if line.claim in (STUCK, CURE)]
-    cure = ledger_table(of, not_applicable(lines, scenarios.ALL, known_releases()), every=True).splitlines()[-1]
+    cure = ledger_table(of, not_applicable(lines, scenarios.ALL, recorded_releases()), every=True).splitlines()[-1]
     assert cure.count(f"not applicable (nothing to cure, {STUCK} is refuted: CommitLog.asyncPutMessage)") == 2
 
 

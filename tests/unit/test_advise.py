@@ -11,7 +11,7 @@ import pytest
 import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.advise import BEST, DOES_NOT, HELPS, NO_USE, OPEN, Advice, advice, lines
 from mqlab.recorded import committed_ledger
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -177,7 +177,7 @@ def test_those_that_one_chooses_among_have_something_by_which_they_can_be_compar
 
 def test_what_the_ledger_has_makes_nothing_the_best_that_left_more_sends_late_or_may_harm() -> None:
     ledger = committed_ledger()
-    for release in known_releases():
+    for release in recorded_releases():
         for failure in FAILURES:
             found = advice(ledger, release, [failure])
             for best in (one for one in found if one.answer == BEST):
@@ -185,7 +185,7 @@ def test_what_the_ledger_has_makes_nothing_the_best_that_left_more_sends_late_or
                 assert all(one.may_harm or not best.may_harm for one in others)
                 assert all(one.may_harm or (one.late_share or 0.0) >= (best.late_share or 0.0) for one in others)
     stopped = {
-        release: next(one.setting for one in advice(ledger, release, ["stopped"])) for release in known_releases()
+        release: next(one.setting for one in advice(ledger, release, ["stopped"])) for release in recorded_releases()
     }
     # What docs/sends.md tells of the same runs, under "What helps".
     assert {stopped[release] for release in RELEASES_5X} == {"sendMsgMaxTimeoutPerRequest=500"}

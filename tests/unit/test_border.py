@@ -17,7 +17,7 @@ from harness.plan.request import Request
 from harness.plan.schedule import make_plan
 from harness.releases import border
 from harness.releases.border import BROKER, CLIENT, JVM, LEFT_OUT, MAPPED, admitted, judge
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import BY_PROCESSORS, Settings, settings_of
 from harness.releases.user_settings import broker_keys, client_keys, read_broker_conf, system_properties
 from mqlab.main import main
@@ -30,7 +30,7 @@ NUMERIC = ("int", "long", "float", "double")
 HOSTILE = hostile_conf()
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_every_setting_whose_value_is_a_text_has_a_rule(release: str) -> None:
     broker = {key for key, kind in broker_keys(release).items() if TEXT in kind}
     client = {key for key, kind in client_keys(release).items() if TEXT in kind}
@@ -38,7 +38,7 @@ def test_every_setting_whose_value_is_a_text_has_a_rule(release: str) -> None:
     assert not client - CLIENT.keys(), "give each a rule in harness/releases/border.py"
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_every_setting_whose_value_is_a_text_lets_none_of_them_out(release: str) -> None:
     texts = [("broker", key) for key, kind in broker_keys(release).items() if TEXT in kind]
     texts += [("client", key) for key, kind in client_keys(release).items() if TEXT in kind]
@@ -46,7 +46,7 @@ def test_every_setting_whose_value_is_a_text_lets_none_of_them_out(release: str)
     assert not let_out
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_numbers_and_truth_values_are_kept_but_for_switches_of_what_leads_out(release: str) -> None:
     kinds = {("broker", key): kind for key, kind in broker_keys(release).items()}
     kinds |= {("client", key): kind for key, kind in client_keys(release).items()}
@@ -63,7 +63,7 @@ def test_numbers_and_truth_values_are_kept_but_for_switches_of_what_leads_out(re
     assert left_out == expected & {key for _, key in kinds}
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_the_defaults_of_a_release_may_be_set(release: str) -> None:
     kept = settings_of(release)
     asked = [("broker", key, value) for key, value in kept.broker.items() if key not in MAPPED]
@@ -168,7 +168,7 @@ def test_what_leads_a_jvm_out_of_the_lab_is_left_out(key: str, value: str) -> No
         assert judge(prefix, key, value).place is None
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_no_system_property_of_rocketmq_lets_any_of_them_out(release: str) -> None:
     values = [value for value in LEADS_OUT if value != "2130706433"]
     assert not [
@@ -193,7 +193,7 @@ def test_the_file_is_hostile_enough() -> None:
     assert "unicode" not in HOSTILE_CONF.read_text()
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_a_node_is_given_nothing_but_loopback_and_its_own_folder(release: str, tmp_path: Path) -> None:
     spec = ClusterSpec(
         name="c",

@@ -13,7 +13,7 @@ import pytest
 import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
 
 README = PACKAGES / "README.md"
@@ -55,7 +55,7 @@ def releases_in(words: str) -> list[str]:
     named = RELEASE.findall(words)
     return [
         one
-        for one in known_releases()
+        for one in recorded_releases()
         if any(name == one or name == f"{one[0]}.x" or name.startswith(("all", "every")) for name in named)
     ]
 
@@ -148,7 +148,7 @@ def test_what_the_articles_get_wrong_is_refuted_where_the_readme_says_so(ledger:
     wrong = []
     for point in points[1].split("\n- "):
         measured = {
-            claim: [one for one in known_releases() if (claim, one) in ledger] for claim in CLAIM.findall(point)
+            claim: [one for one in recorded_releases() if (claim, one) in ledger] for claim in CLAIM.findall(point)
         }
         for claim, on in measured.items():
             assert on, f"no release has {claim}"
@@ -164,7 +164,7 @@ def uncited(point: str, lines: list[LedgerLine]) -> list[str]:
 
     Of the releases that it names, or of all.
     """
-    claims, releases = CLAIM.findall(point), releases_in(point) or known_releases()
+    claims, releases = CLAIM.findall(point), releases_in(point) or recorded_releases()
     readings = [one.reading for scenario in scenarios.ALL for one in scenario.claims if one.id in claims]
     of_them = [line for line in lines if line.claim in claims and line.release in releases]
     words = [word for line in of_them for word in (line.summary, line.says, *line.settings)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.errors import LedgerError
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.advise import BEST, advice
 from mqlab.cure_table import DOCUMENT, document, table
 from mqlab.recorded import committed_ledger
@@ -24,7 +24,7 @@ def test_the_committed_table_is_the_one_that_the_ledger_makes() -> None:
 def test_each_release_has_one_row_of_each_failure_with_what_the_command_calls_best() -> None:
     ledger = committed_ledger()
     told = {(row[0].partition(":")[0], on): row for row in _rows(table(ledger)) for on in row[1].split(", ")}
-    assert set(told) == {(failure, release) for failure in FAILURES for release in known_releases()}
+    assert set(told) == {(failure, release) for failure in FAILURES for release in recorded_releases()}
     for (failure, release), row in told.items():
         best = [one for one in advice(ledger, release, [failure]) if one.answer == BEST]
         assert row[2] == "<br>".join(one.setting for one in best) or (not best and row[2])
@@ -36,7 +36,7 @@ def test_what_nobody_has_measured_says_so() -> None:
     rows = _rows(table([]))
     # Of a broker that stands still more was asked on the releases that have more settings.
     releases = {row[1] for row in rows if not row[0].startswith("stopped")}
-    assert releases == {", ".join(known_releases())}
+    assert releases == {", ".join(recorded_releases())}
     assert {row[0].partition(":")[0]: row[2] for row in rows} == {
         failure: "nothing that was tried" if failure == "all-slow" else "not measured" for failure in FAILURES
     }

@@ -11,12 +11,12 @@ import scenarios
 from analysis.ledger.lines import LedgerLine, LedgerPart
 from harness.errors import LedgerError
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.defect_figures import ACTUAL, DOCUMENT, document
 from mqlab.recorded import committed_ledger
 from scenarios.reported import REPORTED
 
-NEWEST = known_releases()[-1]
+NEWEST = recorded_releases()[-1]
 TEXT = (
     "### A defect\n\n- **Seen**: it.\n- **Actual** (X-some-thing-01{parts}: {old}): old words\n  of two lines\n"
     "- **Cause**: this.\n"
@@ -41,7 +41,7 @@ def test_the_committed_quotations_are_those_of_the_ledger() -> None:
 
 
 def test_a_quotation_is_replaced_as_a_whole_with_the_values_that_it_names(line: LedgerLine) -> None:
-    older = dataclasses.replace(line, release=known_releases()[0], summary="Of another release.")
+    older = dataclasses.replace(line, release=recorded_releases()[0], summary="Of another release.")
     made = document(TEXT.format(parts=", late, lost", old="confirmed"), [line, older])
     (found,) = ACTUAL.finditer(made)
     words = " ".join(found[0].split())
@@ -87,4 +87,4 @@ def test_each_text_names_arms_of_its_incident() -> None:
         arms = {one.name: one for one in scenarios.find(name).arms}
         for named in (arm, *re.findall(r"`((?:incident|fix|better)-[\w-]+)`", others)):
             assert release == NEWEST
-            assert release in (arms[named].releases or known_releases()), (name, named)
+            assert release in (arms[named].releases or recorded_releases()), (name, named)

@@ -14,7 +14,7 @@ from harness.model.experiment import experiment_hash
 from harness.model.loads import OpenLoopSends
 from harness.model.measures import CHECKER_VERSIONS, MEASURES
 from harness.model.scenario import Arm, Scenario
-from harness.releases.jars import jars_sha256, known_releases
+from harness.releases.jars import jars_sha256, recorded_releases
 
 SCENARIO = scenarios.find("append-stall")
 ARM = SCENARIO.arm("incident")
@@ -88,7 +88,7 @@ def test_no_two_cells_of_the_incidents_share_a_hash() -> None:
 
 
 def test_every_release_has_jars_of_its_own() -> None:
-    assert len({jars_sha256(release) for release in known_releases()}) == len(known_releases())
+    assert len({jars_sha256(release) for release in recorded_releases()}) == len(recorded_releases())
 
 
 def test_only_versions_of_checkers_that_exist_are_raised() -> None:

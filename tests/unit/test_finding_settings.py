@@ -7,7 +7,7 @@ import pytest
 import scenarios
 from analysis.verdicts.settings import DEFAULTS, settings_of
 from harness.releases import settings as releases
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 
 OF_CLAIM = {claim.id: settings_of(claim, scenario) for scenario in scenarios.ALL for claim in scenario.claims}
 LOCK_LIFE = "rocketmq.broker.rebalance.lockMaxLiveTime=15000"
@@ -17,7 +17,7 @@ def _is_default(setting: str) -> bool:
     """In every release."""
     kind, _, told = setting.partition(".")
     key, _, value = told.partition("=")
-    return all(getattr(releases.settings_of(one), kind).get(key) == value for one in known_releases())
+    return all(getattr(releases.settings_of(one), kind).get(key) == value for one in recorded_releases())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import EXIT_USAGE, ConfigurationError
 from harness.model.broker_conf import Fate, JudgedConf, conf_of
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
 from harness.releases.settings import releases_with_settings
@@ -50,7 +50,7 @@ def test_what_is_in_force_has_defaults_for_ignored_values_and_nothing_of_dead_ke
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_keys_of_superclasses_and_of_small_letters_are_read(release: str) -> None:
     given = {"brokerId": "1", "dLegerGroup": "g", "dLegerPeers": "n0-127.0.0.1:1", "dLegerSelfId": "n0"}
     assert fates(given, release) == {key: (Fate.READ, value) for key, value in given.items()}
@@ -115,7 +115,7 @@ def test_144_stock_files_are_a_brokers_and_44_are_told_as_whose_they_are(tmp_pat
     told: Counter[str] = Counter()
     for release, files in stock(tmp_path).items():
         for path in files:
-            (of,) = {whose(path, on) for on in {release, *known_releases()}}
+            (of,) = {whose(path, on) for on in {release, *recorded_releases()}}
             assert path.name.startswith(EXPECTED[of])
             told[of] += 1
     assert told == {"a broker": 144, "a name server": 20, "a controller": 16, "a broker container": 8}

@@ -16,7 +16,7 @@ import pytest
 from harness.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
 from harness.limits import met_limit
 from harness.releases import jars
-from harness.releases.jars import LockedJar, ensure_jars, jar_path, known_releases, read_lock, version_key
+from harness.releases.jars import LockedJar, ensure_jars, jar_path, read_lock, recorded_releases, version_key
 from harness.releases.java import feature_of, find_java
 
 CONTENT = b"these bytes stand for a jar"
@@ -48,8 +48,8 @@ def _writes(content: bytes, into: list[int]) -> Callable[[LockedJar, Path], Path
 
 
 def test_the_releases_and_the_tools_are_locked() -> None:
-    assert {"4.6.0", "4.9.7", "5.3.3", "5.5.0"} <= set(known_releases())
-    for name in (*known_releases(), jars.TOOLS, jars.PROXY):
+    assert {"4.6.0", "4.9.7", "5.3.3", "5.5.0"} <= set(recorded_releases())
+    for name in (*recorded_releases(), jars.TOOLS, jars.PROXY):
         assert all(len(jar.sha256) == 64 for jar in read_lock(name))
     brokers = [jar for jar in read_lock("4.9.7") if jar.artifact == "rocketmq-broker"]
     assert [jar.version for jar in brokers] == ["4.9.7"]

@@ -22,7 +22,7 @@ from harness.model.faults import KillOwners
 from harness.model.scenario import Scenario
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
 from harness.rundir.writing import RunWriter
 from harness.trial import TrialContext
@@ -35,7 +35,7 @@ from tests.unit.test_plan import TWO_CORES
 from tests.unit.test_resume import MANIFEST
 
 STALL, HANDOVER = scenarios.find("append-stall"), scenarios.find("ordered-lock-handover")
-NEWEST = known_releases()[-1]
+NEWEST = recorded_releases()[-1]
 
 
 def _narrowed(scenario: Scenario = STALL, **asked: Any) -> Scenario:
@@ -121,7 +121,7 @@ def test_an_arm_a_release_and_a_topology_that_do_not_go_with_the_incident_are_re
     with pytest.raises(UsageError, match=r"the nodes are namesrv-1, broker-a$"):
         _narrowed(scenarios.find("name-server-divergence"), arm="incident-server-paused", topology="single")
     bound = next((one, arm) for one in scenarios.ALL for arm in one.arms if arm.releases)
-    other = next(release for release in known_releases() if release not in bound[1].releases)
+    other = next(release for release in recorded_releases() if release not in bound[1].releases)
     with pytest.raises(UsageError, match="has no use on"):
         _narrowed(bound[0], arm=bound[1].name, release=other)
 

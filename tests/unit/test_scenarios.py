@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.model.rules import PLACEHOLDER, Claim
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from scenarios.own_load import OWN_LOAD
 from scenarios.releases import RELEASES
 from scenarios.reported import FAMILY, REPORTED
@@ -54,7 +54,7 @@ def test_a_rule_speaks_of_arms_and_cells_that_are_run(scenario: Scenario, claim:
 @EVERY_CLAIM
 def test_every_release_has_an_expectation_with_its_source(scenario: Scenario, claim: Claim) -> None:
     # A release that is known and not among these has none yet, which each finding says.
-    assert set(RELEASES) <= set(known_releases())
+    assert set(RELEASES) <= set(recorded_releases())
     assert set(claim.expected) == {release for release in RELEASES if scenario.asks(claim, release)}
     for expectation in claim.expected.values():
         assert expectation.because

@@ -16,7 +16,7 @@ from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
 from mqlab.undecided_table import DOCUMENT, TWO_CORES, document
 
@@ -152,7 +152,7 @@ def test_a_claim_without_a_line_is_listed_on_the_releases_that_have_its_arms(lin
 def test_a_line_keeps_its_claim_from_the_list_on_its_release_alone_and_in_processes_alone(line: LedgerLine) -> None:
     first, *others = (claim.id for claim in STUCK.claims)
     lines = [dataclasses.replace(line, claim=claim, release=release, verdict=REFUTED)
-             for claim in others for release in known_releases()]  # fmt: skip
+             for claim in others for release in recorded_releases()]  # fmt: skip
     lines += [
         dataclasses.replace(line, claim=first, release=release, verdict=CONFIRMED) for release in ("4.6.0", "5.3.3")
     ]

@@ -33,7 +33,7 @@ from harness.model.broker_conf import Fate, JudgedConf, JudgedKey, conf_of
 from harness.model.measures import MEASURES, Better
 from harness.model.rules import Claim, Fold, Kind, Part, Role
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.settings import settings_of
 from mqlab.main import main
@@ -401,7 +401,7 @@ def test_a_renamed_setting_is_gone_and_its_new_name_has_the_old_default() -> Non
         assert old[name] == new[now]
 
 
-@pytest.mark.parametrize("release", known_releases())
+@pytest.mark.parametrize("release", recorded_releases())
 def test_every_release_has_its_settings(release: str) -> None:
     kept = settings_of(release)
     assert kept.broker["waitTimeMillsInSendQueue"] == "200"
