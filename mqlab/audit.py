@@ -58,7 +58,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="instead of a cluster: when does a broker with this file refuse sends?",
     )
-    add_releases(command, "with --broker-conf: those that runs know", only_read=True)
+    add_releases(command, "with --broker-conf: those that are recorded")
     command.add_argument(
         "--broker",
         type=several(BROKER),

@@ -25,7 +25,7 @@ from harness.releases.cache import remove_cache, require_mark
 from harness.releases.jars import recorded_releases
 from harness.releases.java import find_java
 from harness.rundir.layout import new_run_id
-from mqlab.kinds import HOURS, PORT, RELEASE
+from mqlab.kinds import HOURS, PORT, RELEASE, RELEASES_SAID
 from mqlab.looking import prepare
 from mqlab.options import (
     Adder,
@@ -62,7 +62,7 @@ def add_commands(add: Adder) -> None:
         nargs="*",
         type=RELEASE,
         metavar="RELEASE",
-        help=f"of {', '.join(recorded_releases())}; none: all",
+        help=f"of {RELEASES_SAID}; none: all that are recorded",
     )
     command.add_argument("--json", action="store_true", help="machine-readable")
 

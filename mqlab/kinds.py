@@ -16,8 +16,8 @@ from analysis.spark_settings import OURS
 from harness.errors import ConfigurationError, UsageError, shown
 from harness.model.timed_faults import parse_fault, parse_seconds
 from harness.protocol.connection import split_address
-from harness.releases.jars import recorded_releases
-from harness.releases.settings import releases_with_settings
+from harness.releases.builds import is_path, take_build
+from harness.releases.jars import VERSION, known_releases, recorded_releases
 
 T = TypeVar("T")
 
@@ -220,6 +220,14 @@ def is_bundle(word: str) -> bool:
     return word.endswith(BUNDLES)
 
 
+def _release(text: str) -> str:
+    if is_path(text):
+        return take_build(Path(text))
+    if not VERSION.fullmatch(text):
+        raise UsageError.unknown("release", text, known_releases())
+    return text
+
+
 def _spark_conf(text: str) -> tuple[str, str]:
     key, value = _pair(text, r"spark\.[\w.-]{1,200}", 4000)
     if key in OURS:
@@ -237,9 +245,12 @@ RATE = number(0.001, 1_000_000)
 FAULT = Kind(noun="NAME[:VALUE[,KEY=VALUE...]]@TIME", read=parse_fault)
 DURATION = Kind(noun="a time like 60s", read=parse_seconds)
 
-RELEASE = one_of("release", recorded_releases)
-RELEASE_READ = one_of("release", releases_with_settings)
-"""One whose settings are known, whether or not it can be started here."""
+RELEASE = Kind(noun="a release, nor a build that can be read", read=_release)
+"""The name of a release that is recorded, or that is learned when it is used first, or of a build, which is taken in at once."""
+RELEASES_SAID = "{recorded}, another one of Maven Central, or the path of a build".format(
+    recorded=", ".join(recorded_releases())
+)
+"""What an option's help says of it."""
 _OF_THE_LAB = one_of("incident", _incidents)
 _OR_A_FAMILY = one_of("incident", _incidents_and_families)
 RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")

@@ -12,7 +12,6 @@ from harness.clients.python.clients import CLIENTS
 from harness.errors import UsageError, shown
 from harness.generator.options import USERS_MAX, LoadOptions
 from harness.generator.shapes import SHAPES, Replay, Shape, read_replay, shape_named
-from harness.releases.jars import recorded_releases
 from mqlab import load_faults
 from mqlab.kinds import (
     ADDRESS,
@@ -23,6 +22,7 @@ from mqlab.kinds import (
     PORT,
     RATE,
     RELEASE,
+    RELEASES_SAID,
     RUN_NAME,
     SECONDS,
     SEED,
@@ -55,9 +55,7 @@ WEB_PORT = 8089
 def add_command(add: Adder, run: Command) -> None:
     """``load``, carried out by ``run``."""
     command = add("load", run, "run a load by itself, steered by Locust, and judge what arrived")
-    command.add_argument(
-        "--release", type=RELEASE, metavar="R", help=f"start a cluster of {', '.join(recorded_releases())}"
-    )
+    command.add_argument("--release", type=RELEASE, metavar="R", help=f"start a cluster of {RELEASES_SAID}")
     add_options(command)
     add_settings(command)
     command.add_argument(

@@ -58,7 +58,7 @@ def add_commands(add: Adder) -> None:
     command.add_argument("--json", action="store_true", help="machine-readable")
 
     command = add("fetch", fetch, "bring releases into the cache and compile what is ours (verify does so by itself)")
-    add_releases(command, "all known")
+    add_releases(command, "all that are recorded")
 
 
 def list_incidents(options: argparse.Namespace, console: Console) -> int:

@@ -17,12 +17,10 @@ from harness.model.broker_conf import ConfFile, Fate, JudgedConf, conf_of
 from harness.model.cluster import UserSettings
 from harness.printable import printable
 from harness.protocol.access import Access
-from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import IDENTITY, judge_file
 from harness.releases.properties import read_conf
-from harness.releases.settings import releases_with_settings
 from harness.releases.user_settings import parse_sets
-from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, RELEASE_READ, SPARK_CONF, SPARK_MASTER, several
+from mqlab.kinds import FILE, IMAGE, NEW_BUNDLE, RELEASE, RELEASES_SAID, SPARK_CONF, SPARK_MASTER, several
 
 DEFAULT_RUNS = Path("runs")
 
@@ -33,12 +31,10 @@ Adder = Callable[[str, Command, str], argparse.ArgumentParser]
 """Adds a command by its name, its function and one line of help."""
 
 
-def add_releases(command: argparse.ArgumentParser, default: str, *, only_read: bool = False) -> None:
-    """Add ``--release``; of a command that starts nothing also those that have no lock."""
-    known = ", ".join(releases_with_settings() if only_read else recorded_releases())
-    kind = RELEASE_READ if only_read else RELEASE
+def add_releases(command: argparse.ArgumentParser, default: str) -> None:
+    """Add ``--release``."""
     command.add_argument(
-        "--release", type=several(kind), default=(), metavar="R,R", help=f"of {known}; default: {default}"
+        "--release", type=several(RELEASE), default=(), metavar="R,R", help=f"of {RELEASES_SAID}; default: {default}"
     )
 
 

@@ -58,7 +58,7 @@ def add_command(add: Adder) -> None:
     command.add_argument(
         "--arm", type=NAMES, default=(), metavar="ARM,ARM", help="only these arms; their claims may stay undecided"
     )
-    add_releases(command, "all known; a quick run without incidents: the oldest and the newest")
+    add_releases(command, "all that are recorded; a quick run without incidents: the oldest and the newest")
     command.add_argument(
         "--trials", type=whole(1, 100), metavar="N", help="trials a cell instead of the scenario's own number"
     )

@@ -12,7 +12,8 @@ from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
-from harness.releases.jars import recorded_releases, version_key
+from harness.releases.central import version_key
+from harness.releases.jars import recorded_releases
 from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 

@@ -1,27 +1,30 @@
 """A release's jars from Maven Central, the Java that runs them, and the flags that Java needs.
 
-Which jars make up a release is committed, with their SHA-256 sums, in ``harness/releases/checksums/RELEASE.sha256``. Nothing that
-differs from a committed sum is ever put on a classpath. ``python -m harness.releases.jars lock RELEASE`` resolves a release
-anew and writes such a file; users never need it.
+Which jars make up a release is noted in a lock, ``RELEASE.sha256``, with their SHA-256 sums, and nothing that differs from such a
+sum is ever put on a classpath. The locks of the recorded releases are committed in ``harness/releases/checksums``. Any other
+release is learned when it is first used, and a build of the user's own when it is named (``builds``): their locks are in
+the folder ``releases`` of the lab's state. ``python -m harness.releases.jars lock RELEASE`` writes one that is to be committed.
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import LabError, ReleaseError, UsageError
-from harness.printable import printable
+from harness.errors import ReleaseError, UsageError
+from harness.paths import state_home
 from harness.program import carried_out
+from harness.releases import central
 from harness.releases.cache import cache_folder
+from harness.releases.central import version_key
 
 CHECKSUMS = Path(__file__).parent / "checksums"
 BYTES = "bytes.json"
@@ -58,7 +61,11 @@ LOCK_ROOTS = {
     ),
 }
 
-RELEASE_ARTIFACTS = ("rocketmq-broker", "rocketmq-namesrv", "rocketmq-client", "rocketmq-tools")
+BUILD = "mqlab.build"
+"""The group of jars that are of a build of the user's own, which no repository has."""
+
+VERSION = re.compile(r"\d{1,3}(\.\d{1,3}){2}([.-][A-Za-z0-9.-]{1,40})?", re.ASCII)
+"""How a release or a build is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,14 +90,26 @@ def recorded_releases() -> tuple[str, ...]:
     return tuple(sorted((name for name in names if name[0].isdigit()), key=version_key))
 
 
+def known_releases() -> tuple[str, ...]:
+    """The recorded releases, and what was learned here, oldest first."""
+    learned = (path.stem for path in learned_folder().glob("*.sha256"))
+    return tuple(sorted({*recorded_releases(), *learned}, key=lambda name: (version_key(name), name)))
+
+
+def learned_folder() -> Path:
+    """Where what is known of releases lies that are not recorded; it need not exist."""
+    return state_home() / "releases"
+
+
+def lock_path(name: str) -> Path:
+    """The lock of a release, a build or of tools, whether or not there is one."""
+    committed = CHECKSUMS / f"{name}.sha256"
+    return committed if committed.exists() else learned_folder() / committed.name
+
+
 def jars_sha256(release: str) -> str:
     """SHA-256 of a release's lock: of the names and the SHA-256 of all of its jars."""
-    return hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes()).hexdigest()
-
-
-def version_key(version: str) -> tuple[int, ...]:
-    """Its numbers, by which versions have an order; words such as ``-SNAPSHOT`` are left out."""
-    return tuple(int(number) for number in re.findall(r"\d+", version))
+    return hashlib.sha256(lock_path(release).read_bytes()).hexdigest()
 
 
 def is_5x(release: str) -> bool:
@@ -99,10 +118,10 @@ def is_5x(release: str) -> bool:
 
 
 def read_lock(name: str) -> tuple[LockedJar, ...]:
-    """The jars of a release (or of ``tools``). Raises UsageError when there is no such release."""
-    path = CHECKSUMS / f"{name}.sha256"
+    """The jars of a known release (or of ``tools``). Raises UsageError when it is not known."""
+    path = lock_path(name)
     if not path.exists():
-        raise UsageError.unknown("release", name, recorded_releases())
+        raise UsageError.unknown("release", name, known_releases())
     return tuple(_parse_locked(line) for line in path.read_text().splitlines() if line.strip())
 
 
@@ -123,16 +142,18 @@ def ensure_jars(
     download: Download | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Path, ...]:
-    """Every jar of a lock, in the cache and with its committed sum; downloads what is missing.
+    """Every jar of a lock, in the cache and with its noted sum; downloads what is missing, and learns a release first.
 
     Two runs that start at once take turns; a jar that arrived broken is fetched again, ``DOWNLOAD_TRIES_MAX`` times.
 
-    Raises UsageError for an unknown release, ReleaseError when a jar could not be had or its sum differs from the
-    committed one.
+    Raises UsageError for a release that there is not, ReleaseError when a jar could not be had or its sum differs from
+    the noted one.
     """
-    jars = read_lock(name)
     repository = cache_folder("maven", cache)
     fetch = download or _download_with_jgo
+    if not lock_path(name).exists() and VERSION.fullmatch(name):
+        _learn(name, repository, fetch, progress or (lambda text: None))
+    jars = read_lock(name)
     stamp = repository / f".{name}.verified.json"
     paths = tuple(jar_path(jar, repository) for jar in jars)
     if _is_verified(stamp, jars, repository):
@@ -145,17 +166,65 @@ def ensure_jars(
         what = f"RocketMQ {name}" if name[0].isdigit() else name
         missing = [jar for jar in jars if not jar_path(jar, repository).exists()]
         if missing:
-            say(f"{what}: {len(missing)} jars to download, {_megabytes(missing)}")
-        with _downloading() as pool:
-            ensured = [pool.submit(_ensure_jar, jar, repository, fetch) for jar in jars]
-            for done, one in enumerate(as_completed(ensured), start=1):
-                one.result()
-                if missing and done % JARS_TOLD == 0:
-                    say(f"{what}: {done} of {len(jars)} jars are there")
+            say(f"{what}: {len(missing)} jars to download{_megabytes(missing)}")
+        _ensure_all(jars, repository, fetch, f"{what}: " if missing else "", say)
         temporary = stamp.with_suffix(f".{os.getpid()}.tmp")
         temporary.write_text(json.dumps(_stamp_of(jars, repository)))
         temporary.replace(stamp)
     return paths
+
+
+def _ensure_all(
+    jars: Sequence[LockedJar], repository: Path, fetch: Download, what: str, say: Callable[[str], None]
+) -> None:
+    with _downloading() as pool:
+        ensured = [pool.submit(_ensure_jar, jar, repository, fetch) for jar in jars]
+        for done, one in enumerate(as_completed(ensured), start=1):
+            one.result()
+            if what and done % JARS_TOLD == 0:
+                say(f"{what}{done} of {len(jars)} jars are there")
+
+
+def _learn(name: str, repository: Path, fetch: Download, say: Callable[[str], None]) -> None:
+    """Note which jars make up a release that is not recorded, and their sums as they are when they first arrive."""
+    central.require_release(name)
+    say(f"RocketMQ {name} was not used here before: Maven Central is asked for what it consists of")
+    write_lock(name, resolved(name, repository, fetch, say))
+
+
+def resolved(
+    name: str, repository: Path, fetch: Download | None = None, say: Callable[[str], None] = lambda text: None
+) -> tuple[LockedJar, ...]:
+    """The jars of a release, or of tools, with the sums that other locks have of them, or that they arrived with.
+
+    Raises ReleaseError.
+    """
+    roots = LOCK_ROOTS.get(name) or tuple(f"{central.GROUP}:{artifact}:{name}" for artifact in central.ARTIFACTS)
+    noted = {jar.coordinate: jar.sha256 for path in _locks() for jar in read_lock(path.stem)}
+    found = [
+        LockedJar(group=group, artifact=artifact, version=version, classifier=classifier, sha256="")
+        for group, artifact, version, classifier in central.resolve(roots, repository)
+    ]
+    found = [dataclasses.replace(jar, sha256=noted.get(jar.coordinate, "")) for jar in found]
+    with _exclusive(repository / ".lock"):
+        for jar in found:
+            if not jar.sha256:  # nothing vouches for what an interrupted download may have left
+                jar_path(jar, repository).unlink(missing_ok=True)
+        _ensure_all(found, repository, fetch or _download_with_jgo, f"RocketMQ {name}: ", say)
+        return tuple(dataclasses.replace(jar, sha256=_sha256(jar_path(jar, repository))) for jar in found)
+
+
+def _locks() -> list[Path]:
+    return [*CHECKSUMS.glob("*.sha256"), *learned_folder().glob("*.sha256")]
+
+
+def write_lock(name: str, jars: Sequence[LockedJar], folder: Path | None = None) -> None:
+    """Keep the list of a release's jars; ``folder`` is another one than that of what was learned here."""
+    folder = folder or learned_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f".{name}.{os.getpid()}.tmp"
+    draft.write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
+    draft.replace(folder / f"{name}.sha256")
 
 
 @contextlib.contextmanager
@@ -173,9 +242,10 @@ def _downloading() -> Iterator[ThreadPoolExecutor]:
 
 
 def _megabytes(some: Sequence[LockedJar]) -> str:
-    """Of a table beside the locks, since a lock's own bytes are part of what names an experiment."""
+    """Of a table beside the committed locks, since a lock's own bytes are part of what names an experiment."""
     sizes = json.loads((CHECKSUMS / BYTES).read_text())
-    return f"{sum(sizes[jar.coordinate] for jar in some) / 1e6:.0f} MB"
+    known = [sizes[jar.coordinate] for jar in some if jar.coordinate in sizes]
+    return f", {sum(known) / 1e6:.0f} MB" if len(known) == len(some) else ""
 
 
 def _is_verified(stamp: Path, jars: Sequence[LockedJar], repository: Path) -> bool:
@@ -188,15 +258,20 @@ def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
     path, problem = jar_path(jar, repository), ""
     for tries_left in range(DOWNLOAD_TRIES_MAX, -1, -1):
         if path.exists():
-            if _sha256(path) == jar.sha256:
+            if not jar.sha256 or _sha256(path) == jar.sha256:
                 return path
-            problem = "its SHA-256 differs from the committed one"
+            problem = "its SHA-256 differs from the noted one"
             path.unlink()
+        if jar.group == BUILD:
+            raise ReleaseError(
+                f"a jar of your build {jar.version} {'was changed' if problem else 'is gone from the cache'}: {jar.artifact}",
+                advice="Name the build by its path again, --release PATH.",
+            )
         if tries_left:
             try:
                 fetch(jar, repository)
             except Exception as error:  # a resolver may raise anything that its HTTP library raises
-                problem = f"{type(error).__name__}: {error}"
+                problem = central.says(error)
     raise ReleaseError(
         f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {problem}",
         advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",
@@ -211,10 +286,7 @@ def jar_path(jar: LockedJar, repository: Path) -> Path:
 
 
 def _download_with_jgo(jar: LockedJar, repository: Path) -> Path:
-    from jgo.maven import MavenContext
-
-    context = MavenContext(repo_cache=repository, timeout=60)
-    component = context.project(jar.group, jar.artifact).at_version(jar.version)
+    component = central.maven(repository).project(jar.group, jar.artifact).at_version(jar.version)
     return Path(component.artifact(jar.classifier, "jar").resolve())
 
 
@@ -243,51 +315,6 @@ def _exclusive(path: Path) -> Iterator[None]:
         yield
 
 
-def resolve_lock(name: str, cache: Path | None = None) -> tuple[LockedJar, ...]:
-    """Resolve a release's dependencies and hash what arrives. For maintainers, since a lock is made once.
-
-    Maven itself resolves: jgo's own resolver takes 5.3.3's pinned range ``[1.53.0]`` of gRPC for a version's name.
-    """
-    from jgo.maven import Dependency, MavenContext, MvnResolver
-
-    repository = cache_folder("maven", cache)
-    context = MavenContext(repo_cache=repository, timeout=60, resolver=MvnResolver(Path("mvn")))
-    roots = LOCK_ROOTS.get(name) or tuple(f"org.apache.rocketmq:{artifact}:{name}" for artifact in RELEASE_ARTIFACTS)
-    wanted = []
-    for root in roots:
-        group, artifact, version = root.split(":")
-        wanted.append(Dependency(context.project(group, artifact).at_version(version).artifact()))
-    _, nodes = context.resolver.get_dependency_list(wanted)
-    found = {}
-    for node in (*wanted, *(node.dep for node in nodes)):
-        if node.type != "jar":
-            continue
-        path = Path(node.artifact.resolve())
-        jar = LockedJar(
-            group=node.groupId,
-            artifact=node.artifactId,
-            version=node.version,
-            classifier=node.classifier or "",
-            sha256=_sha256(path),
-        )
-        found[jar.coordinate] = jar
-    return tuple(found[coordinate] for coordinate in sorted(found))
-
-
-def resolved_jars(name: str, cache: Path | None = None) -> tuple[Path, ...]:
-    """The jars of a release that has no lock, resolved by Maven (``mvn``). For maintainers: nothing vouches for them.
-
-    Raises UsageError where Maven does not resolve it.
-    """
-    try:
-        jars = resolve_lock(name, cache)
-    except Exception as error:  # jgo passes on whatever mvn says, which is pages
-        raise UsageError(
-            f"unknown release {name!r}, which Maven does not resolve either", advice="Run mvn by hand to see why."
-        ) from error
-    return tuple(jar_path(jar, cache_folder("maven", cache)) for jar in jars)
-
-
 def write_sizes(jars: Sequence[LockedJar], repository: Path) -> None:
     """Add jars that are in a repository folder to the table of what each is long, in bytes."""
     table = CHECKSUMS / BYTES
@@ -311,36 +338,12 @@ def _program(words: list[str]) -> None:
             ensure_jars(name, progress=lambda text: print(text, file=sys.stderr))
 
 
-SAID_MAX = 500
-
-
 def _lock(name: str) -> None:
     """Raises ReleaseError: it cannot be resolved."""
-    if shutil.which("mvn") is None:
-        raise ReleaseError(
-            f"{name} cannot be resolved: there is no command mvn on the path",
-            advice="Install Maven; locks alone need it.",
-        )
-    try:
-        jars = resolve_lock(name)
-    except LabError:
-        raise
-    except Exception as error:  # a resolver may raise anything that Maven or its HTTP library makes it raise
-        raise ReleaseError(
-            f"{name} cannot be resolved from Maven Central: {_says(error)}",
-            advice=f"Is {name} a release of RocketMQ, can Maven Central be reached, and does mvn -version answer?",
-        ) from error
-    CHECKSUMS.mkdir(exist_ok=True)
-    (CHECKSUMS / f"{name}.sha256").write_text("".join(f"{jar.sha256}  {jar.coordinate}\n" for jar in jars))
-    write_sizes(jars, cache_folder("maven"))
-
-
-def _says(error: Exception) -> str:
-    """Maven's own first word of what is wrong, among all that it prints, else the error's first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wrong = [line.removeprefix("[ERROR]").strip() for line in lines if line.startswith("[ERROR]")]
-    told = next((line for line in wrong if re.search(r"[Cc]ould not|Failed|Non-resolvable|invalid|missing", line)), "")
-    return printable((told or [*wrong, *lines, type(error).__name__][0])[:SAID_MAX])
+    repository = cache_folder("maven")
+    jars = resolved(name, repository)
+    write_lock(name, jars, CHECKSUMS)
+    write_sizes(jars, repository)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,14 @@
 python -m harness.releases.settings RELEASE...
 
 What a broker is told in its broker.conf under a name that is not here it ignores without a word
-(``MixAll.properties2Object``). A release without a lock is read as well: Maven resolves its jars then (``mvn``), and a broker.conf
-can be judged on it.
+(``MixAll.properties2Object``). Of a release that has no file here they are read when they are first asked for, and kept beside its
+lock.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 import subprocess
@@ -21,9 +22,10 @@ from pathlib import Path
 
 from harness.errors import ReleaseError, UsageError
 from harness.program import carried_out
+from harness.releases.central import version_key
 from harness.releases.compile import compiled_classes
 from harness.releases.dead_keys import dead_keys
-from harness.releases.jars import ensure_jars, recorded_releases, resolved_jars, version_key
+from harness.releases.jars import VERSION, ensure_jars, jars_sha256, known_releases, learned_folder
 from harness.releases.java import Java, find_java
 
 FOLDER = Path(__file__).with_name("defaults")
@@ -77,21 +79,46 @@ class Settings:
 
 @cache
 def settings_of(release: str) -> Settings:
-    """What is kept of a release. Raises UsageError where nothing is."""
+    """What is kept of a release, or is read from its classes now.
+
+    Raises:
+        UsageError: there is no such release.
+        ReleaseError: its jars cannot be had, or do not tell.
+    """
     path = FOLDER / f"{release}.json"
-    if not path.is_file():
+    if path.is_file():
+        return Settings(**json.loads(path.read_text("utf-8")))
+    if not VERSION.fullmatch(release):
         raise UsageError.unknown("release", release, releases_with_settings())
-    return Settings(**json.loads(path.read_text("utf-8")))
+    ensure_jars(release)
+    # Of another reader, or of other jars, what was kept is no answer.
+    kept = learned_folder() / f"{release}-{_read_by(release)}.json"
+    if not kept.is_file():
+        _write(kept, read_settings_of(release, find_java()))
+    return Settings(**json.loads(kept.read_text("utf-8")))
+
+
+def _read_by(release: str) -> str:
+    digest = hashlib.sha256(jars_sha256(release).encode())
+    for source in (Path(__file__), FOLDER / "Defaults.java"):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _write(path: Path, found: Settings) -> None:
+    draft = path.with_suffix(f".{os.getpid()}.tmp")
+    draft.write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n", "utf-8")
+    draft.replace(path)
 
 
 def releases_with_settings() -> tuple[str, ...]:
-    """Releases whose settings are kept, oldest first: those that have a lock, and further ones."""
-    return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=version_key))
+    """Releases whose settings need no download, oldest first: known ones, and others whose settings are committed."""
+    return tuple(sorted({*known_releases(), *(path.stem for path in FOLDER.glob("*.json"))}, key=version_key))
 
 
 def read_settings_of(release: str, java: Java) -> Settings:
     """Ask a release's own classes. Raises ReleaseError."""
-    jars = ensure_jars(release) if release in recorded_releases() else resolved_jars(release)
+    jars = ensure_jars(release)
     few, many = (_read(release, jars, java, processors) for processors in (2, 64))
     broker, client, codes = (_joined(few, many, classes) for classes in (BROKER, CLIENT, CODES))
     of = {name: {row.setting for row in few if row.of == f"{ROCKETMQ}.{name}"} for name in (*BROKER, *OTHERS.values())}
@@ -172,8 +199,7 @@ def _read(release: str, jars: Sequence[Path], java: Java, processors: int) -> li
 def main(words: Sequence[str]) -> None:
     """Write the files of the releases that are named."""
     for release in words:
-        found = read_settings_of(release, find_java())
-        (FOLDER / f"{release}.json").write_text(json.dumps(dataclasses.asdict(found), indent=1) + "\n", "utf-8")
+        _write(FOLDER / f"{release}.json", read_settings_of(release, find_java()))
 
 
 if __name__ == "__main__":

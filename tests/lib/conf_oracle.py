@@ -22,7 +22,7 @@ import javaproperties
 
 from harness.errors import ConfigurationError
 from harness.releases.compile import compiled_classes
-from harness.releases.jars import ensure_jars, recorded_releases, resolved_jars
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import find_java
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
@@ -139,7 +139,7 @@ def write_answers(releases: Collection[str] = ()) -> None:
         for release, files in stock(Path(folder)).items():
             if releases and release not in releases:
                 continue
-            jars = ensure_jars(release) if release in recorded_releases() else resolved_jars(release)
+            jars = ensure_jars(release)
             of_release: dict[str, dict[str, str | None]] = {}
             for path, keys in asked(release, [path for path in files if is_brokers(path)], jars).items():
                 texts = read_conf(path).settings

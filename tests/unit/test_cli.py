@@ -67,19 +67,19 @@ def test_an_unknown_incident_names_the_nearest(capsys: pytest.CaptureFixture[str
 
 
 def test_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "4.9.7" in _fails(capsys, "verify", "append-stall", "--release", "4.9.8")
+    assert "4.9.7" in _fails(capsys, "verify", "append-stall", "--release", "4.9.x")
 
 
 def test_an_audit_of_an_unknown_release_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    said = _fails(capsys, "audit", "--broker-conf", str(PACKAGES / "docs" / "broker.conf"), "--release", "5.5.0-x")
-    assert "unknown release '5.5.0-x'" in said
+    said = _fails(capsys, "audit", "--broker-conf", str(PACKAGES / "docs" / "broker.conf"), "--release", "5.5.0x")
+    assert "unknown release '5.5.0x'" in said
     assert "Did you mean 5.5.0" in said
 
 
 @pytest.mark.parametrize(
     ("module", "words", "says"),
     [
-        ("harness.releases.settings", ("5.3.9",), "unknown release '5.3.9'"),
+        ("harness.releases.settings", ("4.3.0",), "RocketMQ 4.3.0 is older than 4.4.0"),
         ("harness.releases.settings", (), "usage: python -m harness.releases.settings RELEASE"),
         ("mqlab.code_changes", ("4.9.7",), "usage: python -m mqlab.code_changes OLDER NEWER"),
         ("mqlab.kept_logs", ("/none",), "/none is not a run directory"),

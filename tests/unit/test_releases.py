@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import EXIT_FAILED, EXIT_USAGE, ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
+from harness.errors import EXIT_USAGE, ConfigurationError, JavaNotFoundError, ReleaseError, UsageError
 from harness.limits import met_limit
 from harness.releases import jars
-from harness.releases.jars import LockedJar, ensure_jars, jar_path, read_lock, recorded_releases, version_key
+from harness.releases.central import version_key
+from harness.releases.jars import LockedJar, ensure_jars, jar_path, read_lock, recorded_releases
 from harness.releases.java import feature_of, find_java
 
 CONTENT = b"these bytes stand for a jar"
@@ -148,28 +149,6 @@ def test_the_maintainers_program_says_how_it_is_used(
 ) -> None:
     assert jars.main(arguments) == EXIT_USAGE
     assert capsys.readouterr().err == "usage: python -m harness.releases.jars lock|fetch NAME...\n"
-
-
-def test_a_release_that_cannot_be_resolved_is_a_sentence_of_mavens(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(_: str) -> None:
-        raise RuntimeError(
-            "Command failed with exit code 1:\n[INFO] x\n[ERROR] Some problems were encountered\n"
-            "[ERROR] Non-resolvable POM: Could not find artifact a:b:pom:5.3.2\n"
-        )
-
-    monkeypatch.setattr(jars, "resolve_lock", fails)
-    monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/mvn")
-    assert jars.main(["lock", "5.3.2"]) == EXIT_FAILED
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == (
-        "5.3.2 cannot be resolved from Maven Central: Non-resolvable POM: Could not find artifact a:b:pom:5.3.2"
-    )
-    assert told[1].startswith("Is 5.3.2 a release of RocketMQ")
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    assert jars.main(["lock", "5.3.2"]) == EXIT_FAILED
-    assert "there is no command mvn" in capsys.readouterr().err
 
 
 def test_an_interrupted_download_does_not_wait_for_a_network_that_hangs(one_jar: LockedJar, tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""A build of the user's own: an unpacked distribution of RocketMQ, or a tar.gz or zip of one, whose jars become a release.
+
+It is named by its version and the first letters of the SHA-256 of its jars. They are copied into the cache, so that what is run
+is what was named, whatever becomes of the folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from harness.errors import UsageError, shown
+from harness.releases import central
+from harness.releases.cache import cache_folder
+from harness.releases.jars import BUILD, VERSION, LockedJar, jar_path, lock_path, write_lock
+
+ARCHIVES = (".tar.gz", ".tgz", ".zip")
+BYTES_MAX = 2 * 10**9
+"""Of all jars; a distribution of 5.5.0 has 0.1 GB."""
+LETTERS = 8
+
+_JAR = re.compile(r"(?:.*/)?lib/([A-Za-z0-9][\w.+-]{0,150})\.jar", re.ASCII)
+_Opened = tuple[str, Callable[[], IO[bytes]]]
+
+
+def is_path(text: str) -> bool:
+    """Whether a text means a build, not a release's name."""
+    return os.sep in text or text.endswith(ARCHIVES) or (not VERSION.fullmatch(text) and Path(text).exists())
+
+
+def take_build(path: Path, cache: Path | None = None) -> str:
+    """Copy a build's jars into the cache and note them; returns the name that it has as a release.
+
+    Raises UsageError: there is no such file, it is no distribution, or lacks what a cluster needs.
+    """
+    repository = cache_folder("maven", cache)
+    with tempfile.TemporaryDirectory(dir=repository, prefix=".build-") as folder, _jars_of(path) as jars:
+        sums, left = {}, BYTES_MAX
+        for name, opened in jars:
+            with opened() as source, (Path(folder) / name).open("wb") as target:
+                shutil.copyfileobj(source, target)
+                left -= target.tell()
+            if left < 0:
+                raise _no_build(path, f"its jars have more than {BYTES_MAX / 1e9:g} GB")
+            with (Path(folder) / name).open("rb") as file:
+                sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        version = _version(path, sums)
+        if central.version_key(version) < central.version_key(central.OLDEST):
+            raise _no_build(path, f"it is of {version}, and the lab runs none older than {central.OLDEST}")
+        digest = hashlib.sha256("".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()).hexdigest()
+        release = f"{version}-{digest[:LETTERS]}"
+        found = [
+            LockedJar(group=BUILD, artifact=name, version=release, classifier="", sha256=sums[name])
+            for name in sorted(sums)
+        ]
+        for jar in found:
+            target_path = jar_path(jar, repository)
+            target_path.parent.mkdir(parents=True, exist_ok=True)
+            (Path(folder) / jar.artifact).replace(target_path)
+        if not lock_path(release).exists():
+            write_lock(release, found)
+    return release
+
+
+def _version(path: Path, names: dict[str, str]) -> str:
+    lacking = [artifact for artifact in central.ARTIFACTS if not any(name.startswith(f"{artifact}-") for name in names)]
+    if lacking:
+        raise _no_build(path, f"{'its lib has' if names else 'there is'} no {' and no '.join(lacking)}")
+    broker = next(name for name in names if name.startswith(f"{central.ARTIFACTS[0]}-"))
+    version = broker.removeprefix(f"{central.ARTIFACTS[0]}-")
+    if not VERSION.fullmatch(version):
+        raise _no_build(path, f"its {shown(broker)} has no version in its name")
+    return version
+
+
+def _no_build(path: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{shown(str(path))} is no build that can be run: {why}",
+        advice="Name an unpacked distribution, with its jars in lib, or a tar.gz or zip of one.",
+    )
+
+
+@contextmanager
+def _jars_of(path: Path) -> Iterator[Iterator[_Opened]]:
+    """The jars below ``lib``, by their names without the ending."""
+    try:
+        if path.is_dir():
+            files = sorted([*path.glob("lib/*.jar"), *path.glob("*/lib/*.jar")])
+            yield _named((str(file), lambda file=file: file.open("rb")) for file in files)  # type: ignore[misc]
+        elif path.name.endswith(ARCHIVES[2]):
+            with zipfile.ZipFile(path) as packed:
+                yield _named((name, lambda name=name: packed.open(name)) for name in packed.namelist())  # type: ignore[misc]
+        elif path.is_file():
+            with tarfile.open(path, "r:gz") as tar:
+                yield _named((one.name, lambda one=one: tar.extractfile(one)) for one in tar if one.isreg())  # type: ignore[misc]
+        else:
+            raise _no_build(path, "there is no such file or folder")
+    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
+        raise _no_build(path, f"it cannot be read: {central.says(error)}") from error
+
+
+def _named(entries: Iterator[_Opened]) -> Iterator[_Opened]:
+    for name, opened in entries:
+        if match := _JAR.fullmatch(name):
+            yield match.group(1), opened

@@ -1,0 +1,142 @@
+"""Which releases of RocketMQ Maven Central has, and which jars make up one of them. jgo resolves, so that nobody needs mvn."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ReleaseError, UsageError
+from harness.printable import printable
+
+GROUP = "org.apache.rocketmq"
+ARTIFACTS = ("rocketmq-broker", "rocketmq-namesrv", "rocketmq-client", "rocketmq-tools")
+OLDEST = "4.4.0"
+"""No older one is tried."""
+
+REPOSITORIES = {"central": "https://repo.maven.apache.org/maven2"}
+ANSWER_S_MAX = 60
+SAID_MAX = 500
+
+_NOT_FOUND = 404
+_LISTED = re.compile(r"<version>([^<]+)</version>")
+_PINNED = re.compile(r"\[([^,\]]+)\]")
+
+
+def maven(repository: Path) -> Any:
+    """jgo's context of a repository folder, which reads ``[1.53.0]`` as Maven does: that version and no other."""
+    from jgo.maven import MavenContext
+    from jgo.parse import Coordinate
+
+    class Context(MavenContext):
+        def create_dependency(self, coordinate: Any, exclusions: Any = None) -> Any:
+            found = Coordinate.parse(coordinate)
+            if found.version and (pinned := _PINNED.fullmatch(found.version)):
+                found = dataclasses.replace(found, version=pinned.group(1))
+            return super().create_dependency(found, exclusions)
+
+    return Context(repo_cache=repository, remote_repos=REPOSITORIES, timeout=ANSWER_S_MAX)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """The numbers that it begins with, by which versions have an order; ``-SNAPSHOT`` or a build's letters are left out."""
+    begins = re.match(r"\d+(\.\d+)*", version)
+    return tuple(map(int, begins.group().split("."))) if begins else ()
+
+
+def require_release(release: str) -> None:
+    """That Maven Central has all of a release that is run.
+
+    Raises:
+        UsageError: it is too old, Central has none of that version, or a part of it alone.
+        ReleaseError: Central does not answer.
+    """
+    if version_key(release) < version_key(OLDEST):
+        raise UsageError(
+            f"RocketMQ {release} is older than {OLDEST}, the oldest release that the lab runs",
+            advice=f"Name {OLDEST} or a newer one.",
+        )
+    if not (lacking := _lacking(release, release)):
+        return
+    listed = sorted(
+        {one for one in _listed(release) if one != release and version_key(one) >= version_key(OLDEST)}, key=version_key
+    )
+    older = [one for one in listed if version_key(one) <= version_key(release)]
+    whole = [next((one for one in of if not _lacking(one, release)), "") for of in (older[::-1], listed[len(older) :])]
+    advice = f"Take {' or '.join(filter(None, whole))}." if any(whole) else ""
+    if len(lacking) == len(ARTIFACTS):
+        raise UsageError(f"Maven Central has no RocketMQ {release}", advice=advice)
+    raise UsageError(
+        f"RocketMQ {release} cannot be run: Maven Central has a part of it, without {' and '.join(lacking)}",
+        advice=advice,
+    )
+
+
+def _lacking(version: str, asked: str) -> list[str]:
+    """The artifacts of a version that Central does not have. Its lists of versions leave out some that are there."""
+    with ThreadPoolExecutor(len(ARTIFACTS)) as pool:
+        there = pool.map(
+            lambda artifact: _get("head", artifact, f"{version}/{artifact}-{version}.jar", asked), ARTIFACTS
+        )
+        return [artifact for artifact, answer in zip(ARTIFACTS, there, strict=True) if answer is None]
+
+
+def _listed(asked: str) -> frozenset[str]:
+    return frozenset(_LISTED.findall(_get("get", ARTIFACTS[0], "maven-metadata.xml", asked) or ""))
+
+
+def _get(method: str, artifact: str, path: str, asked: str) -> str | None:
+    """What a repository has of an artifact, None where none has it."""
+    from jgo.util import http
+
+    for url in REPOSITORIES.values():
+        try:
+            answer = http.request(
+                method, f"{url}/{GROUP.replace('.', '/')}/{artifact}/{path}", timeout=ANSWER_S_MAX, allow_redirects=True
+            )
+            if answer.status_code == _NOT_FOUND:
+                continue
+            answer.raise_for_status()
+        except OSError as error:  # what requests raises is one
+            raise ReleaseError(
+                f"RocketMQ {asked} was not used here before, and Maven Central cannot be asked for it: {says(error)}",
+                advice="Try again when it can be reached; a release that was used here once needs no network.",
+            ) from error
+        return str(answer.text)
+    return None
+
+
+def resolve(roots: Sequence[str], repository: Path) -> list[tuple[str, str, str, str]]:
+    """Group, artifact, version and classifier of the jars that ``group:artifact:version`` roots and what they depend on are.
+
+    Raises ReleaseError.
+    """
+    from jgo.maven import Dependency
+
+    context = maven(repository)
+    wanted = []
+    for root in roots:
+        group, artifact, version = root.split(":")
+        wanted.append(Dependency(context.project(group, artifact).at_version(version).artifact()))
+    try:
+        _, nodes = context.resolver.get_dependency_list(wanted)
+    except Exception as error:  # a resolver may raise anything that its XML and HTTP libraries raise
+        raise ReleaseError(
+            f"{roots[0]} cannot be resolved from Maven Central: {says(error)}",
+            advice="Can Maven Central be reached? What has arrived whole is kept; start again.",
+        ) from error
+    found = {
+        (one.groupId, one.artifactId, one.version, one.classifier or "")
+        for one in (*wanted, *(node.dep for node in nodes))
+        if one.type == "jar"
+    }
+    return sorted(found, key=lambda one: ":".join(filter(None, one)))
+
+
+def says(error: Exception) -> str:
+    """An error's first line, as a person may see it."""
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return printable((first or type(error).__name__)[:SAID_MAX])

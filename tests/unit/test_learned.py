@@ -1,0 +1,213 @@
+"""Releases that are not recorded: learned from a repository of Maven's layout, or from a build of the user's own."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import shutil
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ReleaseError, UsageError
+from harness.releases import central, jars
+from harness.releases.builds import take_build
+from harness.releases.jars import ensure_jars, known_releases, read_lock, recorded_releases
+from mqlab.kinds import RELEASE
+
+_POM = """<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId><artifactId>{artifact}</artifactId>
+<version>{version}</version><dependencies>{needs}</dependencies></project>"""
+_NEEDS = "<dependency><groupId>org.example</groupId><artifactId>{artifact}</artifactId><version>{version}</version></dependency>"
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+class Repository:
+    """A folder of Maven's layout."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def publish(self, group: str, artifact: str, version: str, *needs: tuple[str, str]) -> Path:
+        home = self.folder.joinpath(*group.split("."), artifact)
+        (home / version).mkdir(parents=True)
+        jar = home / version / f"{artifact}-{version}.jar"
+        pom = _POM.format(
+            group=group,
+            artifact=artifact,
+            version=version,
+            needs="".join(_NEEDS.format(artifact=name, version=one) for name, one in needs),
+        )
+        for path, content in ((jar, f"{artifact} {version}".encode()), (jar.with_suffix(".pom"), pom.encode())):
+            path.write_bytes(content)
+            path.with_name(f"{path.name}.sha1").write_text(hashlib.sha1(content).hexdigest())
+        versions = "".join(f"<version>{one.name}</version>" for one in sorted(home.iterdir()) if one.is_dir())
+        (home / "maven-metadata.xml").write_text(f"<metadata><versioning>{versions}</versioning></metadata>")
+        return jar
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MQLAB_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("MQLAB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
+    """It has 5.1.4 and 5.3.1 whole, and of 5.3.2 two artifacts."""
+    found = Repository(tmp_path / "central")
+    for version in ("5.1.4", "5.3.1"):
+        for artifact in central.ARTIFACTS:
+            found.publish(central.GROUP, artifact, version, ("pinned", "[2.0]"))
+    for artifact in central.ARTIFACTS[::2]:
+        found.publish(central.GROUP, artifact, "5.3.2")
+    found.publish("org.example", "pinned", "2.0", ("below", "1.0"))
+    found.publish("org.example", "below", "1.0")
+    handler = functools.partial(_Silent, directory=str(found.folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        monkeypatch.setattr(central, "REPOSITORIES", {"central": f"http://127.0.0.1:{server.server_port}"})
+        yield found
+        server.shutdown()
+
+
+def test_a_release_is_learned_on_first_use_and_needs_no_network_then(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    paths = ensure_jars("5.1.4", progress=told.append)
+    assert {path.name for path in paths} == {
+        *(f"{artifact}-5.1.4.jar" for artifact in central.ARTIFACTS),
+        "pinned-2.0.jar",
+        "below-1.0.jar",
+    }
+    assert "was not used here before" in told[0]
+    assert known_releases() == tuple(sorted({*recorded_releases(), "5.1.4"}))
+    monkeypatch.setattr(central, "REPOSITORIES", {"central": "http://127.0.0.1:1"})
+    assert ensure_jars("5.1.4") == paths
+
+
+def test_what_an_interrupted_download_left_is_not_noted(repository: Repository, tmp_path: Path) -> None:
+    left = tmp_path / "cache" / "maven" / "org" / "example" / "below" / "1.0" / "below-1.0.jar"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half of it")
+    ensure_jars("5.1.4")
+    assert left.read_bytes() == b"below 1.0"
+
+
+def test_a_jar_that_is_another_one_since_is_not_run(repository: Repository) -> None:
+    (path,) = (one for one in ensure_jars("5.1.4") if one.name == "pinned-2.0.jar")
+    published = repository.folder / "org/example/pinned/2.0/pinned-2.0.jar"
+    path.write_bytes(b"changed")
+    ensure_jars("5.1.4")
+    assert path.read_bytes() == published.read_bytes()
+    path.write_bytes(b"changed")
+    published.write_bytes(b"another one")
+    published.with_name("pinned-2.0.jar.sha1").write_text(hashlib.sha1(b"another one").hexdigest())
+    with pytest.raises(ReleaseError, match=r"org.example:pinned:2.0 .* its SHA-256 differs from the noted one"):
+        ensure_jars("5.1.4")
+
+
+@pytest.mark.parametrize(
+    ("release", "says", "advice"),
+    [
+        ("5.3.2", "has a part of it, without rocketmq-namesrv and rocketmq-tools", "Take 5.3.1."),
+        ("9.9.9", "Maven Central has no RocketMQ 9.9.9", "Take 5.3.1."),
+        ("5.2.0", "Maven Central has no RocketMQ 5.2.0", "Take 5.1.4 or 5.3.1."),
+        ("4.3.0", "RocketMQ 4.3.0 is older than 4.4.0", "Name 4.4.0 or a newer one."),
+    ],
+)
+def test_a_release_that_there_is_not_is_a_sentence(
+    repository: Repository, release: str, says: str, advice: str
+) -> None:
+    with pytest.raises(UsageError, match=says) as caught:
+        ensure_jars(release)
+    assert caught.value.advice == advice
+    assert release not in known_releases()
+
+
+def test_without_a_network_it_is_said_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(central, "REPOSITORIES", {"central": "http://127.0.0.1:1"})
+    with pytest.raises(ReleaseError, match=r"5.1.4 was not used here before, and Maven Central cannot be asked"):
+        ensure_jars("5.1.4")
+
+
+def _distribution(folder: Path, version: str = "5.5.0-corp1") -> Path:
+    lib = folder / "rocketmq-all" / "lib"
+    lib.mkdir(parents=True)
+    for artifact in central.ARTIFACTS:
+        (lib / f"{artifact}-{version}.jar").write_text(artifact)
+    (folder / "rocketmq-all" / "conf").mkdir()
+    (folder / "rocketmq-all" / "conf" / "broker.conf").write_text("brokerName=a\n")
+    return folder / "rocketmq-all"
+
+
+def test_a_build_is_the_same_one_as_a_folder_and_packed(tmp_path: Path) -> None:
+    home = _distribution(tmp_path / "build")
+    with tarfile.open(tmp_path / "build.tar.gz", "w:gz") as tar:
+        tar.add(home, arcname="rocketmq-all")
+    shutil.make_archive(str(tmp_path / "build"), "zip", home.parent)
+    names = {RELEASE(str(path)) for path in (home, home.parent, tmp_path / "build.tar.gz", tmp_path / "build.zip")}
+    (name,) = names
+    assert name.startswith("5.5.0-corp1-")
+    assert [jar.group for jar in read_lock(name)] == [jars.BUILD] * len(central.ARTIFACTS)
+    shutil.rmtree(home)
+    assert [path.read_text() for path in ensure_jars(name)] == sorted(central.ARTIFACTS)
+    assert central.version_key(name) == (5, 5, 0)
+
+
+def test_a_build_with_another_jar_is_another_release(tmp_path: Path) -> None:
+    home = _distribution(tmp_path)
+    before = take_build(home)
+    (home / "lib" / "rocketmq-broker-5.5.0-corp1.jar").write_text("mended")
+    assert take_build(home) != before
+
+
+def test_a_builds_jar_that_was_changed_or_is_gone_is_named(tmp_path: Path) -> None:
+    name = take_build(_distribution(tmp_path))
+    path = ensure_jars(name)[0]
+    path.write_text("changed afterwards")
+    with pytest.raises(ReleaseError, match=f"a jar of your build {name} was changed: rocketmq-broker") as caught:
+        ensure_jars(name)
+    assert "--release PATH" in caught.value.advice
+    with pytest.raises(ReleaseError, match="is gone from the cache"):
+        ensure_jars(name)
+
+
+def _packed(path: Path, names: list[str]) -> Path:
+    with zipfile.ZipFile(path, "w") as packed:
+        for name in names:
+            packed.writestr(name, "x")
+    return path
+
+
+def test_what_is_no_build_is_a_sentence(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"no archive")
+    all_but_one = [f"lib/{artifact}-5.5.0.jar" for artifact in central.ARTIFACTS[:-1]]
+    for path, says in (
+        (tmp_path / "absent", "there is no such file or folder"),
+        (broken, "it cannot be read"),
+        (tmp_path, "there is no rocketmq-broker and no rocketmq-namesrv"),
+        (_packed(tmp_path / "most.zip", all_but_one), "its lib has no rocketmq-tools"),
+        (_packed(tmp_path / "old.zip", [f"lib/{one}-4.2.0.jar" for one in central.ARTIFACTS]), "it is of 4.2.0"),
+        (_packed(tmp_path / "x.zip", [f"lib/{one}-x.jar" for one in central.ARTIFACTS]), "has no version in its name"),
+    ):
+        with pytest.raises(UsageError, match=says):
+            take_build(path)
+
+
+def test_no_jar_of_a_build_is_written_outside_of_the_cache(tmp_path: Path) -> None:
+    evil = [*(f"lib/{artifact}-5.5.0.jar" for artifact in central.ARTIFACTS), "../../lib/evil.jar", "lib/../../x.jar"]
+    take_build(_packed(tmp_path / "evil.zip", evil))
+    outside = [path for path in tmp_path.rglob("*.jar") if tmp_path / "cache" not in path.parents]
+    assert outside == []
