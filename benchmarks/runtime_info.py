@@ -21,8 +21,9 @@ from harness.backends.local import start_local
 from harness.errors import ClientError
 from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
-from harness.releases.jars import ensure_jars, is_5x, recorded_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import Java, find_java
+from harness.releases.settings import settings_of
 from harness.wait import NotYet, wait_until
 
 WARM_UPS = 10
@@ -32,7 +33,7 @@ ROUNDS, AT_ONCE = 10, 5
 
 def measure(release: str, leases: Leases, java: Java, *, timer: bool) -> str:
     """A line of the table."""
-    conf = {} if timer or not is_5x(release) else {"timerWheelEnable": "false"}
+    conf = {} if timer or "timerWheelEnable" not in settings_of(release).broker else {"timerWheelEnable": "false"}
     spec = ClusterSpec(
         name="runtime", release=release, topology=Topology(name="single"), settings=BrokerSettings(conf=conf)
     )

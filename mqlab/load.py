@@ -38,8 +38,9 @@ from harness.plan.deployments import PlannedDeployment, PlannedTrial
 from harness.plan.overrides import override_notes
 from harness.plan.schedule import Plan, Schedule
 from harness.protocol.targets import check_allowed, parse_networks
-from harness.releases.jars import PROXY_RELEASE, is_5x, recorded_releases
+from harness.releases.jars import PROXY_RELEASE, recorded_releases
 from harness.releases.java import Java, find_java
+from harness.releases.settings import Feature, has
 from harness.run.context import RunContext
 from harness.run.display import Display
 from harness.run.run_plan import run_plan
@@ -213,9 +214,9 @@ def _user_settings(options: argparse.Namespace, release: str, console: Console) 
 
 def _check_proxy(options: argparse.Namespace, release: str) -> None:
     """Raises UsageError if the release has no proxy. ``release`` is empty as long as the cluster has not been asked."""
-    if options.client == "grpc" and release and not is_5x(release):
+    if options.client == "grpc" and release and not has(release, Feature.POP):
         raise UsageError(
-            f"--client grpc speaks to the proxy of a 5.x cluster, and this one is {release}",
+            f"--client grpc speaks to a proxy, which asks brokers for PopMessageProcessor, and {release} has none",
             advice=f"Give --release {PROXY_RELEASE}, or another --client.",
         )
     if options.proxy:

@@ -138,6 +138,11 @@ class LedgerLine:
     earlier: tuple[Earlier, ...] = ()
 
     @property
+    def provenance(self) -> str:
+        """Where the verdict is from, if it was not measured on the release; empty where it was."""
+        return ""
+
+    @property
     def status(self) -> str:
         """The verdict, or that the claim holds in part."""
         return status_of(self.verdict, self.parts)

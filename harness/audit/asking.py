@@ -218,7 +218,7 @@ def _broker(broker: BrokerReading, visit: _Visit) -> BrokerReading:
         conf=conf,
         topics=table.topics,
         frame_bytes=frame_of_listing(table.json_bytes, _registrant(broker, conf, table)),
-        is_5x=table.has_attributes,
+        has_attributes=table.has_attributes,
         version=version_of(info.get("brokerVersionDesc", "")),
         has_delayed=any(end > 0 for _, end in levels.values()),
         overdue=overdue,
@@ -297,7 +297,7 @@ def _registrant(broker: BrokerReading, conf: Mapping[str, str], table: TopicTabl
         cluster=conf.get("brokerClusterName", "DefaultCluster"),
         address=broker.address,
         ha_address=f"{host}:{conf.get('haListenPort', '10912')}",
-        is_5x=table.has_attributes,
+        has_attributes=table.has_attributes,
     )
 
 

@@ -14,8 +14,9 @@ from harness.audit.slaves import serves_no_reads
 from harness.model import rocketmq
 from harness.model.broker_conf import BYTE_ORDER_MARK, COMMENT, NOT_ASCII, SET_TWICE, ConfFile, Fate, JudgedConf
 from harness.printable import excerpt
-from harness.releases.jars import is_5x
+from harness.releases.central import version_key
 from harness.releases.judged_conf import judge_file
+from harness.releases.settings import Feature, has
 
 IGNORED_KEYS, DEAD_KEYS, IGNORED_VALUES, READ_OTHERWISE = (
     "ignored-keys",
@@ -63,9 +64,13 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     refuses = f"an append that holds the put lock for {busy_ms:,.0f} ms ({rocketmq.PAGE_CACHE_BUSY})"
     if has_pool:
         refuses += f", or a transient store pool whose {_pool_size(settings)} buffers are all in use"
-    version = tuple(int(number) for number in release.split("."))
     broker = BrokerReading(
-        name=where, broker_id=0, address="", conf={**misplaced, **settings}, is_5x=is_5x(release), version=version
+        name=where,
+        broker_id=0,
+        address="",
+        conf={**misplaced, **settings},
+        has_attributes=has(release, Feature.ATTRIBUTES),
+        version=version_key(release),
     )
     found = [
         *_keys(conf, judged, where),
@@ -87,10 +92,10 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
 
 
 def _has_pool(settings: Mapping[str, str], release: str) -> bool:
-    """``isTransientStorePoolEnable`` of MessageStoreConfig (4.x) and of DefaultMessageStore (5.x)."""
+    """``isTransientStorePoolEnable`` of MessageStoreConfig (4.x, 5.0.0) and of DefaultMessageStore (newer ones)."""
     if settings.get(POOL) != "true":
         return False
-    if not is_5x(release):
+    if not has(release, Feature.POOL_WITH_SYNC_FLUSH):
         return settings.get("flushDiskType") != "SYNC_FLUSH" and settings.get("brokerRole") != "SLAVE"
     return settings.get("brokerRole") != "SLAVE" or settings.get("enableControllerMode") == "true"
 

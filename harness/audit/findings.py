@@ -179,7 +179,7 @@ def topics_left(broker: BrokerReading, limit_bytes: int) -> int:
     """How many further retry topics fit, with names as long as those that the broker has."""
     names = [len(name.encode()) for name in broker.names(TopicType.RETRY)] or [len(rocketmq.RETRY_PREFIX) + 24]
     name_bytes, now = round(sum(names) / len(names)), len(broker.topics)
-    at_limit = topics_at_limit(limit_bytes, broker.frame_bytes, now, name_bytes, is_5x=broker.is_5x)
+    at_limit = topics_at_limit(limit_bytes, broker.frame_bytes, now, name_bytes, has_attributes=broker.has_attributes)
     return max(0, at_limit - now - 1)
 
 
@@ -190,7 +190,7 @@ def _offline_retry_topics(reading: Reading, limit_bytes: int) -> Iterator[AuditF
             for name in broker.names(TopicType.RETRY)
             if name.removeprefix(rocketmq.RETRY_PREFIX) in reading.offline
         ]
-        held = sum(topic_bytes(len(name.encode()), is_5x=broker.is_5x) for name in names)
+        held = sum(topic_bytes(len(name.encode()), has_attributes=broker.has_attributes) for name in names)
         if held >= OFFLINE_SHARE * limit_bytes:
             yield AuditFinding(
                 kind="offline-retry-topics",
@@ -235,7 +235,7 @@ def pool_loses_data(broker: BrokerReading) -> Iterator[AuditFinding]:
 def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
     """5.x waits for inSyncReplicas copies, the master's among them (``CommitLog.handleHA``); 4.x always for one slave's."""
     conf = broker.conf
-    if broker.is_5x and conf.get("brokerRole") == "SYNC_MASTER" and whole_of(conf, "inSyncReplicas", 1) == 1:
+    if broker.has_attributes and conf.get("brokerRole") == "SYNC_MASTER" and whole_of(conf, "inSyncReplicas", 1) == 1:
         yield AuditFinding(
             kind="sync-master-alone",
             severity=Severity.WARNING,

@@ -44,7 +44,8 @@ class BrokerReading:
     conf: Mapping[str, str] = field(default_factory=dict)
     topics: tuple[TopicConfig, ...] = ()
     frame_bytes: int = 0
-    is_5x: bool = False
+    has_attributes: bool = False
+    """Whether its topics have attributes, as those of 5.0.0 and of all that are newer do (``TopicConfig``)."""
     version: tuple[int, ...] = ()
     """As it tells, such as (4, 9, 7)."""
     has_delayed: bool = False
@@ -73,8 +74,8 @@ class BrokerReading:
 
     @property
     def has_pool(self) -> bool:
-        """Whether the transient store pool is on, which it never is with SYNC_FLUSH on 4.x (``MessageStoreConfig``)."""
-        is_off = self.conf.get("flushDiskType") == "SYNC_FLUSH" and not self.is_5x
+        """Whether the transient store pool is on, which it never is with SYNC_FLUSH before 5.0.0 (``MessageStoreConfig``)."""
+        is_off = self.conf.get("flushDiskType") == "SYNC_FLUSH" and not self.has_attributes
         return self.conf.get("transientStorePoolEnable") == "true" and not is_off
 
     def names(self, kind: TopicType) -> list[str]:

@@ -122,7 +122,7 @@ def _with_messages(connection: Broker, broker: BrokerReading, topics: Sequence[s
             if end > max(start, consumed):
                 left = end - max(start, consumed)
                 yield topic, f"{broker.words} holds {left} messages of it that its group has not consumed"
-            elif consumed > 0 and not broker.is_5x:
+            elif consumed > 0 and not broker.has_attributes:
                 yield (
                     topic,
                     f"4.x keeps the group's offset {consumed}, below which it would not see what a new queue gets",

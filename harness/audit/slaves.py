@@ -20,7 +20,7 @@ def slaves_unread(reading: Reading) -> Iterator[AuditFinding]:
 def serves_no_reads(broker: BrokerReading, *, master_lives: bool = True) -> Iterator[AuditFinding]:
     """A slave without slaveReadEnable. With a controller another broker becomes master, which is not measured here."""
     conf = broker.conf
-    refuses = broker.is_5x or broker.version[:1] >= REFUSES_SINCE
+    refuses = broker.has_attributes or broker.version[:1] >= REFUSES_SINCE
     is_slave = conf.get("brokerRole") == "SLAVE" and conf.get("enableControllerMode") != "true"
     if refuses and is_slave and conf.get(SLAVE_READ, "false") == "false":
         yield AuditFinding(

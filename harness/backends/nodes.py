@@ -25,9 +25,10 @@ from harness.protocol.registration import Registrant
 from harness.releases.border import admitted
 from harness.releases.compile import RULE_SOURCES, compiled_classes
 from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_guard
-from harness.releases.jars import TOOLS, ensure_jars, is_5x
+from harness.releases.jars import TOOLS, ensure_jars
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
+from harness.releases.settings import Feature, has
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "mqlab"
@@ -291,7 +292,7 @@ def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
         cluster=conf["brokerClusterName"],
         address=f"{HOST}:{port}",
         ha_address=f"{HOST}:{conf['haListenPort']}",
-        is_5x=is_5x(release),
+        has_attributes=has(release, Feature.ATTRIBUTES),
     )
 
 

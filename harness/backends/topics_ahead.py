@@ -27,7 +27,7 @@ def flood_group(index: int, name_bytes: int) -> str:
 def topics_ahead_count(ahead: TopicsAhead, registrant: Registrant) -> int:
     """How many topics fill the share of the frame that is asked for, by ``harness.protocol.registration``."""
     room = ahead.share * ahead.frame_bytes - fixed_bytes(registrant)
-    return max(0, int(room // topic_bytes(ahead.name_bytes, is_5x=registrant.is_5x)))
+    return max(0, int(room // topic_bytes(ahead.name_bytes, has_attributes=registrant.has_attributes)))
 
 
 def write_topics_ahead(store: Path, ahead: TopicsAhead, registrant: Registrant) -> int:
@@ -36,7 +36,7 @@ def write_topics_ahead(store: Path, ahead: TopicsAhead, registrant: Registrant) 
     names = [RETRY_PREFIX + flood_group(index, ahead.name_bytes) for index in range(count)]
     table = {
         name: {
-            **({"attributes": {}} if registrant.is_5x else {}),
+            **({"attributes": {}} if registrant.has_attributes else {}),
             "order": False,
             "perm": PERM_READ_WRITE,
             "readQueueNums": 1,

@@ -107,7 +107,7 @@ class _Flood:
             count = min(GROUPS_AT_ONCE, far - created) if created < far else 1
             self._heartbeat([next(groups) for _ in range(count)])
             created += count
-            if created > far and self._is_refused(is_5x=before.has_attributes):
+            if created > far and self._is_refused(has_attributes=before.has_attributes):
                 table = self._table()
                 break
         else:
@@ -136,13 +136,13 @@ class _Flood:
 
         wait_until("a heartbeat", beat, timeout_s=HEARTBEAT_S_MAX, poll_s=1.0, cancel=self.trial.cancel)
 
-    def _is_refused(self, *, is_5x: bool) -> bool:
+    def _is_refused(self, *, has_attributes: bool) -> bool:
         """Whether a name server has lost the broker a moment after the last heartbeat.
 
         5.x registers a new topic alone, and all of them every 30 s only; writing the broker's permission back makes it
         register at once, as it would soon.
         """
-        if is_5x:
+        if has_attributes:
             with ask(self.broker, timeout_s=ANSWER_S_MAX) as connection:
                 connection.update_broker_config({"brokerPermission": connection.broker_config()["brokerPermission"]})
         deadline = time.monotonic() + EFFECT_S
@@ -169,7 +169,7 @@ class _Flood:
         far = self._far(table, limit_bytes)
         frame = self._frame(table) + far * self._topic_bytes(table)[0]
         return topics_at_limit(
-            limit_bytes, frame, len(table.topics) + far, self.last_name_bytes, is_5x=table.has_attributes
+            limit_bytes, frame, len(table.topics) + far, self.last_name_bytes, has_attributes=table.has_attributes
         )
 
     def _far(self, table: TopicTable, limit_bytes: int) -> int:
@@ -180,8 +180,8 @@ class _Flood:
     def _topic_bytes(self, table: TopicTable) -> tuple[int, int]:
         """What one of the first groups adds, and one of the last."""
         return (
-            topic_bytes(self.name_bytes, is_5x=table.has_attributes),
-            topic_bytes(self.last_name_bytes, is_5x=table.has_attributes),
+            topic_bytes(self.name_bytes, has_attributes=table.has_attributes),
+            topic_bytes(self.last_name_bytes, has_attributes=table.has_attributes),
         )
 
     def _frame(self, table: TopicTable) -> int:
@@ -192,7 +192,7 @@ class _Flood:
             cluster=CLUSTER_NAME,
             address=self.broker.address,
             ha_address=f"{host}:{port + 1}",
-            is_5x=table.has_attributes,
+            has_attributes=table.has_attributes,
         )
         return frame_of_listing(table.json_bytes, registrant)
 

@@ -14,7 +14,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.scenario import Arm, Scenario
 from harness.plan.cost import Cost, Costs, cell_name
 from harness.plan.request import Request
-from harness.releases.jars import is_5x
+from harness.releases.settings import settings_of
 
 LARGE_FRAME_BYTES = 8 * 2**20
 """A table of 70,000 topics."""
@@ -25,7 +25,7 @@ FIRST_COMPILER = ("-XX:TieredStopAtLevel=1",)
 """For brokers beside others, which do not measure milliseconds: the second compiler's work for many fresh brokers is what
 fills the cores."""
 
-QUIET_5X: Mapping[str, str] = {"timerFlushIntervalMs": "60000", "transactionMetricFlushInterval": "1000"}
+QUIET: Mapping[str, str] = {"timerFlushIntervalMs": "60000", "transactionMetricFlushInterval": "1000"}
 """Once a second a broker of 5.x compares the 37 MiB of its timer wheel byte by byte, full or empty: a quarter of what an idle one
 needs, and two thirds where only the first compiler is at work. Once a minute it is nearly nothing. And until it first writes
 down its transactions, 3 s after its start, a thread of it does not sleep. No claim is about either."""
@@ -182,10 +182,9 @@ def beside_others(settings: BrokerSettings, release: str, users: Collection[str]
     # To write and send tens of thousands of topics again and again is work for both compilers.
     if ahead is None or ahead.frame_bytes < LARGE_FRAME_BYTES:
         settings = dataclasses.replace(settings, jvm=(*FIRST_COMPILER, *settings.jvm))
-    if is_5x(release):
-        conf = {key: value for key, value in QUIET_5X.items() if key not in users}
-        settings = dataclasses.replace(settings, conf={**conf, **settings.conf})
-    return settings
+    has = settings_of(release).broker
+    conf = {key: value for key, value in QUIET.items() if key in has and key not in users}
+    return dataclasses.replace(settings, conf={**conf, **settings.conf}) if conf else settings
 
 
 def _name(*parts: str) -> str:

@@ -22,14 +22,14 @@ _VERSION_5X = {**_VERSION_4X, "stateVersion": 0}
 
 @dataclass(frozen=True, kw_only=True)
 class Registrant:
-    """The broker that registers, as the request's header has it. ``is_5x`` says whether its release is 5.x."""
+    """The broker that registers, as the request's header has it. ``has_attributes`` says whether its topics have attributes."""
 
     broker_name: str
     broker_id: int
     cluster: str
     address: str
     ha_address: str
-    is_5x: bool
+    has_attributes: bool
 
 
 def frame_of_listing(listing_bytes: int, registrant: Registrant) -> int:
@@ -42,14 +42,14 @@ def frame_of_listing(listing_bytes: int, registrant: Registrant) -> int:
 
 def fixed_bytes(registrant: Registrant) -> int:
     """What a registration has besides its topics."""
-    version = _VERSION_5X if registrant.is_5x else _VERSION_4X
+    version = _VERSION_5X if registrant.has_attributes else _VERSION_4X
     listing: dict[str, object] = {"dataVersion": version, "topicConfigTable": {}}
-    if registrant.is_5x:
+    if registrant.has_attributes:
         listing |= {"mappingDataVersion": version, "topicQueueMappingDetailMap": {}, "topicQueueMappingInfoMap": {}}
     return frame_of_listing(len(_compact(listing)), registrant)
 
 
-def topic_bytes(name_bytes: int, queues: int = 1, *, is_5x: bool) -> int:
+def topic_bytes(name_bytes: int, queues: int = 1, *, has_attributes: bool) -> int:
     """What one readable and writable topic adds: its name twice, and the rest of its configuration."""
     topic: dict[str, object] = {
         "order": False,
@@ -60,17 +60,17 @@ def topic_bytes(name_bytes: int, queues: int = 1, *, is_5x: bool) -> int:
         "topicSysFlag": 0,
         "writeQueueNums": queues,
     }
-    if is_5x:
+    if has_attributes:
         topic = {"attributes": {}, **topic}
     return len('"":,') + 2 * name_bytes + len(_compact(topic))
 
 
 def topics_at_limit(
-    frame_bytes_max: int, frame_bytes_now: int, topics_now: int, name_bytes: int, *, is_5x: bool
+    frame_bytes_max: int, frame_bytes_now: int, topics_now: int, name_bytes: int, *, has_attributes: bool
 ) -> int:
     """The number of topics at which the frame is refused first, if all further topics have names of that length."""
     room = frame_bytes_max - frame_bytes_now
-    return topics_now + room // topic_bytes(name_bytes, is_5x=is_5x) + 1
+    return topics_now + room // topic_bytes(name_bytes, has_attributes=has_attributes) + 1
 
 
 def _header_bytes(registrant: Registrant) -> int:
@@ -83,7 +83,7 @@ def _header_bytes(registrant: Registrant) -> int:
         "compressed": "false",
         "brokerName": registrant.broker_name,
     }
-    if registrant.is_5x:
+    if registrant.has_attributes:
         fields["enableActingMaster"] = "false"
     header = {
         "code": REGISTER_BROKER,

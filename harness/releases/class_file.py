@@ -58,6 +58,8 @@ class Method:
     gets: tuple[str, ...] = ()
     puts: tuple[str, ...] = ()
     """The fields that it reads, and the fields of objects that it sets."""
+    targets: frozenset[tuple[str, str, str]] = frozenset()
+    """Of each method that it invokes the class, with slashes, the name and the descriptor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,11 @@ def method_of(release: str, class_name: str, method: str) -> Method:
         if found.name == method:
             return found
     raise ReleaseError(f"{class_name} of {release} has no method {method}")
+
+
+def has_class(release: str, class_name: str) -> bool:
+    """Whether a jar of RocketMQ's own in the release has a class of this name."""
+    return f"{class_name.replace('.', '/')}.class" in _jars_by_entry(release)
 
 
 @lru_cache(256)
@@ -209,6 +216,7 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
     objects: list[str] = []
     gets: list[str] = []
     puts: list[str] = []
+    targets: set[tuple[str, str, str]] = set()
     numbers: list[Number] = []
     digest = hashlib.sha256()
     at = 0
@@ -217,7 +225,9 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
         digest.update(_in_any_file(code[at : at + length], constants))
         value: object = None
         if opcode in _INVOKES:
-            calls.append(_member_name(constants, struct.unpack_from(">H", code, at + 1)[0]))
+            index = struct.unpack_from(">H", code, at + 1)[0]
+            calls.append(_member_name(constants, index))
+            targets |= _target(constants, index)
             loaded.append(tuple(objects))
             objects.clear()
         elif opcode in (_GETSTATIC, _GETFIELD):
@@ -245,6 +255,7 @@ def _method(name: str, descriptor: str, code: bytes, constants: Mapping[int, obj
         digest=digest.hexdigest(),
         gets=tuple(gets),
         puts=tuple(puts),
+        targets=frozenset(targets),
     )
 
 
@@ -268,6 +279,15 @@ def _member_name(constants: Mapping[int, object], index: int) -> str:
     name_and_type = constants[member[1]]
     assert isinstance(name_and_type, tuple)
     return str(constants[name_and_type[0]])
+
+
+def _target(constants: Mapping[int, object], index: int) -> set[tuple[str, str, str]]:
+    found = _resolved(constants, index)
+    # What invokedynamic names has no class.
+    match found:
+        case ((str(of),), (str(name), str(descriptor))):
+            return {(of, name, descriptor)}
+    return set()
 
 
 def _length(code: bytes, at: int) -> int:

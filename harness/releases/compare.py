@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.errors import ReleaseError
-from harness.releases.class_file import class_of, methods, texts
+from harness.releases.class_file import Method, class_of, has_class, methods, names, texts
 
 _NAMED = re.compile(r"org\.apache\.rocketmq(?:\.[\w$]+)+")
 
@@ -50,8 +50,7 @@ def parts_of(name: str) -> tuple[str, str]:
 def check_is_there(name: str, release: str) -> None:
     """Raises ReleaseError when the release lacks the class, or its file does not have the member's name."""
     class_name, member = parts_of(name)
-    names = _names(release, class_name)
-    if member and member not in names:
+    if member and member not in _names(release, class_name):
         raise ReleaseError(f"{class_name} of {release} has no {member}")
 
 
@@ -68,6 +67,50 @@ def compare(name: str, before: str, after: str) -> CodeChange:
     return CodeChange(name=name, changed=tuple(sorted(changed)), concerned=bool(named))
 
 
+def rests_on(name: str, release: str) -> frozenset[str]:
+    """What is cited, by a digest each: the code of its methods, and of those of RocketMQ that these invoke themselves.
+
+    A method is taken with its lambdas. Of an interface's method there is no code, so that which class carries it out is open.
+    Raises ReleaseError when the release lacks the class or the member.
+    """
+    check_is_there(name, release)
+    class_name, member = parts_of(name)
+    own = _methods(release, class_name)
+    cited = [one for one in own if one.name == member or one.name.startswith(f"lambda${member}$")]
+    if not cited:  # a class, or a field, which is set at the start
+        cited = [one for one in own if not member or one.name in ("<init>", "<clinit>")]
+    invoked = (_invoked(release, *target) for one in cited for target in one.targets)
+    return frozenset({one.digest for one in cited} | {digest for digest in invoked if digest})
+
+
+def calls_of(name: str, release: str) -> frozenset[str]:
+    """The names of all methods that what is cited invokes itself. Raises ReleaseError."""
+    class_name, member = parts_of(name)
+    own = _methods(release, class_name)
+    return frozenset(
+        call for one in own if not member or one.name.startswith((member, f"lambda${member}$")) for call in one.calls
+    )
+
+
+@cache
+def _methods(release: str, class_name: str) -> tuple[Method, ...]:
+    return tuple(methods(class_of(release, class_name)))
+
+
+@cache
+def _invoked(release: str, of: str, name: str, descriptor: str) -> str:
+    """The digest of a method of RocketMQ's own, wherever above its class it is; empty where none has code."""
+    while of.startswith("org/apache/rocketmq/") and not of.startswith("org/apache/rocketmq/logging/"):
+        class_name = of.replace("/", ".")
+        if not has_class(release, class_name):
+            return ""
+        for one in _methods(release, class_name):
+            if (one.name, one.descriptor) == (name, descriptor):
+                return one.digest
+        of = names(class_of(release, class_name)).extends
+    return ""
+
+
 @cache
 def _names(release: str, class_name: str) -> frozenset[str]:
     return frozenset(texts(class_of(release, class_name)))
@@ -75,4 +118,4 @@ def _names(release: str, class_name: str) -> frozenset[str]:
 
 @cache
 def _digests(release: str, class_name: str) -> Mapping[tuple[str, str], str]:
-    return {(method.name, method.descriptor): method.digest for method in methods(class_of(release, class_name))}
+    return {(method.name, method.descriptor): method.digest for method in _methods(release, class_name)}

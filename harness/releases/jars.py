@@ -112,11 +112,6 @@ def jars_sha256(release: str) -> str:
     return hashlib.sha256(lock_path(release).read_bytes()).hexdigest()
 
 
-def is_5x(release: str) -> bool:
-    """Whether a release is 5.0.0 or newer, where logging and several settings changed their names."""
-    return version_key(release) >= (5,)
-
-
 def read_lock(name: str) -> tuple[LockedJar, ...]:
     """The jars of a known release (or of ``tools``). Raises UsageError when it is not known."""
     path = lock_path(name)

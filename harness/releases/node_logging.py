@@ -1,16 +1,16 @@
 """Logging configurations: the lab's own (milliseconds, UTC, bounded files) and 4.x's stock one.
 
-4.x reads ``conf/logback_broker.xml`` and ``conf/logback_namesrv.xml`` below its home and does not start without them;
-its jars hold none, so the stock one is written here from the facts of the 4.x distribution: logger to file, pattern,
-zone GMT+8, seconds. 5.x carries its stock configuration inside its jars and takes ours by a system property; its
-copy of logback lives in a package of its own.
+4.x and 5.0.0 read ``conf/logback_broker.xml`` and ``conf/logback_namesrv.xml`` below their home and do not start without them;
+their jars hold none, so the stock one is written here from the facts of the 4.x distribution: logger to file, pattern,
+zone GMT+8, seconds. A release with a copy of logback in a package of its own (``Feature.OWN_LOGBACK``) carries its stock
+configuration inside its jars and takes ours by a system property.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from harness.releases.jars import is_5x
+from harness.releases.settings import Feature, has
 
 LAB_PATTERN = "%d{ISO8601,UTC} %p [%t] %c - %m%n"
 """``2026-11-21 08:15:00,123 INFO [main] RocketmqBroker - text``; ISO8601 is logback's name for a pattern with a comma,
@@ -79,7 +79,7 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
     """
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
-    if is_5x(release):
+    if has(release, Feature.OWN_LOGBACK):
         if stock:
             return ()
         files = {**BROKER_FILES, **NAMESRV_FILES}
@@ -101,7 +101,7 @@ def write_node_logging(release: str, *, home: Path, logs: Path, stock: bool) -> 
 
 def client_logging_options(release: str, folder: Path) -> tuple[str, ...]:
     """JVM options for a client's log. For 5.x a configuration file is written into ``folder``."""
-    if not is_5x(release):
+    if not has(release, Feature.OWN_LOGBACK):
         return (
             f"-Drocketmq.client.logRoot={folder}",
             "-Drocketmq.client.logFileMaxIndex=2",

@@ -15,14 +15,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 from harness.errors import ReleaseError, UsageError
 from harness.program import carried_out
 from harness.releases.central import version_key
+from harness.releases.class_file import class_of, has_class, method_of, texts
 from harness.releases.compile import compiled_classes
 from harness.releases.dead_keys import dead_keys
 from harness.releases.jars import VERSION, ensure_jars, jars_sha256, known_releases, learned_folder
@@ -75,6 +77,34 @@ class Settings:
     """A broker's settings that nothing reads (``dead_keys``)."""
     trims: bool = False
     """Whether blanks at the ends of a text are taken away before a setter gets it."""
+    features: Sequence[str] = ()
+
+
+class Feature(StrEnum):
+    """What a release does or does not, by its classes, beside its settings."""
+
+    ATTRIBUTES = "topics have attributes"
+    OWN_LOGBACK = "logback in a package of its own"
+    POOL_WITH_SYNC_FLUSH = "a store pool beside SYNC_FLUSH"
+    POP = "consumption by pop"
+
+
+def has(release: str, feature: Feature) -> bool:
+    """Whether a release has it. Raises as ``settings_of`` does."""
+    return feature in settings_of(release).features
+
+
+def features_of(release: str) -> Iterator[Feature]:
+    """Asked of its class files. Raises ReleaseError: one that every release has is not there."""
+    if "attributes" in texts(class_of(release, f"{ROCKETMQ}.common.TopicConfig")):
+        yield Feature.ATTRIBUTES
+    if has_class(release, f"{ROCKETMQ}.logging.ch.qos.logback.core.Appender"):
+        yield Feature.OWN_LOGBACK
+    pool = method_of(release, f"{ROCKETMQ}.store.config.MessageStoreConfig", "isTransientStorePoolEnable")
+    if "getFlushDiskType" not in pool.calls:
+        yield Feature.POOL_WITH_SYNC_FLUSH
+    if has_class(release, f"{ROCKETMQ}.broker.processor.PopMessageProcessor"):
+        yield Feature.POP
 
 
 @cache
@@ -135,6 +165,7 @@ def read_settings_of(release: str, java: Java) -> Settings:
         others={who: sorted(of[name] - always - tiered) for who, name in OTHERS.items()},
         dead=sorted(dead_keys(jars, _named(BROKER))),
         trims=any((row.of, row.value) == ("MixAll", "true") for row in few),
+        features=sorted(features_of(release)),
     )
 
 

@@ -16,8 +16,9 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.paths import PACKAGES
 from harness.plan.deployments import beside_others
 from harness.protocol.access import DENIED, Access
-from harness.releases.jars import is_5x, recorded_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.java import Java
+from harness.releases.settings import settings_of
 from harness.rundir.lines import read_records
 from harness.wait import NotYet, wait_until
 from mqlab.main import main
@@ -46,8 +47,8 @@ def _credentials(folder: Path, secret: str = SECRET) -> Path:
 
 
 def _acl(release: str, home: Path) -> dict[str, str]:
-    """What a broker.conf needs for the release's own ACL; 4.x reads its accounts from a file in the broker's home."""
-    if not is_5x(release):
+    """What a broker.conf needs for the release's own ACL; before AuthConfig it reads its accounts from a file in its home."""
+    if "authenticationEnabled" not in settings_of(release).broker:
         (home / "conf").mkdir(parents=True)
         account = f"- accessKey: {KEY}\n  secretKey: {SECRET}\n  admin: true\n"
         (home / "conf" / "plain_acl.yml").write_text(f"globalWhiteRemoteAddresses: []\naccounts:\n{account}")

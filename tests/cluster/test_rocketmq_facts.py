@@ -16,8 +16,9 @@ from harness.load.readings import READINGS
 from harness.model import rocketmq
 from harness.model.log_events import WORDINGS
 from harness.paths import PACKAGES
-from harness.releases.class_file import class_of, method_of, methods, texts
-from harness.releases.jars import ensure_jars, is_5x, recorded_releases
+from harness.releases.class_file import class_of, has_class, method_of, methods, texts
+from harness.releases.jars import ensure_jars, recorded_releases
+from harness.releases.settings import Feature, has
 
 NAMESRV = "org.apache.rocketmq.namesrv"
 COMMON, CLIENT, BROKER = "org.apache.rocketmq.common", "org.apache.rocketmq.client", "org.apache.rocketmq.broker"
@@ -99,7 +100,7 @@ def test_a_fact_is_what_its_class_says_in_every_release(release: str, class_name
 @pytest.mark.parametrize("release", recorded_releases())
 @pytest.mark.parametrize("class_name", [*LOGGED, *LOGGED_5X])
 def test_a_parser_asks_for_words_that_the_class_writes(release: str, class_name: str) -> None:
-    words = LOGGED.get(class_name, ()) + (LOGGED_5X.get(class_name, ()) if is_5x(release) else ())
+    words = LOGGED.get(class_name, ()) + (LOGGED_5X.get(class_name, ()) if has(release, Feature.ATTRIBUTES) else ())
     said = _texts_with_inner(release, class_name)
     assert [word for word in words if not any(word in text for text in said)] == []
 
@@ -109,7 +110,8 @@ def test_an_event_of_a_log_is_in_the_words_that_its_class_writes(release: str) -
     asked = [
         one
         for one in WORDINGS
-        if one.by.startswith("org.apache.rocketmq.") and one.releases in ("", "5.x" if is_5x(release) else "4.x")
+        if one.by.startswith("org.apache.rocketmq.")
+        and one.releases in ("", "5.x" if has(release, Feature.ATTRIBUTES) else "4.x")
     ]
     assert [one.words for one in asked if not _says(release, one.by, one.written or one.words)] == []
 
@@ -158,7 +160,7 @@ def _methods(release: str, class_name: str) -> set[str]:
 @pytest.mark.parametrize("release", recorded_releases())
 def test_default_times_are_those_that_a_new_configuration_has(release: str) -> None:
     of_broker = method_of(release, f"{COMMON}.BrokerConfig", "<init>").numbers
-    checks_s = rocketmq.CHECKS_S_MAX / 2 if is_5x(release) else rocketmq.CHECKS_S_MAX
+    checks_s = rocketmq.CHECKS_S_MAX / 2 if has(release, Feature.ATTRIBUTES) else rocketmq.CHECKS_S_MAX
     assert {rocketmq.SEND_WAIT_MS, checks_s * 1000} <= set(of_broker)
     assert rocketmq.PAGE_CACHE_BUSY_MS in method_of(release, f"{STORE}.config.MessageStoreConfig", "<init>").numbers
 
@@ -168,12 +170,14 @@ def test_executors_that_processors_share_are_read_from_their_registrations(relea
     cluster = cast(Any, SimpleNamespace(spec=SimpleNamespace(release=release)))
     read = READINGS["shared_executors"](cluster, cast(Any, None))
     assert read.value == shared
-    assert ("pullMessageExecutor" in read.detail) == is_5x(release)
+    assert ("pullMessageExecutor" in read.detail) == has(release, Feature.POP)
 
 
 @pytest.mark.parametrize("release", recorded_releases())
 def test_the_codes_have_their_names_from_the_release(release: str) -> None:
-    package = f"{REMOTING}.protocol" if is_5x(release) else f"{COMMON}.protocol"
+    package = (
+        f"{REMOTING}.protocol" if has_class(release, f"{REMOTING}.protocol.ResponseCode") else f"{COMMON}.protocol"
+    )
     known = {*_texts(release, f"{package}.RequestCode"), *_texts(release, f"{package}.ResponseCode")}
     # Success is RemotingSysResponseCode's, which ResponseCode extends.
     known |= set(_texts(release, f"{REMOTING}.protocol.RemotingSysResponseCode"))
@@ -182,7 +186,7 @@ def test_the_codes_have_their_names_from_the_release(release: str) -> None:
     assert set(CODES) - misspelled <= known
 
 
-@pytest.mark.parametrize("release", [release for release in recorded_releases() if is_5x(release)])
+@pytest.mark.parametrize("release", [release for release in recorded_releases() if has(release, Feature.OWN_LOGBACK)])
 @pytest.mark.parametrize(
     ("logger", "file"), [("RocketmqRebalanceLock", "filter.log"), ("RocketmqStoreError", "storeerror.log")]
 )

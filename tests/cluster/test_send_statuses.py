@@ -25,8 +25,8 @@ from harness.leases.leases import Leases
 from harness.model.cluster import BrokerSettings, Topology
 from harness.plan.deployments import beside_others
 from harness.protocol.targets import LOOPBACK
-from harness.releases.jars import is_5x
 from harness.releases.java import Java
+from harness.releases.settings import Feature, has
 from harness.rundir.lines import read_records
 from harness.wait import wait_until
 
@@ -54,7 +54,7 @@ def unsure(tmp_path_factory: pytest.TempPathFactory, leases: Leases, java: Java)
             folder = tmp_path_factory.mktemp(release)
             cluster = start_local(spec, folder / "cluster", leases, java, until_s=1800)
             stack.callback(cluster.down)
-            if not is_5x(release):
+            if not has(release, Feature.POP):
                 return cluster, ""
             proxy = proxy_beside(
                 namesrv_addresses(cluster), folder / "proxy", leases, java, nodes=cluster.nodes, until_s=1800

@@ -19,13 +19,20 @@ from harness.protocol.registration import Registrant, fixed_bytes, frame_of_list
 from tests.lib.audited import broker_of, kinds_of, reading_of, table_of
 
 REGISTRANT = Registrant(
-    broker_name="broker-a", broker_id=0, cluster="c", address="127.0.0.1:1", ha_address="127.0.0.1:2", is_5x=False
+    broker_name="broker-a",
+    broker_id=0,
+    cluster="c",
+    address="127.0.0.1:1",
+    ha_address="127.0.0.1:2",
+    has_attributes=False,
 )
 
 
 def frame_of_topics(topics: Iterable[tuple[str, int]], registrant: Registrant) -> int:
     """The length of the frame of a broker with these topics, each a name and its number of queues."""
-    each = sum(topic_bytes(len(name.encode()), queues, is_5x=registrant.is_5x) for name, queues in topics)
+    each = sum(
+        topic_bytes(len(name.encode()), queues, has_attributes=registrant.has_attributes) for name, queues in topics
+    )
     return fixed_bytes(registrant) + each - 1
 
 
@@ -75,15 +82,15 @@ def test_the_law_agrees_with_the_listing_that_it_predicts(name_bytes: int) -> No
 
 
 def test_a_topic_costs_its_name_twice_and_5x_has_attributes_as_well() -> None:
-    assert topic_bytes(52, is_5x=False) - topic_bytes(51, is_5x=False) == 2
-    assert topic_bytes(51, is_5x=True) - topic_bytes(51, is_5x=False) == len('"attributes":{},')
-    assert topic_bytes(54, is_5x=False) == 236
+    assert topic_bytes(52, has_attributes=False) - topic_bytes(51, has_attributes=False) == 2
+    assert topic_bytes(51, has_attributes=True) - topic_bytes(51, has_attributes=False) == len('"attributes":{},')
+    assert topic_bytes(54, has_attributes=False) == 236
 
 
 def test_the_first_number_of_topics_that_is_too_many_is_the_one_beyond_the_limit() -> None:
-    each = topic_bytes(30, is_5x=False)
-    assert topics_at_limit(1000 + 3 * each, 1000, 10, 30, is_5x=False) == 14
-    assert topics_at_limit(999 + 3 * each, 1000, 10, 30, is_5x=False) == 13
+    each = topic_bytes(30, has_attributes=False)
+    assert topics_at_limit(1000 + 3 * each, 1000, 10, 30, has_attributes=False) == 14
+    assert topics_at_limit(999 + 3 * each, 1000, 10, 30, has_attributes=False) == 13
 
 
 def test_topics_written_ahead_fill_the_share_that_was_asked_for(tmp_path: Path) -> None:
@@ -92,4 +99,4 @@ def test_topics_written_ahead_fill_the_share_that_was_asked_for(tmp_path: Path) 
     table = json.loads((tmp_path / "config" / "topics.json").read_text())["topicConfigTable"]
     assert len(table) == count
     frame = frame_of_topics([(name, 1) for name in table], REGISTRANT)
-    assert 0 <= 90_000 - frame <= topic_bytes(40, is_5x=False) + 1
+    assert 0 <= 90_000 - frame <= topic_bytes(40, has_attributes=False) + 1

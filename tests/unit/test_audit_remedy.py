@@ -32,7 +32,7 @@ def test_a_topic_that_was_used_is_kept_on_4x_where_its_groups_offset_would_stay(
     remedy = plan_remedy(reading)
     assert remedy.deletions == ()
     assert "keeps the group's offset 3" in remedy.kept[0][1]
-    of_5x = replace(reading, brokers=tuple(replace(one, is_5x=True) for one in reading.brokers))
+    of_5x = replace(reading, brokers=tuple(replace(one, has_attributes=True) for one in reading.brokers))
     assert [one.topic for one in plan_remedy(of_5x).deletions] == ["%RETRY%used"]
 
 

@@ -78,7 +78,7 @@ def test_a_slave_of_5x_that_serves_no_reads_is_named(
 
 
 @pytest.mark.parametrize(
-    ("conf", "is_5x", "kinds"),
+    ("conf", "has_attributes", "kinds"),
     [
         ({"transientStorePoolEnable": "true"}, False, ["pool-loses-data"]),
         ({"transientStorePoolEnable": "true", "flushDiskType": "SYNC_FLUSH"}, False, []),
@@ -91,8 +91,10 @@ def test_a_slave_of_5x_that_serves_no_reads_is_named(
         ({"brokerRole": "SYNC_MASTER"}, False, []),
     ],
 )
-def test_settings_that_lose_data_or_do_nothing_are_found(conf: dict[str, str], is_5x: bool, kinds: list[str]) -> None:
-    assert kinds_of(reading_of(replace(broker_of(conf=conf), is_5x=is_5x))) == kinds
+def test_settings_that_lose_data_or_do_nothing_are_found(
+    conf: dict[str, str], has_attributes: bool, kinds: list[str]
+) -> None:
+    assert kinds_of(reading_of(replace(broker_of(conf=conf), has_attributes=has_attributes))) == kinds
 
 
 OPEN = Severity.CRITICAL

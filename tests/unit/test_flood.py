@@ -32,7 +32,7 @@ REGISTRANT = Registrant(
     cluster=CLUSTER_NAME,
     address=BROKER.address,
     ha_address="127.0.0.1:21001",
-    is_5x=False,
+    has_attributes=False,
 )
 
 
@@ -46,7 +46,7 @@ class Flooded:
 
     def table(self) -> TopicTable:
         topics = tuple(TopicConfig(name=name, read_queues=1, write_queues=1) for name in self.names)
-        size = 100 + sum(topic_bytes(len(name), is_5x=False) for name in self.names)
+        size = 100 + sum(topic_bytes(len(name), has_attributes=False) for name in self.names)
         return TopicTable(topics=topics, json_bytes=size)
 
     def is_refused(self) -> bool:
@@ -127,7 +127,7 @@ def _done(
 def test_the_crossing_is_where_it_was_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     probes = _flood(monkeypatch, Flooded(250), name_bytes=LONG_BYTES, last_name_bytes=0)
     assert probes["topics_at_limit"] == probes["topics_at_limit_predicted"]
-    assert probes["bytes_per_topic"] == topic_bytes(LONG_BYTES, is_5x=False)
+    assert probes["bytes_per_topic"] == topic_bytes(LONG_BYTES, has_attributes=False)
 
 
 def test_the_last_groups_have_names_of_their_own_length_and_cross_the_line_by_less(
@@ -141,7 +141,7 @@ def test_the_last_groups_have_names_of_their_own_length_and_cross_the_line_by_le
     assert came[:20] == [LONG_BYTES] * 20
     assert set(came[crossed_at - frame_limit.CLOSE :]) == {USUAL_BYTES}
     over = (probes["frame_share_after"] - 1) * LIMIT_BYTES
-    assert 0 < over <= topic_bytes(USUAL_BYTES, is_5x=False)
+    assert 0 < over <= topic_bytes(USUAL_BYTES, has_attributes=False)
     # Two lengths have no bytes per topic.
     assert "bytes_per_topic" not in probes
 

@@ -24,9 +24,10 @@ from harness.backends.docker.engine import Engine
 from harness.errors import DockerError
 from harness.paths import cache_home
 from harness.releases.guard import ANY_LOOPBACK, guard_jar, guard_settings
-from harness.releases.jars import CHECKSUMS, ensure_jars, is_5x
+from harness.releases.jars import ensure_jars, jars_sha256
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
+from harness.releases.settings import Feature, has
 from harness.scratch import scratch_folder
 
 REPOSITORY = "mqlab/rocketmq"
@@ -143,7 +144,7 @@ def remove_images(engine: Engine) -> list[str]:
 
 
 def _labels(release: str, java: Java) -> Mapping[str, str]:
-    lock = hashlib.sha256((CHECKSUMS / f"{release}.sha256").read_bytes() + Path(__file__).read_bytes()).hexdigest()
+    lock = hashlib.sha256(jars_sha256(release).encode() + Path(__file__).read_bytes()).hexdigest()
     made = {"mqlab.made-of": lock, "mqlab.guard": guard_jar(java).stem, "mqlab.java": java.version}
     return {IMAGE_LABEL: "1", "mqlab.release": release, **made}
 
@@ -176,7 +177,7 @@ def _write_layer(tar: tarfile.TarFile, release: str, java: Java, home: str) -> N
         tar.add(jar, arcname=f"{home}/lib/{jar.name}", filter=_owned_by_root)
     _add_folder(tar, f"{home}/bin", mode=0o755)
     _add_folder(tar, f"{home}/conf", mode=0o755)
-    if not is_5x(release):
+    if not has(release, Feature.OWN_LOGBACK):
         _add_stock_logging(tar, release, home)
 
 
