@@ -17,9 +17,9 @@ from harness.errors import EXIT_OK
 from harness.model.rules import Kind
 from harness.model.verdicts import VerdictKind
 from harness.rundir.manifest import FREEZE
+from mqlab.carried import beside, ledger_on
 from mqlab.kinds import RELEASE, one_of
 from mqlab.options import Adder, print_json
-from mqlab.recorded import committed_ledger
 from scenarios.send_advice import FAILURES, Shown, Tried
 
 FAILURE = one_of("failure", lambda: tuple(FAILURES))
@@ -98,7 +98,9 @@ def add_command(add: Adder) -> None:
 
 def advise(options: argparse.Namespace, console: Console) -> int:
     """Say it by the committed ledger."""
-    found = advice(committed_ledger(), options.release, [options.failure] if options.failure else list(FAILURES))
+    found = advice(
+        ledger_on(options.release), options.release, [options.failure] if options.failure else list(FAILURES)
+    )
     if options.json:
         print_json([dataclasses.asdict(one) for one in found])
     else:
@@ -114,6 +116,7 @@ def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) 
     told = [((line.claim, part.name), part) for line in of_release for part in line.parts]
     # What is decided by one way of injecting a fault holds, where another is not.
     parts = dict(sorted(told, key=lambda one: one[1].verdict is not VerdictKind.UNDECIDED))
+    carried = {line.claim: line.provenance for line in of_release}
     late = {
         (line.claim, str(figure.params["producer"])): figure.max
         for line in of_release
@@ -122,8 +125,8 @@ def advice(ledger: Sequence[LedgerLine], release: str, failures: Sequence[str]) 
     }
     found: list[Advice] = []
     for name in failures:
-        tried_on_it = [tried for tried in FAILURES[name].tried if release in tried.releases]
-        of_it = [_advice(name, release, tried, parts, late) for tried in tried_on_it]
+        tried_on_it = [tried for tried in FAILURES[name].tried if {*beside(release)} & {*tried.releases}]
+        of_it = [_advice(name, release, tried, parts, late, carried) for tried in tried_on_it]
         best = [_best(of) for of in _alike(one for one in of_it if one.answer == HELPS)]
         answered = [replace(one, answer=BEST) if one in best else one for one in of_it]
         found += sorted(answered, key=lambda one: ANSWERS.index(one.answer))
@@ -149,8 +152,12 @@ def _best(found: Sequence[Advice]) -> Advice:
     return min(found, key=rank)
 
 
-def _advice(failure: str, release: str, tried: Tried, parts: Parts, late: LateShares) -> Advice:
-    because, costs = (tuple(_said(one, parts) for one in shown) for shown in (tried.helps, tried.costs))
+def _advice(
+    failure: str, release: str, tried: Tried, parts: Parts, late: LateShares, carried: Mapping[str, str]
+) -> Advice:
+    because, costs = (
+        tuple(_said(one, parts, carried.get(one.claim, "")) for one in shown) for shown in (tried.helps, tried.costs)
+    )
     spoken = {one.speaks_for for one in because} - {None}
     has_harmed = any(one.has_harmed for one in because)
     is_open = any(one.speaks_for is None for one in because)
@@ -171,12 +178,12 @@ def _advice(failure: str, release: str, tried: Tried, parts: Parts, late: LateSh
         costs=costs,
         failed_share=max((value for said in because for value in said.values), default=None),
         late_share=late.get((tried.late.claim, tried.late.producer)) if tried.late else None,
-        late_by=tried.late.claim if tried.late else "",
+        late_by="; ".join(filter(None, (tried.late.claim, carried.get(tried.late.claim)))) if tried.late else "",
         may_harm=is_open or has_harmed,
     )
 
 
-def _said(shown: Shown, parts: Parts) -> Said:
+def _said(shown: Shown, parts: Parts, provenance: str) -> Said:
     part = parts.get((shown.claim, shown.part))
     if part is None or part.verdict is VerdictKind.UNDECIDED:
         says, speaks_for = f"whether {shown.says}", None
@@ -188,7 +195,7 @@ def _said(shown: Shown, parts: Parts) -> Said:
         claim=shown.claim,
         part=shown.part,
         says=says,
-        measured=measured,
+        measured=f"{measured}; {provenance}" if provenance else measured,
         speaks_for=speaks_for,
         values=part.values if part is not None and shown.unit else (),
         has_harmed=part is not None and part.kind == Kind.COMPARISON and any(value > 1 for value in part.values),

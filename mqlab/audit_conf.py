@@ -13,6 +13,7 @@ from harness.audit.finding import Severity
 from harness.printable import printable
 from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
+from mqlab.carried import ledger_on
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
 
@@ -20,8 +21,9 @@ from mqlab.recorded import decided_on_defaults
 def audit_conf(options: argparse.Namespace) -> int:
     """Judge it on each release; returns the exit code of the worst finding."""
     conf = read_conf(options.broker_conf)
-    record = decided_on_defaults()
-    judged = [judge_conf(conf, release) for release in options.release or recorded_releases()]
+    releases = options.release or recorded_releases()
+    record = decided_on_defaults(ledger_on(*releases))
+    judged = [judge_conf(conf, release) for release in releases]
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:
@@ -33,9 +35,9 @@ def audit_conf(options: argparse.Namespace) -> int:
 def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
     yield f"on {judged.release} sends are refused with [REJECTREQUEST] after {judged.refuses}"
     if judged.release not in recorded_releases():
-        yield "  its settings are those of its own classes; what it does by them is taken from the releases that were measured"
+        yield f"  its settings are those of its own classes; what {judged.release} does by them was not measured"
     for line in _measured(judged, record):
-        yield f"  measured on {line.release} ({line.claim}): {line.summary}"
+        yield f"  {line.provenance or f'measured on {line.release}'} ({line.claim}): {line.summary}"
     for finding in judged.findings:
         yield f"{finding.severity.name} {finding.kind}: {finding.where}: {finding.says}"
         yield f"    {finding.advice}"
@@ -52,6 +54,7 @@ def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, obje
             {
                 "claim": one.claim,
                 "release": one.release,
+                "provenance": one.provenance,
                 "verdict": one.verdict,
                 "status": one.status,
                 "summary": one.summary,

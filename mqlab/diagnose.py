@@ -20,11 +20,11 @@ from harness.errors import EXIT_OK, ConfigurationError
 from harness.printable import printable
 from harness.releases.java import find_java
 from mqlab import slow_appends as appends_shown
+from mqlab.carried import ledger_on
 from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind, whole
 from mqlab.options import Adder, add_releases, add_spark_conf, print_json
 from mqlab.own_incident import require_name
 from mqlab.proposed import propose
-from mqlab.recorded import committed_ledger
 from scenarios.signs import SIGNS, SILENT
 
 EXIT_FOUND = 1
@@ -96,7 +96,7 @@ def add_command(add: Adder) -> None:
 
 def diagnose(options: argparse.Namespace, console: Console) -> int:
     """Read, find, and print."""
-    ledger = committed_ledger()
+    ledger = ledger_on(*options.release)
     if options.reproduce:
         require_name(options.reproduce)
     files = _files(options)

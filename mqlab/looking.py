@@ -29,6 +29,7 @@ from harness.releases.jars import TOOLS, ensure_jars, recorded_releases
 from harness.releases.java import Java, find_java
 from harness.run import doctor
 from harness.trial import Injection
+from mqlab.carried import ledger_on, unknown_on
 from mqlab.console import console as lab_console
 from mqlab.kinds import INCIDENTS
 from mqlab.options import Adder, add_releases, print_json
@@ -77,7 +78,10 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
                     "arms": {arm.name: arm.what for arm in scenario.arms},
                     "claims": {claim.id: claim.says for claim in scenario.claims},
                     "no_expectation": without_expectation(scenario),
-                    "measured": [dataclasses.asdict(line) for line in _recorded(scenario, options)],
+                    "measured": [
+                        {**dataclasses.asdict(line), "provenance": line.provenance}
+                        for line in _recorded(scenario, options)
+                    ],
                 }
                 for scenario in chosen
             ]
@@ -100,7 +104,9 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
                 out.print(f"  what to do: {sign.advice}", highlight=False, markup=False)
         for line in _recorded(scenario, options):
             out.print(f"\n  {line.claim} on {line.release}: {line.status}. {line.says}", highlight=False, markup=False)
-            out.print(f"    measured: {line.summary}", highlight=False, markup=False)
+            out.print(f"    {line.provenance or 'measured'}: {line.summary}", highlight=False, markup=False)
+        for claim, release, why in unknown_on(options.release, scenario) if options.incidents else ():
+            out.print(f"\n  {claim} on {release}: unknown. {why}", highlight=False, markup=False)
         out.print()
     return EXIT_OK
 
@@ -111,7 +117,7 @@ def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLin
         return []
     return [
         line
-        for line in measured_on_defaults()
+        for line in measured_on_defaults(ledger_on(*options.release))
         if line.incident == scenario.name and (not options.release or line.release in options.release)
     ]
 

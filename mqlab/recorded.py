@@ -27,20 +27,20 @@ def _read(path: Path, _changed_ns: int) -> Sequence[LedgerLine]:
     return load_lines(path)
 
 
-def measured_on_defaults() -> list[LedgerLine]:
+def measured_on_defaults(ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
     """The lines of local processes, stalled in the JVM where they are stalled, that have a verdict or at least a figure."""
     return [
         line
-        for line in committed_ledger()
+        for line in ledger
         if line.backend == "local"
         and line.injection != FREEZE
         and (line.verdict is not VerdictKind.UNDECIDED or any(part.estimate is not None for part in line.parts))
     ]
 
 
-def decided_on_defaults() -> list[LedgerLine]:
+def decided_on_defaults(ledger: Sequence[LedgerLine]) -> list[LedgerLine]:
     """Those of them that are confirmed or refuted."""
-    return [line for line in measured_on_defaults() if line.verdict is not VerdictKind.UNDECIDED]
+    return [line for line in measured_on_defaults(ledger) if line.verdict is not VerdictKind.UNDECIDED]
 
 
 def experiment_now(trial: RecordedTrial) -> str:

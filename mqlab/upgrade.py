@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,16 +14,21 @@ from rich.console import Console
 import scenarios
 from harness.audit.conf import OF_KEYS, judge_conf
 from harness.errors import EXIT_OK, UsageError
+from harness.host.facts import host_of_plan
 from harness.model.broker_conf import ConfFile
+from harness.plan.request import Request
+from harness.plan.schedule import make_plan
+from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
 from harness.releases.settings import settings_of
+from mqlab.carried import carried, ledger_on
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
-from mqlab.recorded import committed_ledger
 from scenarios import rolling_upgrade
 
 if TYPE_CHECKING:
+    from analysis.report.upgrade import Known
     from analysis.report.upgrade_settings import SettingsChanged
 
 
@@ -66,8 +73,13 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         (settings_of(broker).broker, settings_of(client).client, settings_of(broker).codes)
         for broker, client in zip((options.before, options.after), clients, strict=True)
     )
+    known = tuple(
+        _known(release)
+        for release in dict.fromkeys((options.before, options.after))
+        if release not in recorded_releases()
+    )
     found = report.upgrade(
-        committed_ledger(),
+        ledger_on(options.before, options.after),
         {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims},
         _settings(options, conf, before, after),
         options.before,
@@ -77,6 +89,7 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
             incident=rolling_upgrade.SCENARIO.name,
             to=tuple(dict.fromkeys(str(cell["to"]) for arm in rolling_upgrade.SCENARIO.arms for cell in arm.cells)),
         ),
+        known=known,
     )
     if options.page:
         write_new(options.page, page(found))
@@ -85,6 +98,21 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     else:
         print("\n".join(lines(found)))
     return EXIT_OK
+
+
+def _known(release: str) -> Known:
+    from analysis.report.upgrade import Known
+
+    found = carried(release)
+    incidents = [one for one in scenarios.ALL if any(claim.id in found.unknown for claim in one.claims)]
+    request = Request(scenarios=incidents, releases=(release,))
+    return Known(
+        release=release,
+        carried=Counter(found.donors.values()),
+        unknown=tuple(found.unknown),
+        command=f"mqlab verify {' '.join(one.name for one in incidents)} --release {release}",
+        minutes=math.ceil(make_plan(request, host_of_plan()).seconds / 60) if incidents else 0,
+    )
 
 
 _Kept = tuple[Mapping[str, str], Mapping[str, str], Mapping[str, str]]

@@ -152,6 +152,23 @@ class LedgerLine:
         return (self.claim, self.release, self.backend, self.injection)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CarriedLine(LedgerLine):
+    """A line of the record, said of a release that it was not measured on: what the claim cites is the same code there."""
+
+    carried_from: str
+
+    @property
+    def provenance(self) -> str:
+        """Which release was measured."""
+        return f"carried over from {self.carried_from}, not measured on {self.release}"
+
+    @property
+    def status(self) -> str:
+        """The verdict, and that it is carried over."""
+        return f"{super().status} ({self.provenance})"
+
+
 def lines_of(data: ReportData) -> list[LedgerLine]:
     """The findings of one run, whatever its state."""
     return ordered(_line(finding, data) for finding in data.findings)

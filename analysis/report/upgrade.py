@@ -49,6 +49,9 @@ class Change:
     before: str
     after: str
     counts: str = ""
+    before_from: str = ""
+    after_from: str = ""
+    """Where either is from, if it was not measured on its own release."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +76,20 @@ class Rolled:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Known:
+    """What is known of a release that is not recorded: how many claims are carried over, by where from, and those that are unknown.
+
+    ``command`` would decide these, in about so many minutes.
+    """
+
+    release: str
+    carried: Mapping[str, int]
+    unknown: tuple[str, ...]
+    command: str
+    minutes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """Everything between two releases of brokers, and of clients."""
 
@@ -87,6 +104,7 @@ class Upgrade:
     undecided: Mapping[str, tuple[str, ...]]
     """By incident, the claims of which one release at least has no decided cell."""
     rolled: Rolled
+    known: tuple[Known, ...] = ()
 
 
 NOT_ROLLED = Rolled(incident="", to=())
@@ -95,10 +113,10 @@ NOT_ROLLED = Rolled(incident="", to=())
 
 def upgrade(
     lines: Sequence[LedgerLine], claims: Mapping[str, Claim], settings: SettingsChanged, before: str, after: str,
-    client_before: str = "", client_after: str = "", rolled: Rolled = NOT_ROLLED,
+    client_before: str = "", client_after: str = "", rolled: Rolled = NOT_ROLLED, known: tuple[Known, ...] = (),
 ) -> Upgrade:  # fmt: skip
     """Compare two releases. ``claims`` are the rules by their ids, ``rolled`` names the incident of an upgrade node by node and to
-    which releases it goes. Raises LedgerError for a release that is not recorded."""
+    which releases it goes. Raises LedgerError for a release of which there is no line."""
     # A finding of that incident is of both releases already.
     local = [line for line in lines if line.backend == "local" and line.incident != rolled.incident]
     compared = changes(local, before, after)
@@ -117,6 +135,7 @@ def upgrade(
         settings=settings,
         undecided={incident: tuple(found) for incident, found in open_claims.items()},
         rolled=_rolled(lines, rolled, before, after),
+        known=known,
     )
 
 
@@ -157,6 +176,8 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
                 before=before_words,
                 after=after_words,
                 counts=counts,
+                before_from=line.provenance,
+                after_from=new[entry].provenance,
             )
 
 

@@ -33,7 +33,11 @@ class Section:
 
 def sections(found: Upgrade) -> list[Section]:
     """What gets better and worse, what alerts hang on, settings, and what nobody knows yet."""
+    known = Section(
+        title="What is carried over and what is unknown, as neither was measured", rows=tuple(_known(found))
+    )
     return [
+        *([known] if known.rows else []),
         Section(title="What gets better", rows=tuple(_changes(found, BETTER))),
         Section(title="What gets worse", rows=tuple(_changes(found, WORSE))),
         Section(
@@ -61,9 +65,8 @@ def title(found: Upgrade) -> str:
         "" if (found.client_before, found.client_after) == (found.before, found.after)
         else f", clients from {found.client_before} to {found.client_after}"
     )  # fmt: skip
-    return (
-        f"RocketMQ from {found.before} to {found.after}{clients}: {found.compared} recorded claims are decided on both"
-    )
+    decided = "are decided or carried over on both" if found.known else "are decided on both"
+    return f"RocketMQ from {found.before} to {found.after}{clients}: {found.compared} recorded claims {decided}"
 
 
 def lines(found: Upgrade) -> list[str]:
@@ -88,13 +91,27 @@ def page(found: Upgrade) -> str:
 # --- rows -----------------------------------------------------------------------------------------------------------------
 
 
+def _known(found: Upgrade) -> Iterator[Row]:
+    for one in found.known:
+        by = ", ".join(f"{count} from {release}" for release, count in sorted(one.carried.items()))
+        yield Row(what=f"{one.release}: carried over are {by or 'none'}; unknown are {len(one.unknown)} claims")
+        if one.unknown:
+            yield Row(what=f"This decides what is unknown on it, in about {one.minutes} min:", details=(one.command,))
+
+
 def _changes(found: Upgrade, sort: str) -> Iterator[Row]:
     """Parts that one sentence tells of are one row."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for one in found.changes:
         if one.sort == sort:
             by = f", stalled by {one.injection}" if one.injection in ("freeze", "byteman") else ""
-            told = f"{found.before}: {one.counts}{one.before}", f"{found.after}: {one.counts}{one.after}"
+            told = tuple(
+                f"{release}: {one.counts}{words}" + (f" ({provenance})" if provenance else "")
+                for release, words, provenance in (
+                    (found.before, one.before, one.before_from),
+                    (found.after, one.after, one.after_from),
+                )
+            )
             alike.setdefault((one.claim, f"{one.incident}{by}", one.says, *told), []).append(one.part)
     for (claim, where, *details), parts in alike.items():
         yield Row(what=f"{claim} {', '.join(parts)} ({where})", details=tuple(details))

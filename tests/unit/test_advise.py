@@ -29,6 +29,7 @@ def _line(
     words: str = "",
     late: dict[str, float] | None = None,
     kind: str = "F",
+    carried: str = "",
     **parts: VerdictKind,
 ) -> LedgerLine:
     made = [
@@ -47,7 +48,9 @@ def _line(
         for producer, worst in (late or {}).items()
         for when, share in (("during", worst), ("after", 1.0))
     ]
-    line = SimpleNamespace(claim=claim, release=release, backend=backend, injection="none", parts=made, figures=figures)
+    line = SimpleNamespace(
+        claim=claim, release=release, backend=backend, injection="none", parts=made, figures=figures, provenance=carried
+    )
     return cast(LedgerLine, line)
 
 
@@ -221,3 +224,9 @@ def test_each_failure_has_its_heading_once() -> None:
     text: list[Any] = [line for line in lines(advice([], "4.6.0", list(FAILURES))) if not line.startswith(" ")]
     assert text == [f"{name}: {failure.what} (RocketMQ 4.6.0)" for name, failure in FAILURES.items()]
     assert max(map(len, lines(advice([], "4.6.0", list(FAILURES))))) <= 100
+
+
+def test_what_is_carried_over_says_so_beside_its_figure() -> None:
+    provenance = "carried over from 5.3.3, not measured on 5.4.0"
+    line = _line("X-avoidance-in-outages-06", carried=provenance, release="5.4.0", stopped=REFUTED)
+    assert _of(advice([line], "5.4.0", ["stopped"]), AVOIDANCE).costs[0].measured == f"in 5 deployments; {provenance}"
