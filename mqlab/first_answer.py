@@ -22,6 +22,7 @@ from harness.run.display import duration
 from harness.rundir.manifest import read_manifest
 from harness.rundir.part import part_of_run
 from harness.scratch import scratch_folder
+from mqlab.on_release import on_releases
 from mqlab.recorded import committed_ledger
 
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def answer(spark: Session, _: Progress, run: Path, deployment: str) -> str:
     with scratch_folder() as part:
         part_of_run(run, deployment, part)
         manifest = read_manifest(part)
-        found = analyze_in(spark, trusted_run(part), [scenarios.find(name) for name in manifest.incidents])
+        chosen = on_releases([scenarios.find(name) for name in manifest.incidents], manifest.releases)
+        found = analyze_in(spark, trusted_run(part), chosen)
     told = agreement.agreements(agreement.tried(found), committed_ledger())
     return agreement.first_words(" and ".join(manifest.incidents), " and ".join(manifest.releases), told)
 
@@ -49,7 +51,7 @@ def findings_of(spark: Session, progress: Progress, run: Path, incidents: Sequen
     from analysis.evidence.trusted import trusted_run
     from analysis.pipeline import analyze_in
 
-    chosen = [scenarios.find(name) for name in incidents]
+    chosen = on_releases([scenarios.find(name) for name in incidents], read_manifest(run).releases)
     return analyze_in(spark, trusted_run(run), chosen, progress, commit)
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from analysis.verdicts.numbers import printable
 from harness.errors import EXIT_MISMATCH, ConfigurationError, LabError, UsageError
-from harness.releases.jars import recorded_releases
+from harness.releases.jars import known_releases
 from harness.rundir.layout import new_run_id
 from harness.rundir.manifest import Manifest, read_manifest
 from harness.scratch import scratch_folder
@@ -64,8 +64,12 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
         _report_of(run)
     except (LabError, ValueError, OSError, RecursionError) as error:
         raise _refused(file, str(error), "Make it anew with --bundle.") from error
-    if unknown := sorted({*manifest.releases, *manifest.client_releases.values()} - {*recorded_releases()}):
-        raise _refused(file, f"it is of RocketMQ {unknown[0]}", f"This lab knows {', '.join(recorded_releases())}.")
+    named = {*manifest.releases, *manifest.client_releases.values()}
+    if unknown := sorted(named - {*known_releases()}):
+        raise _refused(
+            file, f"it is of RocketMQ {unknown[0]}",
+            "mqlab fetch --release RELEASE learns a release of Maven Central, and a build by its path.",
+        )  # fmt: skip
     try:
         again = command_of_run(run, manifest, options.parse, ("verify", "reproduce"))
         files = files_of_run(run, (*manifest.incidents, *own_names(again).values()))
@@ -76,6 +80,8 @@ def _options_of(file: Path, run: Path, options: argparse.Namespace, console: Con
             file, f"it brings {listed(asked_for)} with it, which would be run here",
             f"Look at it (tar -xzf {file}), and add --trust if you do.",
         )  # fmt: skip
+    if not {*again.release} <= named and again.release not in named:
+        raise _refused(file, "its command is of another release than its run")
     _set_what_is_this_hosts(file, again, options)
     try:
         rules = rules_of(read_answered(run, manifest.incidents, files))

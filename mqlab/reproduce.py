@@ -25,6 +25,7 @@ from mqlab.hold import MINUTES, MINUTES_MAX, Hold
 from mqlab.judging import analyse
 from mqlab.kinds import INCIDENT_OR_BUNDLE, NAME, NEW_FOLDER, PARAMETER, RELEASE, SEED, is_bundle, number
 from mqlab.looking import prepare
+from mqlab.on_release import on_releases
 from mqlab.one_trial import one_trial, params_of
 from mqlab.options import (
     DEFAULT_RUNS,
@@ -116,7 +117,7 @@ def reproduce(options: argparse.Namespace, console: Console) -> int:
     started = time.monotonic()
     options.release = options.release or recorded_releases()[-1]
     params = params_of(options.param)
-    (found,) = incidents_of(options.incidents)
+    (found,) = on_releases(incidents_of(options.incidents), (options.release,))
     hold_s = 60 * (options.hold or 0.0)
     chosen = one_trial(
         found, arm=options.arm or "", release=options.release, topology=options.topology or "", params=params,

@@ -34,6 +34,7 @@ from harness.rundir.manifest import USER_SETTING
 from harness.rundir.reading import RunDirectory, read_run_directory
 from mqlab.judging import spark_place
 from mqlab.looking import prepare
+from mqlab.on_release import on_releases
 from mqlab.one_trial import params_of
 from mqlab.options import print_json, read_settings
 from mqlab.own_incident import incidents_of
@@ -70,8 +71,9 @@ def sweep(options: argparse.Namespace, console: Console) -> int:
     params = params_of(options.param)
     check_swept(swept, [text.partition("=")[0] for text in options.set])
     releases = options.release or recorded_releases()[-1:]
+    (scenario,) = on_releases(found, releases)
     asked = Asked(
-        scenario=found[0], arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
+        scenario=scenario, arm=options.arm or "", releases=tuple(releases), params=params, goal=options.goal or "",
         margin=options.margin / 100, sample=options.sample, seed=options.seed,
     )  # fmt: skip
     sweep_of(asked, swept)

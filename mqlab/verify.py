@@ -21,6 +21,7 @@ from harness.releases.jars import recorded_releases
 from mqlab.judging import judge, place_of_analyst
 from mqlab.kinds import INCIDENTS, NAMES, NEW_FOLDER, PART, SEED, whole
 from mqlab.looking import prepare
+from mqlab.on_release import not_there, on_releases
 from mqlab.options import (
     DEFAULT_RUNS,
     Adder,
@@ -115,13 +116,14 @@ def verify(options: argparse.Namespace, console: Console) -> int:
             # Before the downloads, which leave it the cores.
             analyst = beside.enter_context(analyst_at(place_of_analyst(options, java.home)))
         prepare(java, releases, console)
+        notes = (*injection_notes, *not_there(chosen, releases))
+        chosen = on_releases(chosen, releases)
         user = read_settings(options, releases, console)
         request = Request(
             scenarios=chosen, releases=releases, budget=budget, trials=options.trials, seed=options.seed, arms=arms,
             user=user, injections=injections, abilities=Abilities.of_this_host(),
             backend=options.backend, answer_first=answer_first,
         )  # fmt: skip
-        notes = injection_notes
         if options.part:
             request = _part(options.part, request)
             notes = (*notes, f"part {options.part} of {', '.join(options.incidents) or '--all'}")

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import itertools
-import re
 import zipfile
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 from xml.etree import ElementTree
@@ -15,8 +13,7 @@ from harness.faults.pool_jam import THREADS
 from harness.load.readings import READINGS
 from harness.model import rocketmq
 from harness.model.log_events import WORDINGS
-from harness.paths import PACKAGES
-from harness.releases.class_file import class_of, has_class, method_of, methods, texts
+from harness.releases.class_file import class_of, has_class, method_of, texts
 from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.settings import Feature, has
 
@@ -138,23 +135,6 @@ def _texts_with_inner(release: str, class_name: str) -> list[str]:
         except ReleaseError:
             break
     return said
-
-
-@pytest.mark.parametrize("release", recorded_releases())
-@pytest.mark.parametrize("file", sorted((PACKAGES / "harness" / "faults").glob("*/*.btm")), ids=lambda file: file.stem)
-def test_a_byteman_rule_meets_a_method_of_every_release(release: str, file: Path) -> None:
-    text = file.read_text("utf-8")
-    rules = re.findall(r"^RULE ([^,\n]+).*\nCLASS (\S+)\nMETHOD (\S+)$", text, re.MULTILINE)
-    assert len(rules) == text.count("\nRULE ")
-    met = {what for what, class_name, method in rules if method in _methods(release, class_name)}
-    assert met == {what for what, _, _ in rules}
-
-
-def _methods(release: str, class_name: str) -> set[str]:
-    try:
-        return {method.name for method in methods(class_of(release, class_name))}
-    except ReleaseError:
-        return set()
 
 
 @pytest.mark.parametrize("release", recorded_releases())

@@ -255,7 +255,12 @@ FOREIGN: dict[str, tuple[Manifest, dict[str, str], str]] = {
     "no report": (SINGLE, {"analysis__report_data_json": ""}, "is not replayed"),
     "an unknown incident": (_changed(incidents=("nothing",)), {}, "unknown incident"),
     "an unknown option": (_changed(command="mqlab reproduce append-stall --nothing"), {}, "unrecognized arguments"),
-    "a wrong value": (_changed(command="mqlab reproduce append-stall --release 9.9.9"), {}, "its command cannot"),
+    "a wrong value": (_changed(command="mqlab reproduce append-stall --release nine"), {}, "its command cannot"),
+    "another release than its run": (
+        _changed(command="mqlab reproduce append-stall --release 9.9.9"),
+        {},
+        "its command is of another release than its run",
+    ),
     "help": (_changed(command="mqlab reproduce --help"), {}, "its command cannot"),
     "another command": (_changed(command="mqlab clean --cache"), {}, "neither verify nor reproduce"),
     "a load": (_changed(command="mqlab load --release 5.5.0"), {}, "neither verify nor reproduce"),

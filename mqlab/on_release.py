@@ -1,0 +1,88 @@
+"""Which arms of an incident there are on a release that is not recorded: asked of its classes, and named where there are none.
+
+An arm that names its releases is of another one only where the recorded ones beside it have it, or where the settings that it is
+about are what they differ by. A setting that brokers do not know, or a rule that meets no method, leaves an arm out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from harness.faults.injections import INJECTIONS
+from harness.model.faults import (
+    AppendStall,
+    AppendThrows,
+    CommitStall,
+    DeliveryThrows,
+    DispatchThrows,
+    PoolJam,
+    SlowBroker,
+    SlowFlush,
+    SlowSends,
+)
+from harness.model.scenario import Arm, Scenario
+from harness.releases.jars import recorded_releases
+from harness.releases.rules import unmet_rules
+from harness.releases.settings import settings_of
+from mqlab.carried import beside
+
+BYTEMAN = "byteman"
+RULES = {
+    AppendStall: "append_stall",
+    CommitStall: "append_stall",
+    AppendThrows: "append_throws",
+    DeliveryThrows: "delivery_throws",
+    DispatchThrows: "dispatch_throws",
+    PoolJam: "pool_jam",
+    SlowBroker: "slow_sends",
+    SlowFlush: "slow_flush",
+    SlowSends: "slow_sends",
+}
+"""The file of the rules by which a fault is made where it is made by Byteman."""
+
+
+def on_releases(found: Sequence[Scenario], releases: Sequence[str]) -> list[Scenario]:
+    """The incidents, each arm with those of the releases that have what it is about. Raises as ``settings_of`` does."""
+    learned = [release for release in releases if release not in recorded_releases()]
+    if not learned:
+        return list(found)
+    return [replace(one, arms=tuple(_of_releases(arm, releases, learned) for arm in one.arms)) for one in found]
+
+
+def not_there(found: Sequence[Scenario], releases: Sequence[str]) -> Iterator[str]:
+    """A sentence for each arm that a release that is not recorded has nothing for."""
+    for release in releases:
+        if release not in recorded_releases():
+            for scenario in found:
+                for arm in scenario.arms:
+                    if why := why_not_on(arm, release):
+                        yield f"{scenario.name}: {arm.name} is not applicable on {release}: {why}"
+
+
+def _of_releases(arm: Arm, releases: Sequence[str], learned: Sequence[str]) -> Arm:
+    fits = [release for release in learned if not why_not_on(arm, release)]
+    if not arm.releases and len(fits) == len(learned):
+        return arm
+    # Empty stands for all, so that one that no release has keeps those that are not asked for.
+    had = arm.releases or tuple(dict.fromkeys((*recorded_releases(), *(one for one in releases if one not in learned))))
+    return replace(arm, releases=tuple(dict.fromkeys((*had, *fits))))
+
+
+def why_not_on(arm: Arm, release: str) -> str:
+    """Why an arm is not one of a release that is not recorded; empty where it is. Raises as ``settings_of`` does."""
+    near, known = beside(release), settings_of(release).broker
+    keys = dict.fromkeys((*arm.broker.conf, *arm.live_conf))
+    have = [one for one in near if not arm.releases or one in arm.releases]
+    for key in keys:
+        if key not in known and any(key in settings_of(one).broker for one in near):
+            return f"its brokers know no {key} (BrokerConfig, MessageStoreConfig)"
+    if not have:
+        return f"it is of {', '.join(arm.releases)} alone, and not of {' and '.join(near)}, which are beside it"
+    lack = [one for one in near if one not in have]
+    if lack and not any(key not in settings_of(one).broker for key in keys for one in lack):
+        return f"{' and '.join(have)} has what it is about, {' and '.join(lack)} has not, and no setting tells of {release}"
+    ways = [one.name for one in INJECTIONS[type(arm.fault)]]
+    if ways == [BYTEMAN] and (unmet := unmet_rules(release, RULES[type(arm.fault)])):
+        return f"there is no method for the rules of its fault: {'; '.join(unmet)}"
+    return ""
