@@ -2,15 +2,19 @@
 
 import os
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
+
+import psutil
 
 from harness.backends.class_archives import archived_classes
 from harness.backends.cluster import ClusterSpec
 from harness.backends.launched import LaunchedCluster, each
 from harness.backends.nodes import Launch
+from harness.errors import ReleaseError
 from harness.host.timers import timer_slack
 from harness.leases.leases import Leases
-from harness.releases.jars import ensure_jars
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.releases.java import Java
 from harness.releases.jvm import MODULE_FLAGS, gc_log_option
 
@@ -50,11 +54,53 @@ class LocalCluster(LaunchedCluster):
                 stderr=out,
             )
 
+    def up(self, port: int | None = None) -> None:
+        """As ``LaunchedCluster.up``; nodes of a release that no test has held to the border have to be seen to keep it.
+
+        Raises as well ReleaseError: one listens elsewhere than on loopback.
+        """
+        super().up(port)
+        try:
+            for node in self.nodes:
+                self._require_border(node.name)
+        except BaseException:
+            self.down()
+            raise
+
+    def start_node(self, name: str, *, options: Sequence[str] = (), release: str = "") -> None:
+        """As ``LaunchedCluster.start_node``, and raises ReleaseError as ``up`` does; the node has ended then."""
+        super().start_node(name, options=options, release=release)
+        try:
+            self._require_border(name)
+        except ReleaseError:
+            self.kill_node(name)
+            raise
+
+    def _require_border(self, name: str) -> None:
+        release, pid = self._blueprint.launch(name).node.release, self.pid(name)
+        if release in recorded_releases() or pid is None:
+            return
+        if outside := listens_outside(pid):
+            raise ReleaseError(
+                f"RocketMQ {release} is not run: its {name} listens on {', '.join(outside)}, which the lab's border did not keep",
+                advice=f"Take one of {', '.join(recorded_releases())}, which were seen to keep it.",
+            )
+
     def _save_output(self, launch: Launch) -> None:
         """It goes there by itself."""
 
     def _end(self) -> None:
         each(self._running.values(), lambda process: process.terminate(0.0))
+
+
+def listens_outside(pid: int) -> list[str]:
+    """Where a process takes connections or datagrams that is no address of loopback, ADDRESS:PORT each."""
+    return [
+        f"{one.laddr.ip}:{one.laddr.port}"
+        for one in psutil.Process(pid).net_connections("inet")
+        if one.status in (psutil.CONN_LISTEN, psutil.CONN_NONE)
+        and not ip_address(one.laddr.ip.removeprefix("::ffff:")).is_loopback
+    ]
 
 
 def memlock_prefix(memlock_kb: int | None) -> list[str]:

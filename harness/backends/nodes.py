@@ -28,7 +28,7 @@ from harness.releases.guard import TEMPORARY, guard_jar, guard_options, write_gu
 from harness.releases.jars import TOOLS, ensure_jars
 from harness.releases.java import Java
 from harness.releases.node_logging import write_node_logging
-from harness.releases.settings import Feature, has
+from harness.releases.settings import Feature, has, settings_of
 
 HOST = "127.0.0.1"
 CLUSTER_NAME = "mqlab"
@@ -218,7 +218,7 @@ class Blueprint:
         }
         settings = self.spec.settings
         user = admitted(self.spec.user, home)
-        conf = {**LAB_BROKER_CONF, **user.settings.broker, **settings.conf, **own}
+        conf = {**_as_spelled(LAB_BROKER_CONF, self.spec.release), **user.settings.broker, **settings.conf, **own}
         properties = {**user.settings.broker_jvm, **settings.properties}
         self._note_overrides(UserSettings(broker=conf, broker_jvm=properties), user.changes)
         store = mount_store(self._leases, home / "store", settings, until_s=self._until_s)
@@ -283,6 +283,12 @@ class Blueprint:
         for launch in self.launches:
             for name in ("store", TEMPORARY):
                 shutil.rmtree(launch.home / name, ignore_errors=True)
+
+
+def _as_spelled(conf: Mapping[str, str], release: str) -> dict[str, str]:
+    """Settings by the names that the release has for them: before 4.5 the files were ``maped``."""
+    known = settings_of(release).broker
+    return {key if key in known else key.replace("mapped", "maped"): value for key, value in conf.items()}
 
 
 def _registrant(conf: Mapping[str, str], port: int, release: str) -> Registrant:
