@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.backends.cluster import RECORD_S_MAX
-from harness.errors import ClientError, UsageError
+from harness.errors import ClientError, ReleaseError, UsageError
 from harness.model.rocketmq import version_of
 from harness.protocol.access import OPEN, Access
 from harness.protocol.broker import Broker
 from harness.protocol.name_server import NameServer, Route
 from harness.protocol.targets import Network, check_allowed
 from harness.releases.central import version_key
-from harness.releases.jars import recorded_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 from harness.rundir.events import EventLog, Moment
 from harness.wait import NotYet, wait_until
 
@@ -40,14 +41,11 @@ class Target:
         return ";".join(self.namesrv)
 
     def release(self) -> str:
-        """The release that a broker tells, or the newest known one that is not newer."""
+        """The release that a broker tells, or where that cannot be had the newest recorded one that is not newer."""
         name, address = next(iter(self.brokers.items()))
         with Broker(address, name=name, access=self.access) as connection:
             told = connection.runtime_info().get("brokerVersionDesc", "")
-        version = version_of(told)
-        known = recorded_releases()
-        fitting = [release for release in known if version_key(release) <= version]
-        return (fitting or known[:1])[-1]
+        return release_near(version_of(told))
 
     def check(self) -> None:
         """Ask the name servers again, and refuse when any of them lists an address that is not allowed.
@@ -87,6 +85,17 @@ class Target:
                         consumer_offset=connection.consumer_offset(group, self.topic, queue) if group else None,
                         moment=moment,
                     )
+
+
+def release_near(version: tuple[int, ...]) -> str:
+    """The release of that version, learned if need be, or the newest recorded one that is not newer, or the oldest."""
+    same = ".".join(map(str, version))
+    with contextlib.suppress(UsageError, ReleaseError):
+        if version and ensure_jars(same):
+            return same
+    recorded = recorded_releases()
+    fitting = [release for release in recorded if version_key(release) <= version]
+    return (fitting or recorded[:1])[-1]
 
 
 def find_target(

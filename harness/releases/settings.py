@@ -120,12 +120,18 @@ def settings_of(release: str) -> Settings:
         return Settings(**json.loads(path.read_text("utf-8")))
     if not VERSION.fullmatch(release):
         raise UsageError.unknown("release", release, releases_with_settings())
-    ensure_jars(release)
+    ensure_jars(release, progress=_say)
     # Of another reader, or of other jars, what was kept is no answer.
     kept = learned_folder() / f"{release}-{_read_by(release)}.json"
     if not kept.is_file():
+        _say(f"RocketMQ {release}: its settings are read from its classes, once")
         _write(kept, read_settings_of(release, find_java()))
     return Settings(**json.loads(kept.read_text("utf-8")))
+
+
+def _say(text: str) -> None:
+    """On standard error, since whatever asks may print JSON."""
+    print(text, file=sys.stderr)
 
 
 def _read_by(release: str) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ReleaseError, UsageError
+from harness.generator.target import release_near
 from harness.releases import central, jars
 from harness.releases.builds import take_build
 from harness.releases.jars import ensure_jars, known_releases, read_lock, recorded_releases
@@ -211,3 +212,11 @@ def test_no_jar_of_a_build_is_written_outside_of_the_cache(tmp_path: Path) -> No
     take_build(_packed(tmp_path / "evil.zip", evil))
     outside = [path for path in tmp_path.rglob("*.jar") if tmp_path / "cache" not in path.parents]
     assert outside == []
+
+
+def test_a_load_on_a_cluster_takes_the_clients_of_its_release_or_older_recorded_ones(repository: Repository) -> None:
+    assert release_near((5, 1, 4)) == "5.1.4"
+    assert "5.1.4" in known_releases()
+    assert release_near((5, 3, 2)) == "4.9.7"
+    assert release_near((4, 2, 0)) == recorded_releases()[0]
+    assert release_near(()) == recorded_releases()[0]
