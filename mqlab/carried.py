@@ -81,10 +81,10 @@ def carried(release: str) -> Carried:
 
 
 def beside(release: str) -> tuple[str, ...]:
-    """The recorded releases next to one, the older first; itself alone where it is recorded."""
+    """The recorded releases next to one, the older first; the one of its own version alone, of which a build may be."""
     recorded = recorded_releases()
-    if release in recorded:
-        return (release,)
+    if own := [one for one in recorded if version_key(one) == version_key(release)]:
+        return tuple(own)
     older = [one for one in recorded if version_key(one) <= version_key(release)]
     return (*older[-1:], *[one for one in recorded if one not in older][:1])
 

@@ -108,7 +108,7 @@ def _known(release: str) -> Known:
     request = Request(scenarios=incidents, releases=(release,))
     return Known(
         release=release,
-        carried=Counter(found.donors.values()),
+        carried=dict(Counter(found.donors.values())),
         unknown=tuple(found.unknown),
         command=f"mqlab verify {' '.join(one.name for one in incidents)} --release {release}",
         minutes=math.ceil(make_plan(request, host_of_plan()).seconds / 60) if incidents else 0,

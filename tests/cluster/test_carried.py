@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import scenarios
 from analysis.ledger.lines import CarriedLine
+from harness.errors import EXIT_OK
+from harness.model.rules import Claim
 from harness.model.verdicts import VerdictKind
-from harness.releases.compare import compare, rests_on
-from harness.releases.jars import recorded_releases
-from mqlab import carried
+from harness.releases.builds import take_build
+from harness.releases.class_file import class_of
+from harness.releases.compare import compare, names_in, rests_on
+from harness.releases.jars import ensure_jars, recorded_releases
+from mqlab import carried, upgrade
+from mqlab.main import main
 from mqlab.recorded import committed_ledger
 
-CLIENT = "org.apache.rocketmq.client"
+BROKER, CLIENT = "org.apache.rocketmq.broker", "org.apache.rocketmq.client"
 ALL = recorded_releases()
 OTHERWISE = {
     ("4.6.0", "X-orderly-start-waits-03", "none"),
@@ -73,6 +82,7 @@ def test_a_line_that_is_carried_over_says_so_wherever_it_is_told(hidden: str) ->
 
 def test_a_recorded_release_is_beside_itself() -> None:
     assert carried.beside("5.3.3") == ("5.3.3",)
+    assert carried.beside("5.3.3-corp1-1a2b3c4d") == ("5.3.3",)
     assert carried.beside("4.9.4") == ("4.6.0", "4.9.7")
     assert carried.beside("5.1.4") == ("4.9.7", "5.3.3")
     assert carried.beside("4.4.0") == ("4.6.0",)
@@ -92,3 +102,63 @@ def test_a_recorded_release_is_beside_itself() -> None:
 def test_code_is_the_same_with_what_it_calls(name: str, before: str, after: str, same: bool) -> None:
     assert not compare(name, before, after).concerned or name.endswith("select")
     assert (rests_on(name, before) == rests_on(name, after)) is same
+
+
+def test_an_upgrade_tells_what_is_carried_over_and_what_is_unknown(
+    hidden: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(upgrade, "recorded_releases", lambda: tuple(one for one in ALL if one != hidden))
+    other = next(one for one in ALL if one != hidden)
+    assert main(["upgrade", "--from", other, "--to", hidden, "--json"]) == EXIT_OK
+    told = json.loads(capsys.readouterr().out)
+    (known,) = told["known"]
+    found = carried.carried(hidden)
+    assert known["release"] == hidden
+    assert sum(known["carried"].values()) == len(found.donors)
+    assert known["unknown"] == [*found.unknown]
+    assert known["command"].startswith("mqlab verify ")
+    assert known["command"].endswith(f"--release {hidden}")
+    assert known["minutes"] > 0
+
+
+def _build(folder: Path, *, replaced: dict[str, bytes]) -> Path:
+    """A distribution of 5.3.3's jars, with some entries of its broker's jar replaced."""
+    lib = folder / "lib"
+    lib.mkdir(parents=True)
+    for jar in ensure_jars("5.3.3"):
+        if jar.name.startswith("rocketmq-broker-") and replaced:
+            with zipfile.ZipFile(jar) as source, zipfile.ZipFile(lib / jar.name, "w") as target:
+                for entry in source.namelist():
+                    target.writestr(entry, replaced.get(entry) or source.read(entry))
+        else:
+            (lib / jar.name).symlink_to(jar)
+    return folder
+
+
+SENDS = f"{BROKER}.processor.SendMessageProcessor"
+
+
+def test_a_build_of_the_same_jars_is_the_same_and_one_class_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MQLAB_HOME", str(tmp_path / "home"))
+    entry = f"{SENDS.replace('.', '/')}.class"
+    same = carried.carried(take_build(_build(tmp_path / "same", replaced={})))
+    other = carried.carried(take_build(_build(tmp_path / "other", replaced={entry: class_of("5.5.0", SENDS)})))
+    assert same.release != other.release
+    assert {*same.donors.values()} == {"5.3.3"}
+    decided = {
+        line.claim
+        for line in committed_ledger()
+        if (line.release, line.backend) == ("5.3.3", carried.LOCAL) and line.verdict is not VerdictKind.UNDECIDED
+    }
+    cited = {claim.id for one in scenarios.ALL for claim in one.claims if names_in(_source(claim))}
+    assert same.donors.keys() == decided & cited
+    lost = same.donors.keys() - other.donors.keys()
+    assert lost
+    assert {claim for claim in lost if SENDS in other.unknown[claim]} == lost
+
+
+def _source(claim: Claim) -> str:
+    expected = claim.expected.get("5.3.3")
+    return expected.source if expected else ""
