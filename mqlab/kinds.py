@@ -253,7 +253,7 @@ RELEASES_SAID = "{recorded}, another one of Maven Central, or the path of a buil
 """What an option's help says of it."""
 _OF_THE_LAB = one_of("incident", _incidents)
 _OR_A_FAMILY = one_of("incident", _incidents_and_families)
-RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}")
+RECORDED = matching("a release such as 4.6.0", r"\d{1,3}(\.\d{1,3}){1,3}([.-][A-Za-z0-9.-]{1,40})?")
 """Of a record, which may hold others than those of ``recorded_releases``."""
 NAME = matching("a name", r"[\w.-]{1,100}")
 NAMES = several(NAME)
