@@ -119,7 +119,7 @@ def settings_of(release: str) -> Settings:
     if path.is_file():
         return Settings(**json.loads(path.read_text("utf-8")))
     if not VERSION.fullmatch(release):
-        raise UsageError.unknown("release", release, releases_with_settings())
+        raise UsageError.unknown("release", release, known_releases())
     ensure_jars(release, progress=_say)
     # Of another reader, or of other jars, what was kept is no answer.
     kept = learned_folder() / f"{release}-{_read_by(release)}.json"
@@ -148,8 +148,8 @@ def _write(path: Path, found: Settings) -> None:
 
 
 def releases_with_settings() -> tuple[str, ...]:
-    """Releases whose settings need no download, oldest first: known ones, and others whose settings are committed."""
-    return tuple(sorted({*known_releases(), *(path.stem for path in FOLDER.glob("*.json"))}, key=version_key))
+    """Releases whose settings are committed, oldest first: the recorded ones, and others."""
+    return tuple(sorted((path.stem for path in FOLDER.glob("*.json")), key=version_key))
 
 
 def read_settings_of(release: str, java: Java) -> Settings:
