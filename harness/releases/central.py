@@ -137,6 +137,8 @@ def resolve(roots: Sequence[str], repository: Path) -> list[tuple[str, str, str,
 
 
 def says(error: Exception) -> str:
-    """An error's first line, as a person may see it."""
+    """What the system said of it, which HTTP libraries wrap up in pages, else an error's first line; as a person may see it."""
+    if told := re.search(r"\[Errno -?\d+\] ([^'\")]+)", str(error)):
+        return printable(told.group(1).strip())
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return printable((first or type(error).__name__)[:SAID_MAX])

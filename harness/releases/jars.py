@@ -250,16 +250,16 @@ def _is_verified(stamp: Path, jars: Sequence[LockedJar], repository: Path) -> bo
 
 
 def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
-    path, problem = jar_path(jar, repository), ""
+    path, problem, changed = jar_path(jar, repository), "", ""
     for tries_left in range(DOWNLOAD_TRIES_MAX, -1, -1):
         if path.exists():
             if not jar.sha256 or _sha256(path) == jar.sha256:
                 return path
-            problem = "its SHA-256 differs from the noted one"
+            changed = "its SHA-256 differs from the noted one"
             path.unlink()
         if jar.group == BUILD:
             raise ReleaseError(
-                f"a jar of your build {jar.version} {'was changed' if problem else 'is gone from the cache'}: {jar.artifact}",
+                f"a jar of your build {jar.version} {'was changed' if changed else 'is gone from the cache'}: {jar.artifact}",
                 advice="Name the build by its path again, --release PATH.",
             )
         if tries_left:
@@ -268,7 +268,7 @@ def _ensure_jar(jar: LockedJar, repository: Path, fetch: Download) -> Path:
             except Exception as error:  # a resolver may raise anything that its HTTP library raises
                 problem = central.says(error)
     raise ReleaseError(
-        f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {problem}",
+        f"{jar.coordinate} could not be had in {DOWNLOAD_TRIES_MAX} tries: {' and '.join(filter(None, (changed, problem)))}",
         advice="Check that Maven Central can be reached and start again; what has arrived whole is kept.",
     )
 

@@ -136,9 +136,22 @@ def test_a_release_that_there_is_not_is_a_sentence(
     assert release not in known_releases()
 
 
+def test_a_jar_that_was_changed_is_named_where_it_cannot_be_had_again(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (path,) = (one for one in ensure_jars("5.1.4") if one.name == "pinned-2.0.jar")
+    path.write_bytes(b"changed")
+    monkeypatch.setattr(central, "REPOSITORIES", {"central": "http://127.0.0.1:1"})
+    with pytest.raises(ReleaseError, match="its SHA-256 differs from the noted one and Connection refused"):
+        ensure_jars("5.1.4")
+
+
 def test_without_a_network_it_is_said_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(central, "REPOSITORIES", {"central": "http://127.0.0.1:1"})
-    with pytest.raises(ReleaseError, match=r"5.1.4 was not used here before, and Maven Central cannot be asked"):
+    with pytest.raises(
+        ReleaseError,
+        match=r"5.1.4 was not used here before, and Maven Central cannot be asked for it: Connection refused$",
+    ):
         ensure_jars("5.1.4")
 
 
