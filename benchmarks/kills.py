@@ -6,7 +6,7 @@ evidence is sealed. After the death of one that is not the harness its load ends
 ``tests/lib/left_behind.py``. Whatever is left is ended then, so that the next kill finds a clean machine.
 
 Each kill is one line of JSON in ``--out``, which is read first: what is in it is not done again, so that 300 of them can be done
-in parts. ``--all-guards`` adds kills of harness, healer and understudy together. Faults that this host cannot make are left out.
+in parts; of several processes at once each does its ``--share`` and appends to the same file. ``--all-guards`` adds kills of harness, healer and understudy together. Faults that this host cannot make are left out.
 
     PYTHONPATH=. python benchmarks/kills.py [--kills 300] [--seed 1] [--minutes 60] [--out kills.jsonl]
 """
@@ -297,7 +297,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no kill after so many")
     parser.add_argument("--out", type=Path, help="one line of JSON a kill; those that are in it are not done again")
+    parser.add_argument("--share", default="1/1", metavar="I/N", help="do every Nth of the kills, beginning with the Ith")
     options = parser.parse_args()
+    share, shares = map(int, options.share.split("/"))
     host = Abilities.of_this_host()
     phases = [
         phase
@@ -309,7 +311,7 @@ def main() -> int:
     numbers = {one["number"] for one in done}
     ends_s = time.monotonic() + options.minutes * 60
     for draw in draws(options.kills, options.all_guards, options.seed, phases):
-        if draw.number in numbers:
+        if draw.number in numbers or draw.number % shares != share % shares:
             continue
         if time.monotonic() >= ends_s:
             break
