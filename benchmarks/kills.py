@@ -6,7 +6,8 @@ evidence is sealed. After the death of one that is not the harness its load ends
 ``tests/lib/left_behind.py``. Whatever is left is ended then, so that the next kill finds a clean machine.
 
 Each kill is one line of JSON in ``--out``, which is read first: what is in it is not done again, so that 300 of them can be done
-in parts; of several processes at once each does its ``--share`` and appends to the same file. ``--all-guards`` adds kills of harness, healer and understudy together. Faults that this host cannot make are left out.
+in parts; of several processes at once each does its ``--share`` and appends to the same file. ``--all-guards`` adds kills of
+harness, healer and understudy together. Faults that this host cannot make are left out.
 
     PYTHONPATH=. python benchmarks/kills.py [--kills 300] [--seed 1] [--minutes 60] [--out kills.jsonl]
 """
@@ -297,7 +298,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no kill after so many")
     parser.add_argument("--out", type=Path, help="one line of JSON a kill; those that are in it are not done again")
-    parser.add_argument("--share", default="1/1", metavar="I/N", help="do every Nth of the kills, beginning with the Ith")
+    parser.add_argument(
+        "--share", default="1/1", metavar="I/N", help="do every Nth of the kills, beginning with the Ith"
+    )
     options = parser.parse_args()
     share, shares = map(int, options.share.split("/"))
     host = Abilities.of_this_host()
