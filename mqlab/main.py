@@ -199,6 +199,7 @@ COMMANDS: Sequence[tuple[tuple[str, ...], Callable[[Adder], None]]] = (
     (("tune",), _of("tune")),
     (("serve",), _of("serve")),
     (("upgrade",), _of("upgrade")),
+    (("explain",), _of("explain")),
     (("advise",), _of("advise")),
     (("ledger",), _of("recording", "add_commands")),
     (("clean",), _of("clusters", "add_clean")),

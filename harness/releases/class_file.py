@@ -27,6 +27,13 @@ _TABLESWITCH, _LOOKUPSWITCH, _WIDE, _IINC = 0xAA, 0xAB, 0xC4, 0x84
 _INVOKES = (0xB6, 0xB7, 0xB8, 0xB9)
 _ALOAD, _ALOAD_0, _ALOAD_3, _GETSTATIC, _GETFIELD = 0x19, 0x2A, 0x2D, 0xB2, 0xB4
 _PUTFIELD = 0xB5
+_NEW = 0xBB
+_ENDS = frozenset((0x57, 0xA7, *range(0xAC, 0xB2), 0xBF))
+"""pop, goto, returns and athrow: no text goes from before one of them to behind it."""
+_BUILDERS = frozenset(("java/lang/StringBuilder", "java/lang/StringBuffer"))
+_ANSWERS = frozenset(("setRemark", "createResponseCommand", "buildErrorResponse", "returnResponse"))
+"""Methods that take the text of an answer."""
+LEVELS = ("error", "warn", "info", "debug", "trace")
 _NAMES_A_CONSTANT = frozenset((_LDC_W, _LDC2_W, *range(0xB2, 0xBC), 0xBD, 0xC0, 0xC1, 0xC5))
 _LENGTHS: Mapping[int, int] = {
     **dict.fromkeys((0x10, 0x12, 0xBC, *range(0x15, 0x1A), *range(0x36, 0x3B), 0xA9), 2),
@@ -70,6 +77,18 @@ class Names:
     name: str
     extends: str
     members: frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """A text that a method logs, or that it puts into an exception or an answer. ``{}`` stands for what differs from time to time.
+
+    ``level`` is the method of the logger, such as ``warn``, and empty where nothing is logged.
+    """
+
+    method: str
+    level: str
+    text: str
 
 
 @cache
@@ -133,7 +152,12 @@ class _Reader:
 
 def methods(class_file: bytes) -> Iterator[Method]:
     """Every method of a class file that has code."""
-    reader = _Reader(class_file)
+    for name, descriptor, code, constants in _codes(_Reader(class_file)):
+        yield _method(name, descriptor, code, constants)
+
+
+def _codes(reader: _Reader) -> Iterator[tuple[str, str, bytes, Mapping[int, object]]]:
+    """Of each method that has code its name, its descriptor, its code and the class's constants."""
     reader.skip(8)
     constants = _constants(reader)
     reader.skip(6)
@@ -150,7 +174,51 @@ def methods(class_file: bytes) -> Iterator[Method]:
             kind, length = constants[reader.take("H")], reader.take("I")
             body = reader.bytes(length)
             if kind == "Code":
-                yield _method(name, descriptor, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants)
+                yield name, descriptor, body[8 : 8 + struct.unpack_from(">I", body, 4)[0]], constants
+
+
+def statements(class_file: bytes) -> Iterator[Statement]:
+    """What the methods of a class file log, throw and answer, in the order of their code."""
+    reader = _Reader(class_file)
+    for name, _, code, constants in _codes(reader):
+        yield from _statements(name, code, constants)
+
+
+def _statements(method: str, code: bytes, constants: Mapping[int, object]) -> Iterator[Statement]:
+    before = 0
+    ready: list[str] = []
+    built: list[str] | None = None  # of a StringBuilder: its texts, and {} for each value
+    at = 0
+    while at < len(code):
+        opcode, length = code[at], _length(code, at)
+        if opcode in (_LDC, _LDC_W):
+            index = code[at + 1] if opcode == _LDC else struct.unpack_from(">H", code, at + 1)[0]
+            value = constants.get(index)
+            text = constants.get(value[0]) if isinstance(value, tuple) and len(value) == 1 else None
+            if isinstance(text, str):
+                (ready if built is None else built).append(text)
+        elif opcode == _NEW:
+            if _class_name(constants, struct.unpack_from(">H", code, at + 1)[0]) in _BUILDERS:
+                built = []
+        elif opcode in _INVOKES:
+            of, name = _member(constants, struct.unpack_from(">H", code, at + 1)[0])
+            if of in _BUILDERS and built is not None:
+                if name == "append" and code[before] not in (_LDC, _LDC_W):
+                    built.append("{}")
+                elif name == "toString":
+                    ready.append("".join(built))
+                    built = None
+            elif of.endswith("Logger") and name in LEVELS:
+                if ready:
+                    yield Statement(method=method, level=name, text=max(ready, key=len))
+                ready, built = [], None
+            elif built is None and (name in _ANSWERS or (name == "<init>" and of.endswith("Exception"))):
+                yield from (Statement(method=method, level="", text=text) for text in ready)
+                ready = []
+        elif opcode in _ENDS:
+            ready = []
+        before = at
+        at += length
 
 
 def names(class_file: bytes) -> Names:
@@ -274,11 +342,18 @@ def _resolved(constants: Mapping[int, object], index: int) -> object:
 
 
 def _member_name(constants: Mapping[int, object], index: int) -> str:
+    return _member(constants, index)[1]
+
+
+def _member(constants: Mapping[int, object], index: int) -> tuple[str, str]:
+    """The class of a field or method, and its name."""
     member = constants[index]
     assert isinstance(member, tuple)
     name_and_type = constants[member[1]]
     assert isinstance(name_and_type, tuple)
-    return str(constants[name_and_type[0]])
+    # What invokedynamic calls has no class.
+    of = _class_name(constants, member[0]) if member[0] in constants else ""
+    return of, str(constants[name_and_type[0]])
 
 
 def _target(constants: Mapping[int, object], index: int) -> set[tuple[str, str, str]]:

@@ -1,0 +1,382 @@
+"""``mqlab explain``: what a line of a log, an error code, a setting, an incident or a claim is, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from rich.console import Console
+
+import scenarios
+from analysis.ledger.lines import LedgerLine
+from harness.errors import EXIT_OK, UsageError
+from harness.model.log_events import WORDINGS, Sign
+from harness.model.rules import Claim
+from harness.model.scenario import Scenario
+from harness.model.verdicts import VerdictKind
+from harness.releases.jars import known_releases
+from harness.releases.settings import releases_with_settings, settings_of
+from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
+from mqlab.console import console as lab_console
+from mqlab.options import Adder, print_json
+from mqlab.recorded import measured_on_defaults
+from scenarios.reported import REPORTED
+from scenarios.signs import SIGNS
+
+STANDINGS: Mapping[str, str] = {
+    VerdictKind.CONFIRMED: "holds",
+    VerdictKind.REFUTED: "does not hold",
+    VerdictKind.UNDECIDED: "is not settled",
+}
+TEXT_MAX = 2000
+"""Characters of a line that are looked at."""
+CLAIMS_TOLD_MAX = 6
+LIKE_MIN = 0.3
+NEAREST_OF = 40
+WRITTEN_TOLD_MAX = 3
+WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What is known of what was asked; each list has sentences, the most important first.
+
+    ``kind`` is incident, claim, setting, code, line or nearest. Of the nearest nothing else is told than that it is near.
+    """
+
+    asked: str
+    kind: str
+    name: str
+    happens: Sequence[str] = ()
+    concerns: Sequence[str] = ()
+    do: Sequence[str] = ()
+    sure: Sequence[str] = ()
+    see: Sequence[str] = field(default=())
+
+
+def add_command(add: Adder) -> None:
+    """``explain``."""
+    command = add("explain", explain, "what a log line, an error, a code, a setting, an incident or a claim is")
+    command.add_argument(
+        "words", nargs="+", metavar="TEXT", help="'[REJECTREQUEST]system busy', a setting, BUSY-12, ..."
+    )
+    command.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def explain(options: argparse.Namespace, console: Console) -> int:
+    """Print every answer to what is asked."""
+    found = answers(" ".join(options.words))
+    if options.json:
+        print_json(list(map(dataclasses.asdict, found)))
+        return EXIT_OK
+    out = lab_console()
+    for one in found:
+        out.print(one.name, style="bold", markup=False, highlight=False, soft_wrap=True)
+        for label, lines in (
+            ("", one.happens), ("concerns", one.concerns), ("DO", one.do), ("how sure", one.sure), ("see", one.see),
+        ):  # fmt: skip
+            for number, line in enumerate(lines):
+                head = f"{'' if number else label:>10}  "
+                out.print(f"{head}{line}", markup=False, highlight=False, soft_wrap=True)
+        out.print()
+    return EXIT_OK
+
+
+def answers(asked: str) -> list[Answer]:
+    """Of the first kind that has any: a name of the lab, a setting, a code, a text. Raises UsageError where nothing is near."""
+    text = " ".join(asked[:TEXT_MAX].split())
+    if not text:
+        raise UsageError("nothing is asked", advice="Give a line of a log, a setting, a code, an incident or a claim.")
+    kinds: Sequence[Callable[[str], Iterator[Answer]]] = (_incidents, _claims, _settings, _codes, _lines, _nearest)
+    for kind in kinds:
+        if found := list(kind(text)):
+            return found
+    raise UsageError(
+        f"nothing like {text[:80]!r} is known",
+        advice="`mqlab diagnose LOG...` counts the commonest warnings of whole logs; `mqlab list` has all incidents.",
+    )
+
+
+# --- incidents and claims -----------------------------------------------------------------------------------------------
+
+
+def _incidents(text: str) -> Iterator[Answer]:
+    for scenario in scenarios.ALL:
+        if scenario.name == text.lower().replace("_", "-"):
+            yield _of_incident(text, scenario)
+
+
+def _of_incident(asked: str, scenario: Scenario) -> Answer:
+    name, reported = scenario.name, REPORTED.get(scenario.name)
+    signs = [sign for sign in SIGNS if sign.incident == name]
+    happens = [reported.symptom] if reported else [scenario.title]
+    happens += [f"In logs: {sign.because}." for sign in signs]
+    concerns = []
+    for face, claim in (reported.happens if reported else {}).items():
+        concerns += [f"{face or 'it happens'}: {standing}" for standing in _standings(claim)]
+    return Answer(
+        asked=asked,
+        kind="incident",
+        name=name,
+        happens=happens,
+        concerns=concerns or _standings_of(scenario.claims),
+        do=[*dict.fromkeys(_advice(signs)), *([f"It is avoided by {reported.avoided_by}."] if reported else [])],
+        sure=_sure(claim.id for claim in scenario.claims),
+        see=[
+            f"mqlab reproduce {name}  # shows it on a cluster here",
+            *([f"https://github.com/apache/rocketmq/{thread}" for thread in reported.threads[:2]] if reported else []),
+        ],
+    )
+
+
+def _advice(signs: Iterable[Sign]) -> Iterator[str]:
+    for sign in signs:
+        cures = [f"{claim} {standing}" for claim in sign.fixes for standing in _standings(claim)]
+        yield sign.advice + (f" (measured: {'; '.join(cures)})" if cures else " (nothing measured it)")
+
+
+def _claims(text: str) -> Iterator[Answer]:
+    for scenario, claim in _all_claims():
+        if claim.id.lower() != text.lower():
+            continue
+        lines = _recorded().get(claim.id, [])
+        yield Answer(
+            asked=text,
+            kind="claim",
+            name=claim.id,
+            happens=[claim.says],
+            concerns=_standings(claim.id) or ["no release: nothing of it is recorded"],
+            do=[*dict.fromkeys(_advice(sign for sign in SIGNS if sign.incident == scenario.name))],
+            sure=[f"{line.release}: {line.summary}" for line in lines] or ["nothing of it was measured"],
+            see=[
+                f"mqlab explain {scenario.name}  # the incident that it is of",
+                f"mqlab verify {scenario.name} --release R  # measures it on a cluster here",
+            ],
+        )
+
+
+def _all_claims() -> Iterator[tuple[Scenario, Claim]]:
+    return ((scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims)
+
+
+@cache
+def _recorded() -> Mapping[str, Sequence[LedgerLine]]:
+    found: dict[str, list[LedgerLine]] = {}
+    for line in measured_on_defaults():
+        found.setdefault(line.claim, []).append(line)
+    return found
+
+
+def _standings(claim: str) -> list[str]:
+    """How it stands on each release that was measured, releases of one standing together."""
+    by: dict[str, list[str]] = {}
+    for line in _recorded().get(claim, []):
+        by.setdefault(STANDINGS.get(line.status, line.status), []).append(line.release)
+    return [f"{standing} on {', '.join(releases)}" for standing, releases in by.items()]
+
+
+def _standings_of(claims: Sequence[Claim]) -> list[str]:
+    """Of an incident that an article tells: what the article says that does not hold comes first."""
+    told = [(claim, "; ".join(standings)) for claim in claims if (standings := _standings(claim.id))]
+    told.sort(key=lambda one: "does not hold" not in one[1])
+    more = len(told) - CLAIMS_TOLD_MAX
+    return [f"{claim.id} {standing}: {claim.says}" for claim, standing in told[:CLAIMS_TOLD_MAX]] + (
+        [f"and {more} more claims: mqlab list"] if more > 0 else []
+    )
+
+
+def _sure(claims: Iterable[str]) -> list[str]:
+    runs = [line for claim in claims for line in _recorded().get(claim, [])]
+    if not runs:
+        return ["nothing of it is recorded"]
+    releases = [release for release in known_releases() if any(line.release == release for line in runs)]
+    trials = max(line.trials for line in runs)
+    return [f"recorded on {', '.join(releases)}, a finding from up to {trials} trials; other releases are unknown"]
+
+
+# --- settings and codes -------------------------------------------------------------------------------------------------
+
+
+def _settings(text: str) -> Iterator[Answer]:
+    wanted = text.partition("=")[0].strip().removeprefix("broker.").removeprefix("client.").lower()
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    dead: dict[str, list[str]] = {}
+    releases = releases_with_settings()
+    for release in releases:
+        of = settings_of(release)
+        for whose, settings in (("broker", of.broker), ("client", of.client)):
+            for key, default in settings.items():
+                if key.lower() == wanted:
+                    found.setdefault((whose, key), {})[release] = default
+                    if whose == "broker" and key in of.dead:
+                        dead.setdefault(key, []).append(release)
+    for (whose, key), defaults in found.items():
+        without = [release for release in releases if release not in defaults]
+        kind = settings_of(next(iter(defaults)))
+        takes = (kind.kinds if whose == "broker" else kind.client_kinds).get(key, "")
+        concerns = [f"not on {', '.join(without)}, which read past it without a word"] if without else []
+        if key in dead:
+            concerns.append(f"on {', '.join(dead[key])} nothing reads it: setting it changes nothing")
+        about = [
+            (claim, standing)
+            for _, claim in _all_claims()
+            if re.search(rf"\b{re.escape(key)}\b", claim.says) and (standing := "; ".join(_standings(claim.id)))
+        ]
+        signs = [sign for sign in SIGNS if re.search(rf"\b{re.escape(key)}\b", sign.advice)]
+        tried = [
+            f"{scenario.name}, arm {arm.name}: {arm.what}"
+            for scenario in scenarios.ALL
+            for arm in scenario.arms
+            if re.search(rf"\b{re.escape(key)}\b", arm.what)
+        ]
+        yield Answer(
+            asked=text,
+            kind="setting",
+            name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
+            happens=[f"Default: {told}." for told in _grouped(defaults)],
+            concerns=concerns or [f"all of {', '.join(releases)}"],
+            do=[*dict.fromkeys(_advice(signs))][:CLAIMS_TOLD_MAX],
+            sure=[f"{claim.id} {standing}: {claim.says}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
+            or ["no claim of the record is about it"],
+            see=[*tried[:CLAIMS_TOLD_MAX], *([f"mqlab tune --set broker.{key}=...  # at your load"] if tried else [])],
+        )
+
+
+def _grouped(values: Mapping[str, str]) -> Iterator[str]:
+    """Values by release, releases of one value together."""
+    by: dict[str, list[str]] = {}
+    for release, value in values.items():
+        by.setdefault(value or "given by the machine", []).append(release)
+    return (f"{value} on {', '.join(releases)}" for value, releases in by.items())
+
+
+def _codes(text: str) -> Iterator[Answer]:
+    wanted = re.fullmatch(r"(?:CODE:?\s*|code[=:]?\s*)?(-?\d{1,5}|[A-Z][A-Z0-9_]+)", text)
+    if not wanted:
+        return
+    by: dict[tuple[str, str], dict[str, str]] = {}
+    for release in releases_with_settings():
+        for name, number in settings_of(release).codes.items():
+            if wanted[1] in (name, number):
+                by.setdefault((number, name), {})[release] = name
+    numbers = {number for number, _ in by}
+    for (number, name), releases in by.items():
+        others = [f"{other} on {', '.join(of)}" for (same, other), of in by.items() if same == number and other != name]
+        yield Answer(
+            asked=text,
+            kind="code",
+            name=f"code {number}, {name}",
+            happens=[f"An answer's code on {', '.join(releases)}."],
+            concerns=[f"the number is reused: it is {', '.join(others)}"] if others and len(numbers) == 1 else [],
+            do=["Look at the words beside the code: `mqlab explain 'THE WORDS'`."],
+            sure=["read from the releases' classes"],
+        )
+
+
+# --- lines of logs ------------------------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> Iterator[Answer]:
+    events = {one.event for one in WORDINGS if one.words.strip() in text}
+    signs = [sign for sign in SIGNS if events & set(sign.events)]
+    # What takes the fewest events is what the line speaks for most.
+    signs.sort(key=lambda sign: len(sign.events))
+    fits = _fitting(text)
+    for sign in signs[:WRITTEN_TOLD_MAX]:
+        scenario = next(one for one in scenarios.ALL if one.name == sign.incident)
+        told = _of_incident(text, scenario)
+        yield dataclasses.replace(
+            told, kind="line", name=f"a sign of {sign.incident}", happens=[*told.happens, *map(_who, fits[:1])],
+            see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
+        )  # fmt: skip
+    if not signs and fits:
+        yield Answer(
+            asked=text,
+            kind="line",
+            name=fits[0].text,
+            happens=[*map(_who, fits)],
+            concerns=[f"the releases that are named; written by the {_part(fits[0])}"],
+            do=[
+                "No incident of the lab has this line. `mqlab diagnose LOG...` counts what stands beside it in whole logs."
+            ],
+            sure=["read from the releases' classes; nothing was measured of it"],
+        )
+
+
+def _fitting(text: str) -> list[Written]:
+    """Texts of the releases that the line has, the longest alone; else those that it has a beginning or a piece of."""
+    whole = [one for one in all_written() if one.fits(text) and _is_told(one, one.letters, text)]
+    most = max((one.letters for one in whole), default=0)
+    if whole:
+        return [one for one in whole if one.letters == most][:WRITTEN_TOLD_MAX]
+    by = {one: _shared_letters(one, text) for one in all_written()}
+    most = max(by.values())
+    return [one for one, letters in by.items() if letters == most][:WRITTEN_TOLD_MAX] if most >= FIT_LETTERS_MIN else []
+
+
+def _is_told(one: Written, letters: int, text: str) -> bool:
+    return letters >= FIT_LETTERS_MIN or one.text.strip() == text
+
+
+def _shared_letters(one: Written, text: str) -> int:
+    """Of the pieces between its gaps that stand in the text, or of the text where it is within one of them."""
+    within = max((letters_in(text) for part in one.fixed if text in part), default=0)
+    return max(
+        within, sum(letters_in(part) for part in one.fixed if letters_in(part) >= FIT_LETTERS_MIN and part in text)
+    )
+
+
+def _who(one: Written) -> str:
+    how = {"": "throws or answers", "warn": "logs as WARN", "error": "logs as ERROR"}[one.level]
+    return f"{one.by} {how} {one.text!r} on {', '.join(one.releases)}."
+
+
+def _part(one: Written) -> str:
+    """Of RocketMQ, as an operator calls it."""
+    package = one.by.partition(".")[0]
+    return {
+        "namesrv": "name server",
+        "store": "broker's store",
+        "remoting": "broker, client or name server (remoting)",
+    }.get(package, package)
+
+
+def _nearest(text: str) -> Iterator[Answer]:
+    """Among everything that is known by a name or a text."""
+    words = {word.lower() for word in WORD.findall(text)}
+    names = [scenario.name for scenario in scenarios.ALL] + [claim.id for _, claim in _all_claims()]
+    keys = {
+        key
+        for release in releases_with_settings()
+        for of in (settings_of(release),)
+        for key in (*of.broker, *of.client)
+    }
+    candidates = [*names, *sorted(keys), *dict.fromkeys(one.text for one in all_written())]
+
+    def shared(candidate: str) -> float:
+        theirs = {word.lower() for word in WORD.findall(candidate)}
+        return len(words & theirs) / (len(words | theirs) or 1)
+
+    def alike(candidate: str) -> float:
+        return difflib.SequenceMatcher(None, candidate.lower(), text.lower()).ratio()
+
+    some = [
+        *sorted(candidates, key=shared, reverse=True)[:NEAREST_OF],
+        *difflib.get_close_matches(text, [*names, *keys], 3),
+    ]
+    near = sorted(dict.fromkeys(some), key=lambda one: max(alike(one), shared(one)), reverse=True)[:WRITTEN_TOLD_MAX]
+    near = [one for one in near if max(alike(one), shared(one)) >= LIKE_MIN]
+    if near:
+        yield Answer(
+            asked=text,
+            kind="nearest",
+            name=f"{text[:80]!r} is not known; the nearest that is:",
+            happens=near,
+            do=[f"mqlab explain {one!r}" for one in near[:1]],
+            sure=["near by its words alone: it need not mean the same"],
+        )

@@ -1,0 +1,128 @@
+"""`mqlab explain`: texts and settings drawn from the releases, every incident and claim, and what is not known."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+
+import scenarios
+from harness.errors import UsageError
+from harness.model.scenario import Scenario
+from harness.releases.jars import ensure_jars
+from harness.releases.settings import releases_with_settings, settings_of
+from harness.releases.written import FIT_LETTERS_MIN, GAP, Written, all_written, letters_in, written_in
+from mqlab.explain import answers
+from mqlab.main import main
+
+SEED = 57
+DRAWN = random.Random(SEED)
+KEYS = sorted(
+    {key for release in releases_with_settings() for of in (settings_of(release),) for key in (*of.broker, *of.client)}
+)
+WRITTEN = DRAWN.sample([one for one in all_written() if one.level and one.letters >= FIT_LETTERS_MIN], 40)
+
+
+@pytest.mark.parametrize("one", WRITTEN, ids=lambda one: one.by)
+def test_a_warning_is_told_by_the_class_that_writes_it(one: Written) -> None:
+    """As it stands in a log: behind a time and a thread, with values in its gaps."""
+    line = f"2026-03-05 18:20:00 WARN SendMessageThread_1 - {GAP.sub('value-7', one.text)}"
+    found = answers(line)
+    assert all(answer.kind == "line" for answer in found)
+    told = " ".join(text for answer in found for text in answer.happens)
+    # Another text of the same words may be what is named.
+    same = [other for other in all_written() if other.fits(line) and other.letters >= one.letters]
+    assert any(other.by in told for other in same)
+    assert all(answer.do and answer.sure for answer in found)
+
+
+@pytest.mark.parametrize("key", DRAWN.sample(KEYS, 40))
+def test_a_setting_is_told_with_its_defaults(key: str) -> None:
+    by_release = {
+        release: {of.broker.get(key), of.client.get(key)} - {None}
+        for release in releases_with_settings()
+        for of in (settings_of(release),)
+    }
+    found = [answer for answer in answers(key) if answer.name.startswith(f"{key} (")]
+    assert found
+    told = " ".join(text for answer in found for text in (*answer.happens, *answer.concerns))
+    for release, defaults in by_release.items():
+        assert release in told
+        for default in defaults - {""}:
+            assert f"{default} on" in told
+
+
+@pytest.mark.parametrize("scenario", scenarios.ALL, ids=lambda scenario: scenario.name)
+def test_each_incident_and_each_of_its_claims_has_an_answer(scenario: Scenario) -> None:
+    (incident,) = answers(scenario.name)
+    assert (incident.kind, incident.name) == ("incident", scenario.name)
+    assert incident.happens
+    assert incident.see
+    for claim in scenario.claims:
+        (told,) = answers(claim.id.lower())
+        assert (told.kind, told.name) == ("claim", claim.id)
+        assert told.happens == [claim.says]
+        assert told.concerns
+
+
+@pytest.mark.parametrize(
+    ("line", "incident"),
+    [
+        ("CODE: 2  DESC: [TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while, period in queue: 231ms", "append-stall"),
+        ("[REJECTREQUEST]system busy, start flow control for a while", "append-lock-over-1s"),
+        ("WARN - tryLockBatch, message queue locked by other client. Group: g OtherClientId: c", "ordered-lock-handover"),
+    ],
+)  # fmt: skip
+def test_a_line_that_is_a_sign_leads_to_its_incident_and_what_helps(line: str, incident: str) -> None:
+    first = answers(line)[0]
+    assert first.name == f"a sign of {incident}"
+    assert "measured:" in first.do[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "of"),
+    [
+        ("No route info of this topic", "DefaultMQProducerImpl"),
+        ("CODE: 14  DESC: service not available now, maybe disk full, CL: 0.95 CQ: 0.95", "SendMessageProcessor"),
+        ("the consumer's group info not exist", "PullMessageProcessor"),
+    ],
+)
+def test_a_piece_of_a_text_is_enough(part: str, of: str) -> None:
+    assert any(of in told for answer in answers(part) for told in answer.happens)
+
+
+def test_a_code_that_was_given_another_meaning_is_told() -> None:
+    told = {answer.name: answer.concerns for answer in answers("CODE: 209")}
+    assert set(told) == {"code 209, UPDATE_AND_CREATE_ACL_CONFIG_FAILED", "code 209, POLLING_FULL"}
+    assert "reused" in told["code 209, POLLING_FULL"][0]
+
+
+def test_what_is_not_known_gets_the_nearest_and_is_told_so() -> None:
+    (near,) = answers("waitTimeMillInSendQueue")
+    assert near.kind == "nearest"
+    assert near.happens[0] == "waitTimeMillsInSendQueue"
+    assert "not known" in near.name
+    with pytest.raises(UsageError, match="nothing like"):
+        answers("\u4f60\u597d 12345")
+    with pytest.raises(UsageError, match="nothing is asked"):
+        answers("   ")
+
+
+def test_the_command_prints_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "append-stall"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^ +DO  See in the store log", shown, re.MULTILINE)
+    assert main(["explain", "--json", "append-stall"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert set(told) == {"asked", "kind", "name", "happens", "concerns", "do", "sure", "see"}
+
+
+def test_texts_are_read_from_class_files_as_they_were_written() -> None:
+    """What is kept is what the jars say, of one release; texts put together of pieces have a gap for each value."""
+    kept = {(one.text, one.level, one.by) for one in all_written() if "4.9.7" in one.releases}
+    read = {(one.text, one.level, one.by) for one in written_in(ensure_jars("4.9.7"), "4.9.7")}
+    assert read == kept
+    assert ("logics disk maybe full soon {}, so mark disk full", "error") in {key[:2] for key in read}
+    assert all(letters_in(text) for text, _, _ in kept)
