@@ -19,12 +19,12 @@ from harness.model.log_events import WORDINGS, Sign
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
-from harness.releases.jars import known_releases
+from harness.releases.jars import recorded_releases
 from harness.releases.settings import releases_with_settings, settings_of
 from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, letters_in
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
-from mqlab.recorded import measured_on_defaults
+from mqlab.recorded import committed_ledger, measured_on_defaults
 from scenarios.reported import REPORTED
 from scenarios.signs import SIGNS
 
@@ -167,7 +167,7 @@ def _all_claims() -> Iterator[tuple[Scenario, Claim]]:
 @cache
 def _recorded() -> Mapping[str, Sequence[LedgerLine]]:
     found: dict[str, list[LedgerLine]] = {}
-    for line in measured_on_defaults():
+    for line in measured_on_defaults(committed_ledger()):
         found.setdefault(line.claim, []).append(line)
     return found
 
@@ -194,7 +194,7 @@ def _sure(claims: Iterable[str]) -> list[str]:
     runs = [line for claim in claims for line in _recorded().get(claim, [])]
     if not runs:
         return ["nothing of it is recorded"]
-    releases = [release for release in known_releases() if any(line.release == release for line in runs)]
+    releases = [release for release in recorded_releases() if any(line.release == release for line in runs)]
     trials = max(line.trials for line in runs)
     return [f"recorded on {', '.join(releases)}, a finding from up to {trials} trials; other releases are unknown"]
 

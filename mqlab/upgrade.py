@@ -13,11 +13,12 @@ from rich.console import Console
 
 import scenarios
 from harness.audit.conf import OF_KEYS, judge_conf
-from harness.errors import EXIT_OK, UsageError
+from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
 from harness.model.broker_conf import ConfFile
 from harness.plan.request import Request
 from harness.plan.schedule import make_plan
+from harness.releases.central import version_key
 from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
@@ -53,6 +54,17 @@ def add_command(add: Adder) -> None:
         metavar="FILE",
         help="your broker.conf: which of its keys are ignored or come into force",
     )
+    command.add_argument(
+        "--all", action="store_true", help="everything that is known of it, each claim with its figures"
+    )
+    command.add_argument(
+        "--alerts", action="store_true", help="only what alarms and searches in logs hang on: words, codes, answers"
+    )
+    command.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit code 1 where something is to be prepared, 2 where something is not known",
+    )
     command.add_argument("--page", type=NEW_FILE, metavar="FILE", help="write it as one HTML page, too")
     command.add_argument("--json", action="store_true", help="machine-readable")
 
@@ -60,6 +72,7 @@ def add_command(add: Adder) -> None:
 def upgrade(options: argparse.Namespace, console: Console) -> int:
     """Say what changes, by the record, the releases' logs and their settings."""
     from analysis.report import upgrade as report
+    from analysis.report.upgrade_screen import alarms, screen, screen_lines
     from analysis.report.upgrade_words import lines, page
 
     clients = options.client_from or options.before, options.client_to or options.after
@@ -78,9 +91,11 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
         for release in dict.fromkeys((options.before, options.after))
         if release not in recorded_releases()
     )
+    ledger = ledger_on(options.before, options.after)
+    claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
     found = report.upgrade(
-        ledger_on(options.before, options.after),
-        {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims},
+        ledger,
+        claims,
         _settings(options, conf, before, after),
         options.before,
         options.after,
@@ -93,11 +108,24 @@ def upgrade(options: argparse.Namespace, console: Console) -> int:
     )
     if options.page:
         write_new(options.page, page(found))
+    shown = screen(found, ledger, claims)
     if options.json:
-        print_json(dataclasses.asdict(found))
-    else:
+        print_json({**dataclasses.asdict(found), "screen": dataclasses.asdict(shown)})
+    elif options.all:
         print("\n".join(lines(found)))
-    return EXIT_OK
+    elif options.alerts:
+        print("\n".join(line for entry in alarms(found, shown) for line in entry))
+    else:
+        if version_key(options.after) < version_key(options.before):
+            print(
+                f"{options.after} is older than {options.before}: whether it reads what {options.before} has written is another "
+                "question, which nothing here has measured. What differs while it runs:"
+            )
+        print("\n".join(screen_lines(found, shown, str(options.broker_conf or ""))))
+    if not options.strict:
+        return EXIT_OK
+    comes = found.settings.conf.comes if found.settings.conf else ()
+    return EXIT_MISMATCH if shown.prepare or comes else EXIT_UNDECIDED if found.undecided else EXIT_OK
 
 
 def _known(release: str) -> Known:

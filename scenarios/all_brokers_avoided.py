@@ -9,6 +9,7 @@ from __future__ import annotations
 from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, SlowSends
+from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, code, confirmed, control, fact, of, refuted, side
@@ -54,6 +55,13 @@ AVOID_05 = claim(
     summary="The avoided broker got its share {!not avoided}, and the queues of the other one as much as each other {in turn}; "
     "when both were avoided the faster one got everything {low latency}; a topic on the avoided broker alone got its sends "
     "{at last}.",
+    told=Told(
+        weight=Weight.OTHER,
+        parts={
+            "in turn": "when all brokers are avoided, a producer takes them in turn and no longer the fastest alone",
+            "low latency": "when all brokers are avoided, the fastest gets no more than the others",
+        },
+    ),
 )  # fmt: skip
 
 AVOID_08 = claim(

@@ -15,6 +15,8 @@ Each way is produced on purpose, in an arm where it appears and beside one where
 
 from __future__ import annotations
 
+from harness.model.rules import Harm, Told, Weight
+
 from typing import Any
 
 from harness.model.cluster import BrokerSettings, Topology
@@ -148,6 +150,11 @@ BUSY_13 = claim(
     parts=BUSY_13_PARTS,
     summary="Requests were rejected by a busy page cache {page cache busy}, by a pool of two buffers {pool short}, and before the "
     "lock was a second old {lock younger}. The number of other conditions in the release's code is {others}.",
+    told=Told(
+        weight=Weight.ALARMS, harm=Harm.FAILS,
+        holds="[REJECTREQUEST] has two causes alone: a busy page cache and an empty pool",
+        fails="[REJECTREQUEST] has further causes beside a busy page cache and an empty pool",
+    ),
 )  # fmt: skip
 
 BUSY_16 = claim(

@@ -9,6 +9,7 @@ it exactly, and nothing else is slow; by a freeze, which has findings of its own
 
 from __future__ import annotations
 
+
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, AppendWatch

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, Fault, NoFault, PauseNode
-from harness.model.rules import Part, Selection
+from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.send_kinds import SendKind, SendKinds
 from scenarios.releases import RELEASES, RELEASES_4X, RELEASES_5X
@@ -112,6 +112,12 @@ X_02 = claim(
     expected=FAILS_THOUGH_STORED,
     parts={"fail": _failing(STILL, HALF), "stored": _stored(STILL), "both well": control(_failing(WELL, NONE))},
     summary="Asynchronous sends to a broker that stood still failed {fail}, and what had failed was stored all the same {stored}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.HOLDS,
+        holds="an asynchronous send to a broker that stands still fails, and is stored all the same: sent again it comes twice",
+        fails="an asynchronous send to a broker that stands still is repeated by the client",
+        do="treat a timed-out asynchronous send as unknown: look for its key before it is sent again",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -121,6 +127,11 @@ X_03 = claim(
     expected=NOT_TRIED_AGAIN,
     parts={"fail": _failing(DEAD, HALF), "to that broker": _aimed(WELL), "both well": control(_failing(WELL, NONE))},
     summary="Asynchronous sends to a dead broker that was still in the routes failed for good {fail}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.HOLDS,
+        holds="retryTimesWhenSendAsyncFailed does nothing when a broker is killed",
+        fails="asynchronous sends are tried again when a broker is killed",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

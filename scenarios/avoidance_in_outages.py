@@ -12,7 +12,7 @@ from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerAway, Fault, FlappingNode, NoFault, PauseNode, SlowBroker
 from harness.model.loads import LocustUsers
-from harness.model.rules import Claim, Expectation, Part
+from harness.model.rules import Claim, Expectation, Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, measured_share, of, ratio, refuted, side
@@ -78,6 +78,12 @@ def _kept_away(
         parts={"fewer": _fewer(arm), "late": control(_late(arm, late))},
         summary=f"While {meanwhile}{', with 200 send threads' if SLOW in arm else ''}, the share of sends that failed or took over "
         "a second was {fewer} times as large with the switch on as with it off.",
+        told=Told(
+            weight=Weight.DELAY, harm=Harm.FAILS,
+            holds=f"avoidance keeps most sends away from {at_fault}",
+            fails=f"avoidance does not keep sends away from {at_fault}",
+            parts={"fewer": f"with avoidance {{after}} of the bad sends to {at_fault} remain, and {{before}} did"},
+        ),
     )  # fmt: skip
 
 
@@ -118,6 +124,11 @@ BACK_06 = claim(
     parts={"stopped": _back(STOPPED), "slow": _back(SLOW), "switch off": control(_back(STOPPED, "off"))},
     summary="The broker that had stood still got a part of the sends again {stopped}, the one that had been slow did {slow}, and "
     "without avoidance it did {switch off}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.FAILS,
+        holds="a broker that is well again gets its share of sends within seconds",
+        fails="a broker that is well again gets no sends for minutes",
+    ),
 )  # fmt: skip
 
 SLOW_OF_THREE_07 = _kept_away("07", SLOW_OF_THREE, f"{SLOW_ONE}, of three", "one of three brokers held up each send for 1.2 s",

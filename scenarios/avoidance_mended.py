@@ -8,11 +8,13 @@ answer. All producers of a trial share the outage.
 
 from __future__ import annotations
 
+import dataclasses
+
 from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, PauseNode
 from harness.model.loads import LocustUsers
-from harness.model.rules import Claim, Expectation, Part
+from harness.model.rules import Claim, Expectation, Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, ratio, refuted, side
@@ -85,12 +87,18 @@ DETECTOR_03 = _helps(
     confirmed("the broker that is well answers the detector and is reachable; the other one is not until it answers",
               f"{DETECT}, {CLIENT}.latency.MQFaultStrategy.selectOneMessageQueue", RELEASES_5X), NO_DETECTOR,
 )  # fmt: skip
-ONCE_04 = _helps(
+ONCE_04 = dataclasses.replace(_helps(
     "04", ONCE, OFF, "Without retries avoidance keeps sends away from a broker that stands still.",
     "with retryTimesWhenSendFailed=0 and avoidance",
     confirmed("the first timeouts alone fail, and the broker that is well is not avoided; 5.x tries again every 10 s", TABLE), {},
     NO_RETRIES,
-)  # fmt: skip
+), told=Told(
+    weight=Weight.DELAY, harm=Harm.FAILS,
+    holds="without retries, avoidance keeps sends away from a broker that stands still",
+    fails="without retries, avoidance hardly keeps sends away from a broker that stands still",
+    parts={"fewer": "without retries, {after} of the bad sends to a broker that stands still remain, {before} before"},
+    do="leave retryTimesWhenSendFailed at 2 where avoidance is on",
+))  # fmt: skip
 
 
 def _back(number: str, arm: str, client: str, broker: str, expected: dict[str, Expectation]) -> Claim:

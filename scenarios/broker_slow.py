@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, SlowSends
-from harness.model.rules import Part
+from harness.model.rules import Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
@@ -102,6 +102,11 @@ AVOID_03 = claim(
                                     side(30, NEXT_TURN_S, "the shortest time for 17 s, or the next turn"))),
     },
     summary="After a success the broker got normal sends at once {after a success}; without one it was avoided {without one}.",
+    told=Told(
+        weight=Weight.OTHER,
+        holds="a successful send ends a broker's avoidance",
+        fails="a successful send does not end a broker's avoidance",
+    ),
 )  # fmt: skip
 
 AVOID_04 = claim(
@@ -114,6 +119,10 @@ AVOID_04 = claim(
     summary="After a send of 75 ms its broker got nothing for {75 ms}, after one of 300 ms for {300 ms}, of 775 ms for {775 ms}, "
     "of 1.4 s for {1400 ms} and of 2.4 s for {2400 ms}; with sendMsgTimeout=60000 it got nothing for {4000 ms} after one of 4 s, "
     "and for {17000 ms} after one of 17 s.",
+    told=Told(
+        weight=Weight.OTHER,
+        parts={"*": "avoidance after a slow send is short: {after} after one of {part}, and was {before}"},
+    ),
 )  # fmt: skip
 
 AVOID_07 = claim(
@@ -123,6 +132,11 @@ AVOID_07 = claim(
     | refuted("a failure counts as 10,000 ms, whose step is 10 s", UPDATE, RELEASES_5X),
     parts={"after a timeout": _avoids_for(600, "failure", 10, "the step of 30,000 ms in 4.x; that of 10,000 ms in 5.x")},
     summary="After a send that timed out its broker got nothing for {after a timeout}.",
+    told=Told(
+        weight=Weight.OTHER,
+        holds="a send that times out has its broker avoided for 600 s",
+        fails="a send that times out has its broker avoided for about 10 s",
+    ),
 )  # fmt: skip
 
 AVOID_09 = claim(

@@ -14,7 +14,7 @@ import dataclasses
 from harness.model.cluster import Topology
 from harness.model.faults import AppendStall, NoFault
 from harness.model.loads import LocustUsers, OpenLoopSends
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, happens, measured_share, never, of, ratio, refuted, side
@@ -77,6 +77,11 @@ BUSY_03 = claim(
                                    slack_ms=200, noun="stalls")),
     }, summary="Of the synchronous sends that were refused with one of the four, {elsewhere} were tried on the other broker next; "
     "of all sends, {failed for good} failed for good.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="a send that a busy broker refuses goes to another broker",
+        fails="a send that a busy broker refuses fails for good: no other broker is tried",
+    ),
 )  # fmt: skip
 
 BUSY_17 = claim(
@@ -89,6 +94,11 @@ BUSY_17 = claim(
         "within 100 ms": measured_share(of("refused_ok_soon_share", "incident", keyword="any"), MOST),
     },
     summary="Of the refused synchronous sends, {succeeded} succeeded in the end, {within 100 ms} within 100 ms of the refusal.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="a refused send is tried again at once and succeeds",
+        fails="a refused send is not tried again",
+    ),
 )  # fmt: skip
 
 BUSY_19 = claim(

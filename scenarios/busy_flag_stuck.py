@@ -11,7 +11,7 @@ from harness.model.cluster import Topology
 from harness.model.faults import AppendThrows, NoFault
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
-from harness.model.rules import Part, Selection
+from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, code, confirmed, control, fact, of, refuted, side
 
@@ -73,6 +73,11 @@ X_01 = claim(
         "without a fault": control(fact(_refused("baseline"), NONE)),
     },
     summary="Each of the next sends, one in 2 s, was refused {refused}; by the release's code, that ends after {ends}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="one failed append leaves a quiet broker refusing every send ([REJECTREQUEST]system busy)",
+        fails="a failed append leaves no broker refusing sends",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -112,6 +117,10 @@ X_03 = claim(
     parts=OF_CURES,
     summary="Sends were still refused after a restart {!restarted}, and after the limit was raised and set back {!raised}. Sends "
     "failed during the restart {price of a restart}, and while the limit was raised {!price of raising}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="raise osPageCacheBusyTimeOutMills until a send is stored, then set it back; or restart the broker",
+    ),
 )  # fmt: skip
 
 X_04 = claim(
@@ -124,6 +133,10 @@ X_04 = claim(
                 f"{LOG}.asyncPutMessage, {IS_BUSY}", ("5.3.3",)),
     parts={"refused": fact(_refused(LONG), NONE), "at the default": _stuck("incident")},
     summary=f"With a limit of {LONG_LIMIT_MS} ms sends were refused {{!refused}}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="keep osPageCacheBusyTimeOutMills above the time between sends",
+    ),
 )  # fmt: skip
 
 X_05 = claim(

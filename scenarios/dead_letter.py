@@ -12,7 +12,7 @@ from typing import Any
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
 from harness.model.loads import FailingMessages
-from harness.model.rules import Expectation, Selection
+from harness.model.rules import Expectation, Harm, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, law, of, ratio, refuted, side
@@ -97,6 +97,10 @@ TOPICS_06 = claim(
         "next": fact(of("next_retry_reached", "incident-moments"), KEPT),
     }, summary="The retry topic was back {topic}; a retry that was due was kept {due}, and one that was due later {not due}; the "
     "next retry was reached {next}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        parts={"next": "a retry topic that was deleted while its group was away comes back, with the retries that follow"},
+    ),
 )  # fmt: skip
 
 TOPICS_08_PARTS = {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault, NoFault, RestartAmidDelays
 from harness.model.loads import DelayedMessages
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -58,6 +58,11 @@ X_01 = claim(
     | refuted("a shutdown ends the levels' tasks, and writes their offsets", f"{BROKER}.shutdown, {NEW}.stop", RELEASES_5X),
     parts={"again": _again("incident", AGAIN), "without a restart": control(_again("baseline", NONE))},
     summary="What a broker had delivered in its last seconds came again after a stop and a start {again}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.HOLDS,
+        holds="a restart of the broker delivers delayed messages twice",
+        fails="a restart of the broker delivers no delayed message twice",
+    ),
 )  # fmt: skip
 
 X_02 = claim(

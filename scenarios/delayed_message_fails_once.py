@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import DELAY_LEVEL_HIT, DeliveryThrows, Fault, NoFault
 from harness.model.loads import DelayedMessages
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -94,6 +94,12 @@ X_01 = claim(
         "without a failure": control(_dropped("baseline", KEPT)),
     },
     summary="One delivery threw an exception, and the message was lost {dropped}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.HOLDS,
+        holds="a delayed message whose delivery throws an exception once is lost",
+        fails="a delayed message whose delivery throws an exception is tried again",
+        do="compare what was sent with what came after 'execute error' lines of ScheduleMessageService",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -108,6 +114,11 @@ X_02 = claim(
         "without a failure": control(_missing("baseline", ALL_LEVELS, NONE)),
     },
     summary="One delivery threw an error, and its level stood still from then on {its level}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="one error in the delivery of a delayed message stops its level until a restart",
+        fails="an error in the delivery of a delayed message stops no level",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -117,6 +128,11 @@ X_03 = claim(
     expected=ALL_STOP,
     parts={"other levels": _missing(ERROR, OTHERS, EVERY), "no delay": control(_missing(ERROR, NORMAL, NONE))},
     summary="After the error the other levels stood still as well {other levels}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="one error in a delay level's timer stops all levels",
+        fails="an error in a delay level's timer stops no other level",
+    ),
 )  # fmt: skip
 
 X_04 = claim(
@@ -141,6 +157,11 @@ X_05 = claim(
         "without a failure": control(fact(of("delivered_again_count", "baseline"), KEPT)),
     },
     summary="After a restart, messages that had come before came again {!again}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.FAILS,
+        holds="a restart that ends a stopped delay level brings nothing twice",
+        fails="a restart that ends a stopped delay level brings messages twice",
+    ),
 )  # fmt: skip
 
 X_06 = claim(

@@ -13,7 +13,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import DeleteTopic, Fault, NoFault
 from harness.model.loads import Transactions
 from harness.model.rocketmq import CHECKS
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -65,6 +65,11 @@ X_01 = claim(
         "without it": control(_asked("baseline", NONE)),
     },
     summary="After an unused topic was deleted, the broker asked about ended transactions {asked}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="after a topic is deleted the broker asks about ended transactions again",
+        fails="deleting a topic brings no transaction checks",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -75,6 +80,11 @@ X_02 = claim(
     | KEPT_SINCE,
     parts={"twice": _twice("incident", TWICE), "without it": control(_twice("baseline", NONE_TWICE))},
     summary="After an unused topic was deleted, committed messages came twice {twice}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.HOLDS,
+        holds="after a topic is deleted committed transactional messages come twice",
+        fails="deleting a topic brings no transactional message twice",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -105,6 +115,10 @@ X_04 = claim(
         "by default": control(_asked("incident", ASKED)),
     },
     summary="With that topic made, checks every 10 s asked about ended transactions {!asked}, and messages came twice {!twice}.",
+    told=Told(
+        weight=Weight.OTHER,
+        do="make the topic RMQ_SYS_TRANS_OP_HALF_TOPIC on each broker (mqadmin updateTopic)",
+    ),
 )  # fmt: skip
 
 X_05 = claim(

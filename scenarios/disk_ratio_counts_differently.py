@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import DiskFilled
 from harness.model.loads import OpenLoopSends
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -73,6 +73,11 @@ X_01 = claim(
     | confirmed(f"{AS_DF}: 0.94 is above 0.90", f"{USED}, {CLEAN}.isSpaceToDelete", SINCE_4_9_7),
     parts={"refused": _refused(REFUSES, ALL), "xfs": control(_refused(XFS, NONE))},
     summary=f"At {TO_REFUSE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % sends were refused {{refused}}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="the file system's reserve counts as used: sends are refused (maybe disk full) at a fill that was fine",
+        fails="the file system's reserve does not count as used",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -84,6 +89,11 @@ X_02 = claim(
     parts={"deleted": _deleted(DELETES, FILES), "xfs": control(_deleted(XFS, NO_FILE))},
     summary=f"At {TO_DELETE:g} of an ext4 with a reserve of {RESERVE_PERCENT} % files with unconsumed messages were deleted "
     "{deleted}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.HOLDS,
+        holds="the file system's reserve counts as used: files are deleted sooner, with messages that nobody has consumed",
+        fails="the file system's reserve makes no file be deleted sooner",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -98,6 +108,10 @@ X_03 = claim(
         "with a reserve": control(_refused(REFUSES, ALL)),
     },
     summary=f"At {TO_REFUSE:g} of an ext4 without a reserve sends were refused {{!refused}}, and files were deleted {{files}}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="tune2fs -m 0 on the store's file system",
+    ),
 )  # fmt: skip
 
 X_04 = claim(
@@ -112,6 +126,12 @@ X_04 = claim(
         "files": _deleted(RATIO, FILES),
         "by default": control(_refused(REFUSES, ALL)),
     }, summary="With a diskSpaceWarningLevelRatio of 0.95 sends were refused at 0.94 {!refused}, and files were deleted {files}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.FAILS,
+        holds="a higher diskSpaceWarningLevelRatio has sends accepted again on a filling disk",
+        fails="a higher diskSpaceWarningLevelRatio no longer keeps sends accepted on a filling disk",
+        do="diskSpaceWarningLevelRatio above the disk's fill",
+    ),
 )  # fmt: skip
 
 X_05 = claim(
@@ -133,6 +153,12 @@ X_06 = claim(
     | refuted("whatever is set above 0.85 counts as 0.85", f"{CLEAN}.getDiskSpaceCleanForciblyRatio", RELEASES_5X),
     parts={"deleted": _deleted(KEEPS, NO_FILE), "by default": control(_deleted(DELETES, FILES))},
     summary="With a diskSpaceCleanForciblyRatio of 0.95 files were deleted at 0.88 {!deleted}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.FAILS,
+        holds="a higher diskSpaceCleanForciblyRatio keeps files that nobody has consumed",
+        fails="a higher diskSpaceCleanForciblyRatio no longer keeps files that nobody has consumed",
+        do="diskSpaceCleanForciblyRatio above the disk's fill",
+    ),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import DispatchThrows, Fault, NoFault
 from harness.model.loads import DelayedMessages
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -44,6 +44,11 @@ X_01 = claim(
               f"{REPUT}.run", RELEASES_5X),
     parts={"consumed": _missing("incident", EVERY), "without a failure": control(_missing("baseline", NONE))},
     summary="One dispatch threw an error, and what was sent after it waited unconsumed {consumed}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="one Error in the dispatch thread leaves everything sent later unconsumed until a restart",
+        fails="an Error in the dispatch thread does not end it",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -70,6 +75,10 @@ X_03 = claim(
         "it had stopped": control(_missing(RESTART, EVERY)),
     },
     summary="After a restart everything came {delivered}, and messages came twice {!twice}; sends failed during it {price}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="restart the broker: it builds the consume queues again",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

@@ -14,7 +14,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import IdleBroker
 from harness.model.loads import LoadValue, OpenLoopSends, Transactions
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -55,6 +55,11 @@ X_01 = claim(
                 f"{BATCH}, {RUN}", SPINS),
     parts={"busy": _busy("incident", A_CORE), "without transactions": control(_busy("baseline", WAITS))},
     summary="After sixty transactions the busiest thread of the idle broker took a core {busy}.",
+    told=Told(
+        weight=Weight.WATCH, harm=Harm.HOLDS,
+        holds="after the first transactions a thread (TransactionalOpBatchService) takes a core until a restart",
+        fails="transactions leave no thread busy",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -65,6 +70,10 @@ X_02 = claim(
     expected=confirmed("a new process has seen no queue, so that the next look is an interval away", f"{BATCH}, {RUN}", SPINS),
     parts={"restarted": _busy(RESTART, WAITS, "restarted"), "before": control(_busy(RESTART, A_CORE))},
     summary="After a restart a thread took a core {!restarted}.",
+    told=Told(
+        weight=Weight.WATCH,
+        do="restart the broker",
+    ),
 )  # fmt: skip
 
 OF_LATER = {
@@ -87,6 +96,10 @@ X_03 = claim(
     parts=OF_LATER,
     summary="With transactionOpBatchInterval=60000 a thread took a core meanwhile {!busy}; checks every 10 s asked about the "
     "transactions again {asked}, and committed messages came twice {twice}.",
+    told=Told(
+        weight=Weight.WATCH,
+        do="a longer transactionOpBatchInterval has it begin later",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

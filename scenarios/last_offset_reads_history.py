@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.loads import LateGroup
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -68,6 +68,12 @@ X_03 = claim(
     | refuted("it is asked whether the page is in memory, which the ratio has no part in", BY_PAGE, RELEASES_5X),
     parts={"history": _history(UNLIMITED, NONE), "later": _later(UNLIMITED)},
     summary="With accessMessageInMemoryMaxRatio at 0 a new group consumed the history {!history}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.FAILS,
+        holds="a new group with CONSUME_FROM_LAST_OFFSET skips a history that is not in memory",
+        fails="a new group with CONSUME_FROM_LAST_OFFSET reads the whole history, whatever is in memory",
+        do="set a new group's offset before it starts (mqadmin resetOffsetByTime)",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

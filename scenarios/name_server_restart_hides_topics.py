@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import EarlyTopic
 from harness.model.loads import OpenLoopSends
-from harness.model.rules import Part, Selection
+from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
@@ -62,6 +62,11 @@ X_01 = claim(
     | refuted("of a broker that is not known one topic is refused; else each topic is looked at by itself", REGISTER, RELEASES_5X),
     parts=OF_ONE,
     summary="With transactionCheckInterval=2000 the old topic had a route {!hidden}, and the new one had one {new}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="a topic that is made right after a name server's restart hides all others from it",
+        fails="a topic that is made right after a name server's restart hides no other",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -100,6 +105,10 @@ X_03 = claim(
     parts=OF_CURES,
     summary="The old topic was back after brokerPermission was written {permission}, and after a restart of the broker {restart}. "
     "Sends failed during the restart {price of a restart}, and while the setting was written {!price of the permission}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="make the broker register in full: write its own brokerPermission to it, or restart it",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

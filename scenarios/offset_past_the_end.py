@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, Fault, NoFault
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.unflushed import UnflushedTail
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -66,6 +66,11 @@ X_01 = claim(
         "without a power loss": control(_again("baseline", NONE_AGAIN)),
     },
     summary="After a power loss the group was given everything in the queue again {again}.",
+    told=Told(
+        weight=Weight.OTHER, harm=Harm.HOLDS,
+        holds="an offset past the queue's end makes the group consume everything again",
+        fails="an offset past the queue's end makes nothing be consumed again",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -79,6 +84,11 @@ X_02 = claim(
         "without a power loss": control(_skipped("baseline", NONE_SKIPPED)),
     },
     summary="Messages that were sent before the group asked again were skipped {skipped}.",
+    told=Told(
+        weight=Weight.OTHER,
+        holds="a group whose offset is past the queue's end goes on from the end",
+        fails="a group whose offset is past the queue's end does not go on from the end",
+    ),
 )  # fmt: skip
 
 X_03 = claim(

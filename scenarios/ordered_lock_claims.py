@@ -6,6 +6,7 @@ First the delay and its two fixes, then whose the locks are and what becomes of 
 
 from __future__ import annotations
 
+from harness.model.rules import Harm, Told, Weight
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import (
     claim,
@@ -44,6 +45,10 @@ ORDER_01 = claim(
         "without a fault": control(each(of("message_delay_max_s", "baseline"), side(1, 20, "the load alone delays no message"))),
     },
     summary="After kill -9 a queue stood still for {hand-over}; {#lock's age} had a lock taken over that was younger than 58 s.",
+    told=Told(
+        weight=Weight.DELAY,
+        parts={"hand-over": "kill -9 of an ordered consumer: its queues stand still for {after} ({before} before)"},
+    ),
 )  # fmt: skip
 
 ORDER_02 = claim(
@@ -99,6 +104,12 @@ ORDER_06 = claim(
             "a rebalance take milliseconds; a timer of 20 s that has to come first takes 10 s on average", bound=3)),
     },
     summary="After a graceful shutdown, {#every queue within 3 s} had a queue that took longer than 3 s.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        holds="consumer.shutdown() frees an ordered consumer's queues at once",
+        fails="consumer.shutdown() does not always free an ordered consumer's queues: some stand still, for a minute at worst",
+        cures=("ORDER-07",),
+    ),
 )  # fmt: skip
 
 ORDER_07 = claim(
@@ -113,6 +124,12 @@ ORDER_07 = claim(
             "to ask again; asking every 20 s adds 10 s on average", bound=16)),
     },
     summary="With lockInterval 5 s and lockMaxLiveTime 15 s a queue stood still for {hand-over}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        parts={"hand-over": "with locks of 15 s a killed ordered consumer's queues stand still for {after} ({before} before)"},
+        do="shorten the locks: -Drocketmq.broker.rebalance.lockMaxLiveTime=15000 on brokers, "
+        "-Drocketmq.client.rebalance.lockInterval=5000 on clients",
+    ),
 )  # fmt: skip
 
 # Where listeners take no time an overlap has no length to show: only arms whose listeners work are judged by it. 500 ms are 50 ms
@@ -158,6 +175,10 @@ ORDER_18 = claim(
         "renewed": fact(of("foreign_lock_granted", "fix-short-lock", asked="own"), side(0, 1, "a lock lives 15 s, owners 25 s")),
     }, summary="The lock timer began {first round} after the start. A broadcasting member asked for a lock {!broadcasting}. A "
     "renewed lock of 15 s was granted to another client {!renewed}.",
+    told=Told(
+        weight=Weight.OTHER,
+        parts={"broadcasting": "members of broadcasting groups no longer ask for locks"},
+    ),
 )  # fmt: skip
 
 CLAIMS = (ORDER_01, ORDER_02, ORDER_03, ORDER_05, ORDER_06, ORDER_07, ORDER_09, ORDER_17, ORDER_18)

@@ -26,6 +26,7 @@ from harness.model.faults import (
 )
 from harness.model.loads import OrderedGroups
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
+from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios import ordered_lock_claims, ordered_lock_signs
 from scenarios.releases import RELEASES_5X
@@ -93,6 +94,12 @@ ORDER_20 = claim(
     parts=ORDER_20_PARTS,
     summary="Owners killed before their shutdown left queues still for {hand-over}; {#lock's age} had a lock taken over that was "
     "younger than 58 s. Killed amid their shutdown, {#in shutdown()} had a queue taken over within 26 s.",
+    told=Told(
+        weight=Weight.DELAY,
+        holds="a consumer that is killed during shutdown() leaves its locks behind",
+        fails="a consumer that is killed during shutdown() leaves no locks behind",
+        parts={"hand-over": "a consumer killed during shutdown(): its queues stand still for {after} ({before} before)"},
+    ),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.model.rules import Harm, Told, Weight
 from scenarios.ordered_lock_claims import CLIENT, LOCKS
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import (
@@ -38,6 +39,11 @@ ORDER_04 = claim(
         "with our logging": control(happens(of("lock_lines_waiting", "incident", file="lock.log"), 2, "ours are sent to lock.log")),
     },
     summary="The stock lock.log omitted a waiting queue of {#all queues in lock.log}.",
+    told=Told(
+        weight=Weight.ALARMS, harm=Harm.FAILS,
+        holds="lock.log names each queue that waits for a killed consumer's lock",
+        fails="lock.log no longer names the queues that wait for a killed consumer's lock",
+    ),
 )  # fmt: skip
 
 ORDER_11 = claim(
@@ -53,6 +59,10 @@ ORDER_11 = claim(
     },
     summary="Each broker had a storeerr.log {a storeerr.log} (the store's errors go to storeerror.log), and had the lock "
     "manager's lines in lock.log {lines in lock.log}.",
+    told=Told(
+        weight=Weight.ALARMS,
+        parts={"lines in lock.log": "the lock manager's lines are no longer in lock.log"},
+    ),
 )  # fmt: skip
 
 # "About 54 s" is the delay itself, which ORDER-01 has. That threads wait is a control here: ORDER-15 claims it.
@@ -68,6 +78,11 @@ ORDER_14 = claim(
             "one or two of 50 s; asked every 20 s, 30 of 60 s pass before the first and after the last line")),
         "threads parked": control(measured_share(of("parked_share", "incident"), PARKED)),
     }, summary="The lines spanned {wait between the lines} of the wait; {threads parked} of the threads were parked.",
+    told=Told(
+        weight=Weight.ALARMS,
+        holds="the lock lines last as long as the delay",
+        fails="the lock lines end before the delay does",
+    ),
 )  # fmt: skip
 
 # A hiccup below 4 s makes at most six of 1.5 messages a second late. No ratio to the baseline: nothing is late there.
@@ -84,6 +99,10 @@ ORDER_15 = claim(
             "60 s; a queue that moves at once has what comes in a second"), slack_ms=4000, noun="owners"),
     }, summary="Of the consuming threads, {threads parked} were parked; the longest stop took {longest stop}; {messages late} "
     "messages of a queue were late.",
+    told=Told(
+        weight=Weight.DELAY,
+        parts={"messages late": "messages of a queue that were late after kill -9 of its consumer: {after} ({before} before)"},
+    ),
 )  # fmt: skip
 
 ORDER_16 = claim(

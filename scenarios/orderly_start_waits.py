@@ -13,7 +13,7 @@ from typing import Literal
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.loads import OrderedGroups
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, each, of, refuted, share, side
@@ -53,6 +53,11 @@ X_01 = claim(
     | refuted("the new process queue is marked as locked when it is made", TABLE, ("4.9.7", *RELEASES_5X)),
     parts={"put off": _put_off("incident", PUT_OFF)},
     summary="Of all queues whose lock they had been granted, {put off} put off a pull.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="a member that joins an ordered group consumes nothing for up to 20 s",
+        fails="a member that joins an ordered group consumes at once",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -66,6 +71,10 @@ X_02 = claim(
         "older clients": control(_put_off("incident", PUT_OFF)),
     },
     summary=f"With clients of {NEWER}, {{put off}} put off a pull, and with those of 4.6.0, {{older clients}} did.",
+    told=Told(
+        weight=Weight.DELAY,
+        do="upgrade the clients of ordered groups to 4.9.7 or newer",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -78,6 +87,11 @@ X_03 = claim(
         ),
     },
     summary="With both members there from the start, {#longest delay} had a message that was more than 4.47 s late.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        holds="messages of an ordered group that nobody joins come without delay",
+        fails="messages of an ordered group that nobody joins were late in rare cases",
+    ),
 )  # fmt: skip
 
 SCENARIO = Scenario(

@@ -17,6 +17,7 @@ from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import ColdReads, CommitStall, NoFault
 from harness.model.loads import OpenLoopSends
+from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X
 from scenarios.rules import claim, confirmed, control, each, fact, never, of, ratio, refuted, side
@@ -78,6 +79,12 @@ POOL_01 = claim(
         "no switch": control(fact(of("free_buffers", NO_POOL, moment="after"), side(LARGEST_INTEGER, 5, "none, or one of five"))),
     },
     summary="The switch alone turned the pool on {the switch alone}; with flushDiskType=SYNC_FLUSH it did {synchronous flush}.",
+    told=Told(
+        weight=Weight.OTHER,
+        holds="transientStorePoolEnable turns the pool on with SYNC_FLUSH too",
+        fails="with SYNC_FLUSH transientStorePoolEnable does nothing",
+        parts={"synchronous flush": "transientStorePoolEnable turns the pool on with SYNC_FLUSH too"},
+    ),
 )  # fmt: skip
 
 POOL_03 = claim(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, RecreateTopic
 from harness.model.loads import ReturningGroup
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -49,6 +49,11 @@ X_01 = claim(
     | DELETED,
     parts={"skipped": _read("incident", ALL_BUT), "the topic stays": control(_read("baseline", ALL))},
     summary="Of a topic that was made anew, its old group skipped as many messages as it had once consumed {skipped}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.HOLDS,
+        holds="a topic that is deleted and made again: its groups skip as many messages as they had consumed",
+        fails="a topic that is deleted and made again: its groups skip nothing",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -60,6 +65,11 @@ X_02 = claim(
     | DELETED,
     parts={"skipped": _read(FEWER, NONE), "the topic stays": control(_read("baseline", ALL))},
     summary="Of a new topic that had fewer messages than the group had consumed before, it consumed some {!skipped}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.HOLDS,
+        holds="of a topic made again that is shorter than what was consumed before, nothing is consumed",
+        fails="of a topic made again everything is consumed, however short it is",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -72,6 +82,10 @@ X_03 = claim(
                        f"{OFFSETS}.commitOffset", RELEASES_4X),
     parts={"read": _read(ZERO, ALL), "without it": control(_read("incident", ALL_BUT))},
     summary="With its offsets set to 0 the group consumed the whole new topic {read}.",
+    told=Told(
+        weight=Weight.LOSS,
+        do="set the group's offsets in the new topic to 0 before it comes back",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

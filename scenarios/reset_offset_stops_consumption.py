@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault, NoFault, ResetOffsets
 from harness.model.loads import DelayedMessages
-from harness.model.rules import Expectation, Part
+from harness.model.rules import Expectation, Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, median, of, refuted, side
@@ -63,6 +63,11 @@ X_01 = claim(
         "without a reset": control(_late("baseline", GOES_ON)),
     },
     summary="A group whose offsets were reset stood still for more than 5 s {late}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="a reset of offsets stops the group for 10 s",
+        fails="a reset of offsets no longer stops the group",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -81,6 +86,11 @@ X_03 = claim(
     expected={**_sleeps(RELEASES_4X), **AT_ONCE},
     parts={"late": _late(ORDERED, STOPS), "set back": _set_back(ORDERED)},
     summary="An ordered consumer whose offsets were reset stood still for more than 5 s {late}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="a reset of offsets stops an ordered consumer for 10 s",
+        fails="a reset of offsets no longer stops an ordered consumer",
+    ),
 )  # fmt: skip
 
 X_04 = claim(
@@ -92,6 +102,11 @@ X_04 = claim(
     parts={"late": _late(ORDERED_TOLD, GOES_ON), "set back": _set_back(ORDERED_TOLD),
            "normal consumers wait": control(_late(TOLD, STOPS))},
     summary="With useServerSideResetOffset=false an ordered consumer had a message that was 5 s late after a reset {!late}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        holds="a reset of offsets stops no ordered consumer",
+        fails="a reset of offsets stops an ordered consumer for 10 s",
+    ),
 )  # fmt: skip
 
 X_05 = claim(
@@ -105,6 +120,10 @@ X_05 = claim(
                 f"{CLIENT}.consumer.RebalancePushImpl.computePullFromWhereWithException", ("4.9.7",)),
     parts={"late": BACK_SOON, "set back": _set_back(AWAY), "while they consume": control(_late("incident", STOPS))},
     summary="The latest message of a group that was away while its offsets were reset was late by {late}.",
+    told=Told(
+        weight=Weight.DELAY,
+        do="stop the consumers, reset, and start them",
+    ),
 )  # fmt: skip
 
 X_06 = claim(

@@ -12,7 +12,7 @@ from typing import Literal
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, RestartBroker
 from harness.model.group_members import GroupMembers, Member
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, exists, fact, happens, of, refuted, share, side
@@ -78,6 +78,12 @@ X_01 = claim(
               LISTENS, RELEASES_5X),
     parts={"half": _wait(KNOWN), "without a restart": control(_half("baseline", SOON))},
     summary="After the restart, {half} waited for 10 s or more.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="after a broker's restart groups wait for up to 30 s",
+        fails="after a broker's restart groups consume at once",
+        parts={"half": "after a broker's restart groups consume at once; half of them and more waited for 10 s and longer"},
+    ),
 )  # fmt: skip
 
 X_02 = claim(

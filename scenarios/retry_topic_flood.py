@@ -13,6 +13,7 @@ from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import CrossFrameLimit, NoFault
 from harness.model.loads import SteadyClients
 from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
+from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, of, refuted, side
@@ -119,6 +120,10 @@ TOPICS_02 = claim(
                       AT_LEAST_ONE, **FULL_SIZE),
     }, summary="With frames of 256 KiB refusals with a length were logged {refusals}, and so was registerBroker Exception "
     "{words}; with 16 MiB RemotingSendRequestException was logged {class}.",
+    told=Told(
+        weight=Weight.ALARMS,
+        parts={"words": "a registration that is too long: 'registerBroker Exception' is no longer logged"},
+    ),
 )  # fmt: skip
 
 TOPICS_03 = claim(
@@ -187,6 +192,10 @@ TOPICS_15 = claim(
                         side(0, 3, "one each 30 s and for each new topic", bound=0)),
     }, summary="With a frame limit of 260 KiB in place of 256 a line called the registration done after the fix {after}, and "
     "while it was refused {!refused}.",
+    told=Told(
+        weight=Weight.ALARMS,
+        parts={"*": "'register broker[0]to name server ... OK' no longer marks a registration"},
+    ),
 )  # fmt: skip
 
 SCENARIO = Scenario(

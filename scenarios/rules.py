@@ -14,7 +14,7 @@ from typing import Any
 from harness.errors import UsageError
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
-from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection
+from harness.model.rules import Claim, Expectation, Fold, Kind, Part, Relation, Role, Selection, Told
 from harness.model.verdicts import VerdictKind
 from scenarios.releases import RELEASES
 
@@ -158,6 +158,7 @@ def claim(
     summary: str = "",
     cure_of: str = "",
     lacks: Mapping[str, str] | None = None,
+    told: Told | None = None,
 ) -> Claim:
     """A claim whose parts have their names; ``summary`` by default names each part with its number.
 
@@ -169,7 +170,7 @@ def claim(
     named = tuple(dataclasses.replace(part, name=part_name) for part_name, part in parts.items())
     said = summary or "; ".join(f"{part_name}: {{{part_name}}}" for part_name in parts) + "."
     return Claim(id=name, article=article, says=says, reading=reading, parts=named, expected=expected or {}, summary=said,
-                 cure_of=cure_of, lacks=lacks or {})  # fmt: skip
+                 cure_of=cure_of, lacks=lacks or {}, told=told)  # fmt: skip
 
 
 def confirmed(because: str, source: str, releases: tuple[str, ...] = RELEASES) -> dict[str, Expectation]:

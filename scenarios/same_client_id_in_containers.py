@@ -10,7 +10,7 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault
 from harness.model.group_members import IN_A_CONTAINER, GroupMembers, Member
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import claim, confirmed, fact, law, never, of, refuted, side
@@ -70,6 +70,11 @@ X_01 = claim(
         "one id": fact(of("client_ids_count", INCIDENT), side(1, 2, "both clients have one id, or each has its own")),
         **_halves(INCIDENT),
     }, summary="By default both had one id {one id}; half of the messages came twice {twice}, and half stayed unread {unread}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="consumers in containers of one address get one client id: some queues are consumed by nobody",
+        fails="consumers in containers of one address get ids of their own",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -94,6 +99,10 @@ X_03 = claim(
     parts=_clean(OWN_NAMES),
     summary="With names of their own, {#twice} got messages twice, and {#unread} left messages unread; one copy came at each "
     "retry, after 1 s, {copies}.",
+    told=Told(
+        weight=Weight.DELAY,
+        do="give each container an instanceName of its own",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault, Pool, PoolJam
 from harness.model.loads import OpenLoopSends
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, code, confirmed, control, each, fact, never, of, refuted, side
@@ -70,6 +70,11 @@ BUSY_15 = claim(
     parts=BUSY_15_PARTS,
     summary="Requests to other pools took over 150 ms beside a jam of sends {beside send}, of pulls {beside pull}, of "
     "administration {beside admin} and of heartbeats {beside heartbeat}; by the code processors share {shared} of the pools.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.FAILS,
+        holds="a jam of sends leaves pulls and administration alone",
+        fails="a jam in one thread pool slows others down: pools are shared",
+    ),
 )  # fmt: skip
 
 SCENARIO = Scenario(

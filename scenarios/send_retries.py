@@ -11,7 +11,7 @@ import dataclasses
 
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, NoFault, PauseNode, PoolJam, ReadOnlyBroker, UnheardBroker
-from harness.model.rules import Part, Selection
+from harness.model.rules import Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.send_kinds import SendKinds
 from scenarios.releases import RELEASES, RELEASES_4X, RELEASES_5X
@@ -81,6 +81,13 @@ SENDS_01 = claim(
         "well": control(fact(_sent("failed_for_good_share", "baseline", "normal-sync", topic="one"), side(0, 1, "none, or all"))),
     }, summary="A normal synchronous send was tried three times when its only broker was dead {dead}, stood still {still}, was "
     "busy {busy} and was read-only {read-only}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        parts={
+            "busy": "a synchronous send that a busy broker refuses is tried three times, and no longer once",
+            "read-only": "a synchronous send to a read-only broker is tried three times, and no longer once",
+        },
+    ),
 )  # fmt: skip
 
 
@@ -161,6 +168,10 @@ SENDS_04 = claim(
     summary="Without avoidance, while no route changed, half of the sends failed for good in spite of five retries: normal ones "
     "to a dead broker {dead}, to one that stood still {still} and to a busy one {busy}, and selector sends to a dead one "
     "{selector}. With avoidance few did when it stood still {avoided, still} and when it was busy {avoided, busy}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        parts={"busy": "without avoidance, retries help against a busy broker"},
+    ),
 )  # fmt: skip
 
 
@@ -205,6 +216,11 @@ SENDS_05 = claim(
     summary="An ordered synchronous send was tried once to a dead broker {tried once, dead} and to a still one "
     "{tried once, still}. {#twice} had messages stored twice, and with asynchronous sends {#twice, async} did; {#disorder} had "
     "some out of order. What the application sent again to another queue was accepted {sent again}.",
+    told=Told(
+        weight=Weight.OTHER,
+        holds="retries leave ordered messages alone: a send with a selector is not sent to another queue",
+        fails="an ordered message may be sent again to another queue",
+    ),
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import MasterAway, NoFault
 from harness.model.loads import LateGroup
-from harness.model.rules import Part, Selection
+from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, refuted, side
@@ -57,6 +57,11 @@ X_01 = claim(
     | confirmed("a slave without slaveReadEnable refuses each pull before it is queued", f"{PULL}.rejectRequest", RELEASES_5X),
     parts={"read": _share("incident", NOTHING), "kept": _kept("incident"), "live master": control(_share(LIVE, EVERYTHING))},
     summary="Messages that the slave had were consumed while the master was dead {!read}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="a dead master's backlog cannot be read from its slave",
+        fails="a dead master's backlog is read from its slave",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -66,6 +71,10 @@ X_02 = claim(
     expected=confirmed("a client that knows no master asks the slave, which refuses nothing then", REFUSED, RELEASES_5X),
     parts={"read": _share(READS, EVERYTHING), "by default": control(_share("incident", NOTHING))},
     summary="With slaveReadEnable the group consumed all 200 messages while the master was dead {read}.",
+    told=Told(
+        weight=Weight.OUTAGE,
+        do="slaveReadEnable=true",
+    ),
 )  # fmt: skip
 
 X_03 = claim(

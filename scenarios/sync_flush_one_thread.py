@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault, NoFault, SlowFlush
 from harness.model.loads import OpenLoopSends
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
 from scenarios.rules import Side, claim, confirmed, control, fact, of, ratio, refuted, side
@@ -64,6 +64,11 @@ X_01 = claim(
                        f"{BROKER}.sendMessage, {STORE}.handleDiskFlush, {GROUP_COMMIT}, {CONFIG}", ("4.6.0",)) | NOT_BLOCKED,
     parts={"alone": _alone("incident")},
     summary="With SYNC_FLUSH each flush took one message {alone}.",
+    told=Told(
+        weight=Weight.DELAY, harm=Harm.HOLDS,
+        holds="with SYNC_FLUSH a send thread waits for the disk: sends queue behind it",
+        fails="with SYNC_FLUSH no send thread waits for the disk",
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -74,6 +79,11 @@ X_02 = claim(
     | NOT_BLOCKED,
     parts={"refused": _refused("incident", SOME), "ASYNC_FLUSH": control(_refused(ASYNC, NONE))},
     summary="With SYNC_FLUSH sends were refused as busy {refused}.",
+    told=Told(
+        weight=Weight.OUTAGE, harm=Harm.HOLDS,
+        holds="SYNC_FLUSH with the default settings refuses many sends ([TIMEOUT_CLEAN_QUEUE])",
+        fails="SYNC_FLUSH with the default settings refuses no sends",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -89,6 +99,10 @@ X_03 = claim(
         "by default": control(_alone("incident")),
     }, summary="With SYNC_FLUSH and 16 send threads, {accepted} times as much was accepted, and under a tenth was refused "
     "{refused}; each send waited for a flush {price}.",
+    told=Told(
+        weight=Weight.DELAY,
+        do="sendMessageThreadPoolNums=16 and useReentrantLockWhenPutMessage=true",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

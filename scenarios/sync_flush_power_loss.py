@@ -17,7 +17,7 @@ import dataclasses
 from harness.model.cluster import BrokerSettings
 from harness.model.faults import BrokerCrash, Fault, NoFault
 from harness.model.loads import OpenLoopSends
-from harness.model.rules import Part
+from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Scenario, TrialBudget
 from scenarios import pool_loss
 from scenarios.releases import RELEASES_4X
@@ -101,6 +101,13 @@ POOL_12 = claim(
     summary="With SYNC_FLUSH and files of 1 MiB eight equal queues lost messages {powerless}, and where one got 98 % they did "
     "{busy queue}, or {all flushed} if all were flushed each second; with files of 16 MiB they did {large files} and {busy queue, "
     "large files}. The commit log lost some {from the log}; with the default flush queues did {default flush}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.FAILS,
+        parts={
+            "busy queue": "SYNC_FLUSH loses acknowledged messages of a queue with most sends in a power loss: {after}, "
+            "{before} before"
+        },
+    ),
 )  # fmt: skip
 
 SCENARIO: Scenario = dataclasses.replace(

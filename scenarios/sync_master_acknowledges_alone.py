@@ -10,7 +10,7 @@ from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, StoppedSlave
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import FLUSH_SLAVE, NO_SLAVE
-from harness.model.rules import Selection
+from harness.model.rules import Harm, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import claim, confirmed, control, fact, mean, measured_share, of, refuted, side
@@ -78,6 +78,12 @@ X_01 = claim(
         "with its slave": control(fact(_unaccepted("baseline"), BY_SLAVE)),
     }, summary="While the slave of a SYNC_MASTER stood still sends were acknowledged {accepted}; the slave lacked some of them "
     "when the master died {absent}.",
+    told=Told(
+        weight=Weight.LOSS, harm=Harm.HOLDS,
+        holds="SYNC_MASTER answers SEND_OK while its slave does not answer: the master's death loses these messages",
+        fails="SYNC_MASTER does not answer SEND_OK while its slave does not answer",
+        cures=("X-sync-master-acknowledges-alone-03",),
+    ),
 )  # fmt: skip
 
 X_02 = claim(
@@ -92,6 +98,11 @@ X_02 = claim(
     | refuted("neither is asked by default; SLAVE_NOT_AVAILABLE is never answered", HANDLE_5X, RELEASES_5X),
     parts={"timeout": mean(_told("incident", FLUSH_SLAVE), TOLD), "none": fact(_told("incident", NO_SLAVE), TOLD)},
     summary="Of the sends to a SYNC_MASTER, {timeout} ended with FLUSH_SLAVE_TIMEOUT; some ended with SLAVE_NOT_AVAILABLE {none}.",
+    told=Told(
+        weight=Weight.ALARMS, harm=Harm.FAILS,
+        holds="a SYNC_MASTER whose slave is late answers FLUSH_SLAVE_TIMEOUT, and SLAVE_NOT_AVAILABLE without one",
+        fails="FLUSH_SLAVE_TIMEOUT and SLAVE_NOT_AVAILABLE do not come any more: a SYNC_MASTER without its slave answers SEND_OK",
+    ),
 )  # fmt: skip
 
 X_03 = claim(
@@ -102,6 +113,10 @@ X_03 = claim(
     parts={"absent": fact(_absent(TWO_COPIES), COMPLETE), "price": fact(_unaccepted(TWO_COPIES), UNSURE), **ALONE},
     summary="With inSyncReplicas=2 acknowledged messages were absent from the slave {!absent}; sends were acknowledged while it "
     "stood still {!price}.",
+    told=Told(
+        weight=Weight.LOSS,
+        do="inSyncReplicas=2: sends wait for the slave",
+    ),
 )  # fmt: skip
 
 X_04 = claim(

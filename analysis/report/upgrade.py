@@ -37,7 +37,10 @@ COUNTEREXAMPLES, AS_CLAIMED = "counterexamples: ", "as claimed: "
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One part of a claim, in the words of both releases; ``counts`` says what these count where they do not say so."""
+    """One part of a claim, in the words of both releases; ``counts`` says what these count where they do not say so.
+
+    The figures are of the part alone, the words of the claim's whole sentence.
+    """
 
     sort: str
     claim: str
@@ -52,6 +55,10 @@ class Change:
     before_from: str = ""
     after_from: str = ""
     """Where either is from, if it was not measured on its own release."""
+    figure_before: str = ""
+    figure_after: str = ""
+    counts_what_holds: bool = False
+    """Of the figures, where they count tries: whether of those that are as claimed, or of those that are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +185,9 @@ def _changes(lines: Sequence[LedgerLine], claims: Mapping[str, Claim], before: s
                 counts=counts,
                 before_from=line.provenance,
                 after_from=new[entry].provenance,
+                figure_before=was.words,
+                figure_after=now.words,
+                counts_what_holds=rule.kind is not Kind.UNIVERSAL,
             )
 
 

@@ -170,6 +170,44 @@ class Expectation:
     source: str
 
 
+class Weight(StrEnum):
+    """What a claim is about for whoever runs a cluster, the worst first."""
+
+    LOSS = "lost messages"
+    OUTAGE = "outage"
+    DELAY = "delay"
+    WATCH = "load"
+    ALARMS = "monitoring"
+    OTHER = "other"
+
+
+class Harm(StrEnum):
+    """Where a claim says what harms: where it holds, or where it does not."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    NEITHER = "neither"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A claim in the words of whoever runs a cluster, who has not read the article.
+
+    ``holds`` and ``fails`` say what happens on a release where the claim holds, and where it does not. ``parts`` say it of a part
+    whose number changes from one release to another, which are ``{before}`` and ``{after}``; the part ``*`` is any, ``{part}`` its
+    name. Of a claim that is a cure ``do`` is what is to be typed or done. ``cures`` are more cures than the claims that name this
+    one as their ``cure_of``.
+    """
+
+    weight: Weight
+    harm: Harm = Harm.NEITHER
+    holds: str = ""
+    fails: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    do: str = ""
+    cures: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """One statement of an article with its reading, its parts and its expectation by release.
@@ -179,7 +217,7 @@ class Claim:
     fact is not so, and ``{#name}`` is "2 of 36 owners (...)", for a subject: a sentence that denies nothing reads well whatever
     was found. Two fields say why a claim is not one of a release on which its arms are not run: ``cure_of`` is the claim of the
     failure that it cures, which leaves nothing to cure where it is refuted; ``lacks`` says by release what it has no setting for,
-    with the class that would have it.
+    with the class that would have it. ``told`` says it to whoever runs a cluster.
     """
 
     id: str
@@ -191,6 +229,7 @@ class Claim:
     summary: str = ""
     cure_of: str = ""
     lacks: Mapping[str, str] = field(default_factory=dict)
+    told: Told | None = None
 
     def quantities(self) -> tuple[Selection, ...]:
         """Those of all of its parts."""

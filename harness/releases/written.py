@@ -18,7 +18,7 @@ from pathlib import Path
 
 from harness.program import carried_out
 from harness.releases.class_file import statements
-from harness.releases.jars import ensure_jars, known_releases
+from harness.releases.jars import ensure_jars, recorded_releases
 
 FILE = Path(__file__).with_name("written.jsonl")
 TOLD = ("", "error", "warn")
@@ -101,7 +101,7 @@ def written_in(jars: Iterable[Path], release: str) -> Iterator[Written]:
 def main(_: Sequence[str]) -> None:
     """Write the file anew."""
     found: dict[tuple[str, str, str], list[str]] = {}
-    for release in known_releases():
+    for release in recorded_releases():
         for one in written_in(ensure_jars(release), release):
             of = found.setdefault((one.text, one.level, one.by), [])
             if release not in of:

@@ -266,7 +266,10 @@ def test_a_line_of_the_users_is_told_as_it_is_whatever_stands_between_its_colons
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "markup").write_text("[bold]smiley = :smiley:\n")
-    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(tmp_path / "markup")]) == EXIT_OK
+    assert (
+        main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(tmp_path / "markup"), "--all"])
+        == EXIT_OK
+    )
     assert "line 1: [bold]smiley: neither release knows it" in capsys.readouterr().out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
 from pathlib import Path
@@ -25,15 +26,18 @@ from analysis.report.upgrade import (
     upgrade,
     words_changed,
 )
+from analysis.report.upgrade_screen import LINES_MAX
 from analysis.report.upgrade_settings import RENAMED, SettingsChanged, settings_changed
 from analysis.report.upgrade_words import lines, page
 from analysis.verdicts.kinds import judge_part
 from harness.audit.conf import OF_KEYS
-from harness.errors import EXIT_OK, EXIT_USAGE
+from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_USAGE
 from harness.model.broker_conf import Fate, JudgedConf, JudgedKey, conf_of
 from harness.model.measures import MEASURES, Better
-from harness.model.rules import Claim, Fold, Kind, Part, Role
+from harness.model.rules import Claim, Fold, Kind, Part, Role, Weight
 from harness.model.verdicts import VerdictKind
+from harness.paths import PACKAGES
+from harness.releases.central import version_key
 from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.settings import settings_of
@@ -42,6 +46,8 @@ from scenarios.rules import claim, each, exists, fact, happens, law, median, of,
 from tests.lib.tries import tries_of
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
+
+WEIGHTS = [str(weight) for weight in Weight]
 
 LESS, MORE = of("handover_s", "incident"), of("throughput_per_s", "incident")
 UP, DOWN = side(3, 1, "for the test"), side(1, 3, "for the test")
@@ -442,7 +448,7 @@ def test_the_command_says_what_becomes_of_a_broker_conf(tmp_path: Path, capsys: 
         "flushDiskType=SYNC_FLUSH\nhaSlaveFallbehindMax=1000\nregisterBrokerTimeoutMills=6000\nnonsense=1\n"
     )
     assert (
-        main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf), "--page", str(html)])
+        main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(conf), "--page", str(html), "--all"])
         == EXIT_OK
     )
     told = capsys.readouterr().out
@@ -451,6 +457,84 @@ def test_the_command_says_what_becomes_of_a_broker_conf(tmp_path: Path, capsys: 
     assert "registerBrokerTimeoutMills=6000: stays as you set it, while the default goes from 6000 to 24000" in told
     assert "broker transactionCheckInterval: from 60000 to 30000" in told
     assert "haSlaveFallbehindMax" in html.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [*itertools.pairwise(recorded_releases()), ("4.9.7", "5.5.0"), ("5.5.0", "4.9.7")]
+)
+def test_the_screen_has_at_most_fifty_lines_and_names_a_cure_where_one_is_measured(
+    before: str, after: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = str(PACKAGES / "docs" / "broker.conf")
+    words = ["upgrade", "--from", before, "--to", after, "--broker-conf", conf]
+    assert main(words) == EXIT_OK
+    shown = capsys.readouterr().out.splitlines()
+    is_back = version_key(after) < version_key(before)
+    assert any("another question" in line for line in shown) is is_back
+    assert len(shown) <= LINES_MAX + is_back
+    assert main([*words, "--json"]) == EXIT_OK
+    told = json.loads(capsys.readouterr().out)["screen"]
+    claims = {claim.id: claim for scenario in scenarios.ALL for claim in scenario.claims}
+    line_of = {
+        (line.claim, line.release): line
+        for line in load_lines(Path(scenarios.__file__).with_name("ledger.jsonl"))
+        if line.backend == "local" and line.injection != "freeze"
+    }
+    for point in told["prepare"]:
+        (failure,) = point["claims"]
+        helps = [
+            claim.told.do
+            for claim in claims.values()
+            if claim.cure_of == failure and claim.told and claim.told.do
+            and (line := line_of.get((claim.id, after))) and line.status == VerdictKind.CONFIRMED
+        ]  # fmt: skip
+        assert {f"{one}  [measured on {after}]" for one in helps} <= {*point["do"]}
+    assert all(weight == sorted(weight) for weight in [[WEIGHTS.index(one["weight"]) for one in told["prepare"]]])
+
+
+def test_what_is_to_be_prepared_for_an_upgrade_to_5x_is_told_with_its_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--broker-conf", str(PACKAGES / "docs" / "broker.conf")]
+    assert main([*words, "--strict"]) == EXIT_MISMATCH
+    shown = capsys.readouterr().out.splitlines()
+    first = next(number for number, line in enumerate(shown) if line.startswith(" 1 "))
+    assert shown[first - 1].startswith("PREPARE BEFORE YOU START (lost messages: ")
+    assert shown[first].startswith(" 1 YOUR FILE  transientStorePoolEnable is on")
+    told = {line: shown[number + 1] for number, line in enumerate(shown[:-1])}
+    cures = {
+        "SYNC_MASTER answers SEND_OK while": "inSyncReplicas=2",
+        "backlog cannot be read from its": "slaveReadEnable=true",
+    }
+    for harm, cure in cures.items():
+        (after,) = [below for line, below in told.items() if harm in line]
+        assert cure in after
+        assert "[measured on 5.5.0]" in after
+
+
+def test_alerts_are_all_that_alarms_hang_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["upgrade", "--from", "4.9.7", "--to", "5.5.0", "--alerts"]) == EXIT_OK
+    shown = capsys.readouterr().out
+    assert "'registerBroker Exception,' -> 'Failed to register current broker to name server'" in shown
+    assert "209 was UPDATE_AND_CREATE_ACL_CONFIG_FAILED, is POLLING_FULL" in shown
+
+
+def test_every_claim_that_differs_between_releases_and_harms_is_told_in_an_operators_words() -> None:
+    """Where a verdict differs between recorded releases, its claim says what happens on either."""
+    standing: dict[str, set[str]] = {}
+    for line in load_lines(Path(scenarios.__file__).with_name("ledger.jsonl")):
+        if (
+            line.backend == "local"
+            and line.injection != "freeze"
+            and line.status in (VerdictKind.CONFIRMED, VerdictKind.REFUTED)
+        ):
+            standing.setdefault(line.claim, set()).add(line.status)
+    differ = {claim for claim, verdicts in standing.items() if len(verdicts) > 1}
+    untold = {
+        claim.id
+        for scenario in scenarios.ALL
+        for claim in scenario.claims
+        if claim.id in differ and not (claim.told and (claim.told.holds or claim.told.parts))
+    }
+    assert untold == set()
 
 
 def test_what_is_said_agrees_with_the_ledger(capsys: pytest.CaptureFixture[str]) -> None:
