@@ -31,7 +31,8 @@ _IDENTITY: Mapping[Logged, tuple[str, ...]] = {
     Logged.CLIENT_GONE: ("client",),
     Logged.UNREACHABLE: ("address", "error"),
     Logged.NO_ANSWER: ("address", "error"),
-    Logged.NO_TIME_LEFT: ("address",),
+    Logged.NO_TIME_LEFT: ("address", "broker"),
+    Logged.SLAVE_LATE: (),
     Logged.SENT_AGAIN: ("topic", "level"),
 }
 """By which fields two events are the same; all fields where none are named."""
@@ -49,6 +50,7 @@ _SINGLE = frozenset(
         Logged.BROKER_WENT,
     }
 )
+_OF_ATTEMPT = frozenset({Logged.NO_ANSWER, Logged.NO_TIME_LEFT, Logged.UNREACHABLE})
 _QUEUE_OF_PULL = ("group", "topic", "broker", "queue")
 
 
@@ -152,7 +154,9 @@ def _text(line: bytes) -> str:
 def _said(wording_at: int, text: str) -> _Said:
     pattern = _FIELDS[wording_at]
     match = pattern.match(text, 0, SEARCHED_MAX) if pattern else None
-    fields = {name: value for name, value in (match.groupdict() if match else {}).items() if value is not None}
+    # What one release has in one place and another one elsewhere has a name of its own for each, after two underscores.
+    found = match.groupdict() if match else {}
+    fields = {name.partition("__")[0]: value for name, value in found.items() if value is not None}
     return _Said(fields, _same(WORDINGS[wording_at].event, fields), float(fields.get("ms", 0)))
 
 
@@ -193,7 +197,7 @@ class Collected:
                 return
         wording = WORDINGS[wording_at]
         if said is None:
-            if wording.releases:
+            if wording.releases and not wording.shared:
                 self.families.add(wording.releases)
             said = _said(wording_at, line.decode("utf-8", "replace").rstrip())
             if len(self._known) >= MESSAGES_MAX:
@@ -206,6 +210,9 @@ class Collected:
                 above.fields.setdefault("error", said.fields["error"])
             if above.kind is Logged.UNDECODABLE and "address" in above.fields:
                 fields = {"address": above.fields["address"], **said.fields}
+                said = _Said(fields, _same(kind, fields), said.ms)
+            if above.kind is Logged.ATTEMPT_FAILED and "broker" in above.fields and kind in _OF_ATTEMPT:
+                fields = {"broker": above.fields["broker"], **said.fields}
                 said = _Said(fields, _same(kind, fields), said.ms)
             if above.kind is Logged.PULL_FAILED and "keyword" in said.fields:
                 # What a pull was answered is no send that was refused.
@@ -276,7 +283,7 @@ class Collected:
 def _same(kind: Logged, fields: Mapping[str, str]) -> tuple[object, ...]:
     """What two events of a kind have in common that are the same."""
     names = _IDENTITY.get(kind)
-    if names:
+    if names is not None:
         return tuple(fields.get(name) for name in names)
     if kind is Logged.TOPIC_MADE and fields.get("read") == fields.get("write"):
         # Tens of thousands of retry topics are one event with a count.

@@ -75,6 +75,18 @@ class Logs:
         started = (one for one in self.of(Logged.BOOTED) if one.get("address") == address)
         return next((name for one in started if (name := one.get("broker"))), address)
 
+    def names_broker(self, name: str) -> bool:
+        """Whether a node is known to be this broker."""
+        return name in self.names.values()
+
+    def is_4x(self, node: str) -> bool:
+        """Whether a node's files have words that 4.x alone writes."""
+        return any(one.node == node and "4.x" in one.families for one in self.files)
+
+    def is_5x(self, node: str) -> bool:
+        """Whether they have those of 5.x, and none of 4.x."""
+        return not self.is_4x(node) and any(one.node == node and "5.x" in one.families for one in self.files)
+
     def setting(self, node: str, key: str) -> str:
         """What a broker printed of a setting when it started; empty where it did not."""
         return next((one.settings[key] for one in self.files if one.node == node and key in one.settings), "")
@@ -87,14 +99,17 @@ class Logs:
 def gather(files: Sequence[ReadFile]) -> Logs:
     """Order the events of all files."""
     by_kind: dict[Logged, list[Event]] = {}
-    names: dict[str, str] = {}
+    told: dict[str, dict[str, None]] = {}
+    printed: dict[str, str] = {}
     for one in files:
         if "brokerName" in one.settings:
-            names[one.node] = one.settings["brokerName"]
+            printed[one.node] = one.settings["brokerName"]
         for event in one.events:
             by_kind.setdefault(event.kind, []).append(event)
             if event.kind in (Logged.BOOTED, Logged.LOCK_TAKEN, Logged.LOCK_WAITED) and event.get("broker"):
-                names.setdefault(event.node, event.get("broker"))
+                told.setdefault(event.node, {})[event.get("broker")] = None
+    # What is of several brokers, and cannot be told apart, is of none of them.
+    names = {node: next(iter(brokers)) for node, brokers in told.items() if len(brokers) == 1} | printed
     for events in by_kind.values():
         events.sort(key=lambda event: (event.from_s is None, event.from_s or 0.0, event.file, event.line))
     return Logs(files=files, by_kind=by_kind, names=names)

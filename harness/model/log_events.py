@@ -34,7 +34,10 @@ _DELIVERY = "ScheduleMessageService$DeliverDelayedMessageTimerTask"
 _NETTY = "io.netty.handler.codec"
 
 _QUEUE = r"topic=(?P<topic>[^,\]]+), brokerName=(?P<broker>[^,\]]+), queueId=(?P<queue>\d+)"
-_ADDRESS = r"(?P<address>\d+\.\d+\.\d+\.\d+:\d+)"
+_HOST = r"(?:\d+\.\d+\.\d+\.\d+|\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9][\w.-]*)"
+"""An IPv4, an IPv6 in brackets, or a name: a broker registers what brokerIP1 says."""
+_NAMED = rf"(?P<address>{_HOST}:\d+)"
+_ADDRESS = r"(?P<address>(?:\d+\.\d+\.\d+\.\d+|\[[0-9A-Fa-f:.%]*:[0-9A-Fa-f:.%]*\]):\d+)"
 _CHANNEL = r"id: (?P<channel>0x[0-9a-f]+).*?clientId=(?P<client>[^,\]\s]+)"
 _NUMBERS = r"\[topicName=(?P<topic>[^,\]]+), readQueueNums=(?P<read>\d{1,9}), writeQueueNums=(?P<write>\d{1,9})"
 _REFUSED = r"(?:.*? (?:BROKER: |Broker: ).*?" + _ADDRESS + ")?"
@@ -45,6 +48,7 @@ class Logged(StrEnum):
 
     SLOW_APPEND = "slow append"
     SLOW_PUT = "slow put"
+    SLAVE_LATE = "slave had not copied in time"
     APPEND_THREW = "append threw an exception"
     DELIVERY_THREW = "delivery of a delayed message threw an exception"
     DISK_FULL = "disk counts as full"
@@ -64,6 +68,7 @@ class Logged(StrEnum):
     NOT_LOCKED = "consumer waits for its lock"
     PULL_PUT_OFF = "pull put off, queue not locked"
     QUEUE_ASSIGNED = "queue assigned to a consumer"
+    NOT_ASSIGNED = "queue not assigned, its lock was refused"
     CLIENT_GONE = "client's connection lost"
     CONSUMER_CAME = "consumer connected"
     CONSUMER_WENT = "consumer unregistered"
@@ -103,7 +108,8 @@ class Wording:
     characters takes in it, what follows does not.
 
     ``written`` is what the class ``by`` has of them, where it puts the line together of more than one text. Of several classes each
-    release has one.
+    release has one. ``shared`` are words that other releases than those of ``releases`` write as well, so that they tell nothing of
+    the release; ``between`` are those of releases between the ones that are measured, which do not have them, or not all.
     """
 
     event: Logged
@@ -112,6 +118,8 @@ class Wording:
     releases: str = ""
     fields: str = ""
     written: str = ""
+    shared: bool = False
+    between: bool = False
 
 
 def _4x(event: Logged, words: str, by: str, fields: str = "") -> Wording:
@@ -143,6 +151,11 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.SLOW_PUT, "CommitLog#putMessage cost ", f"{_ROCKETMQ}.store.DefaultMessageStore",
         r"cost (?P<ms>\d{1,9})ms, topic=(?P<topic>[^,\s]+)",
     ),
+    # A synchronous master's, after syncFlushTimeout.
+    Wording(
+        event=Logged.SLAVE_LATE, words="do sync transfer other node, wait return, but failed, topic: ", releases="4.x",
+        between=True, by=f"{_ROCKETMQ}.store.CommitLog", fields=r"topic: (?P<topic>\S+)",
+    ),
     # A line of a stack trace: by its method's name, which is putMessage in 4.6.0 and asyncPutMessage since.
     Wording(
         event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.putMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
@@ -152,10 +165,12 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.APPEND_THREW, words=f"at {_ROCKETMQ}.store.CommitLog.asyncPutMessage(", by=f"{_ROCKETMQ}.store.CommitLog",
         written="utMessage",
     ),
-    # 4.6.0 drops the message, whose topic it tells; 4.9.7 tells the offset from which it tries again.
-    _4x(
-        Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeup execute error, ", f"{_ROCKETMQ}.store.schedule.{_DELIVERY}",
-        r"error, (?P<lost>drop it)?(?:.*?REAL_TOPIC=(?P<topic>[^,}\s]+))?(?:.*?offset = (?P<offset>\d+))?",
+    # 4.6.0 drops the message, whose topic it tells; 4.9.7 tells the offset from which it tries again. So do 5.0.0 to 5.1.2, which
+    # have gone on with the next message by then.
+    Wording(
+        event=Logged.DELIVERY_THREW, words="ScheduleMessageService, messageTimeup execute error, ", releases="4.x", shared=True,
+        by=f"{_ROCKETMQ}.store.schedule.{_DELIVERY}",
+        fields=r"error, (?P<lost>drop it)?(?:.*?REAL_TOPIC=(?P<topic>[^,}\s]+))?(?:.*?offset = (?P<offset>\d+))?",
     ),
     _5x(
         Logged.DELIVERY_THREW, "ScheduleMessageService, messageTimeUp execute error, ", f"{_ROCKETMQ}.broker.schedule.{_DELIVERY}",
@@ -198,6 +213,13 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.UNLOCKED, "unlockBatch: unlock mq", _LOCKS,
         r"group=(?P<group>[^,\s]+), clientId=(?P<client>[^,\s]+), .*?" + _QUEUE,
     ),
+    # Clients in C++ and Go write the same words, and the group in other places.
+    _all(
+        Logged.NOT_ASSIGNED, ", because lock failed", f"{_ROCKETMQ}.client.impl.consumer.RebalanceImpl",
+        r"(?:doRebalance, (?P<group>[^,\s]+), )?add a new mq failed, "
+        r'(?:because lock failed\s+\{"consumerGroup":\s*"(?P<group__zap>[^"]+)")?'
+        rf".*?{_QUEUE}(?:.*?consumerGroup=(?P<group__logrus>[^\s,]+))?",
+    ),
     _all(Logged.NOT_LOCKED, "the message queue not locked, so consume later", _ORDERLY, _QUEUE),
     _all(
         Logged.PULL_PUT_OFF, "pull message later because not locked in broker, ", _PUSH,
@@ -237,6 +259,11 @@ WORDINGS: tuple[Wording, ...] = (
     _all(Logged.SHUT_DOWN, "unregisterBroker Exception, ", _OUTER),
     _all(Logged.SHUT_DOWN, "unregisterBroker OK, ", _OUTER),
     _4x(Logged.REGISTERED, "]to name server ", _OUTER, r"name server (?P<address>\S+) OK"),
+    # 4.4.0 and older.
+    Wording(
+        event=Logged.REGISTERED, words="register broker to name server ", by=_OUTER, releases="4.x", between=True,
+        fields=r"name server (?P<address>\S+) OK",
+    ),
     _5x(
         Logged.REGISTERED, "Registering current broker to name server completed", _OUTER, r"TargetHost=(?P<address>\S+)"
     ),
@@ -247,13 +274,15 @@ WORDINGS: tuple[Wording, ...] = (
         r"exceeds (?P<limit>\d{1,12})(?:: (?P<bytes>\d{1,12}))?",
     ),
     _all(Logged.UNDECODABLE, "decode exception, ", f"{_ROCKETMQ}.remoting.netty.NettyDecoder", "exception, /?" + _ADDRESS),
-    _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, _ADDRESS),
-    _all(Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, _ADDRESS),
+    _all(Logged.BROKER_CAME, "new broker registered, ", _ROUTES, rf"registered, (?:BrokerIdentityInfo \[.*?brokerAddr=)?{_NAMED}"),
+    _all(Logged.BROKER_WENT, "The broker channel expired, ", _ROUTES, rf"expired, (?:BrokerAddrInfo.*?brokerAddr='?)?{_NAMED}"),
     Wording(
         event=Logged.BROKER_WENT, words="unregisterBroker, remove from brokerLiveTable OK", by=_ROUTES,
         written="unregisterBroker, remove from brokerLiveTable ", fields=_ADDRESS,
     ),
-    _all(Logged.BROKER_WENT, "the broker's channel destroyed", _ROUTES, _ADDRESS),
+    _all(
+        Logged.BROKER_WENT, "the broker's channel destroyed", _ROUTES, rf"destroyed, (?:BrokerAddrInfo.*?brokerAddr='?)?{_NAMED}",
+    ),
     Wording(
         event=Logged.UNREACHABLE, words="RemotingSendRequestException: send request to ",
         by=f"{_ROCKETMQ}.remoting.exception.RemotingSendRequestException", written="send request to <",
@@ -267,7 +296,7 @@ WORDINGS: tuple[Wording, ...] = (
     # What it failed with stands below it.
     _all(
         Logged.ATTEMPT_FAILED, "sendKernelImpl exception, resend at once",
-        f"{_ROCKETMQ}.client.impl.producer.DefaultMQProducerImpl",
+        f"{_ROCKETMQ}.client.impl.producer.DefaultMQProducerImpl", r"brokerName=(?P<broker>[^,\]]+)",
     ),
     # What is tried again when the timeout is used up: 4.x sends it all the same, and newer clients mostly do not. The words stand
     # before those of an answer that did not come in time, which that line has, too.
@@ -279,6 +308,12 @@ WORDINGS: tuple[Wording, ...] = (
         event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call the addr[", releases="5.x",
         by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call the addr[",
         fields=r"addr\[/?(?P<address>\d[^\]\s]*)\] timeout",
+    ),
+    # 4.3.0 to 4.9.2, without the address.
+    Wording(
+        event=Logged.NO_TIME_LEFT, words="RemotingTimeoutException: invokeSync call timeout", releases="4.x", between=True,
+        by=f"{_ROCKETMQ}.remoting.netty.NettyRemotingClient", written="invokeSync call timeout",
+        fields=r"invokeSync call (?P<unnamed>timeout)",
     ),
     Wording(
         event=Logged.NO_ANSWER, words="RemotingTimeoutException: wait response on the channel ",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.reading import ReadFile
 from harness.model.log_events import Logged
 from harness.model.rocketmq import (
     CONSUMER_SEND_MSG_BACK,
@@ -22,9 +23,15 @@ STUCK_S = 10_000.0
 GAP_S = 60.0
 AROUND_S = 2.0
 """Stock times are whole seconds, and a line is written when its append is over."""
+WHOLE_S = 10.0
+"""A store log of so nearly all of a time has that time."""
 GONE_S = 60.0
 """A broker that has just started refuses some sends for their age, with no append that is slow."""
 REFUSED_MIN = 10
+SLAVE_ADVICE = (
+    "Look at the slave and the way to it: a SYNC_MASTER waits for it for up to syncFlushTimeout, and sends that queue behind "
+    "one that waits are refused for their age."
+)
 SEND_CODES = frozenset(map(str, (SEND_MESSAGE, CONSUMER_SEND_MSG_BACK, 310, 320)))
 """Requests of the send pool; 310 and 320 are SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE of RequestCode."""
 REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
@@ -102,17 +109,41 @@ def refused(logs: Logs) -> Iterator[Found]:
                 and any(one.get("keyword") == "REJECTREQUEST" for one in group)
             ):
                 continue  # of the pool, or of an append: what the pool says decides
-            against = ["no store log here has the append, which a broker logs above 500 ms"]
+            brokers = distinct(logs.broker_at(one.get("address")) for one in group)
             keywords = distinct(f"[{one.get('keyword')}]" for one in group)
-            few = count < REFUSED_MIN
-            if few:
+            late = [one for one in logs.of(Logged.SLAVE_LATE) if overlap(one, from_s, to_s, GAP_S)]
+            stores = distinct(
+                logs.names.get(one.node, one.node) for one in logs.files if _has_appends_of(one, from_s, to_s)
+            )
+            # A store log of another broker says nothing of these sends.
+            whole = [one for one in stores if not any(map(logs.names_broker, brokers)) or one in brokers]
+            against = ["no store log here has the append, which a broker logs above 500 ms"]
+            if whole:
+                against = [f"the store log of {', '.join(whole)} has that time, and no append above 500 ms"]
+            if late:
+                waited_at = ", ".join(distinct(map(logs.broker, late)))
+                against.append(
+                    f"{sum(one.count for one in late)} sends at {waited_at} waited for a slave that had not copied them in time "
+                    "(do sync transfer other node): others grew too old behind those"
+                )
+            few = count < REFUSED_MIN or bool(whole) or bool(late)
+            if count < REFUSED_MIN:
                 against.append("they are few: a garbage collection or a cold start does the same")
             yield Found(
                 incident=incident, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
-                why=(f"{count} sends were refused by {', '.join(keywords)}",),
-                brokers=distinct(logs.broker_at(one.get("address")) for one in group), against=tuple(against),
-                lines=lines_of(group),
+                why=(f"{count} sends were refused by {', '.join(keywords)}",), brokers=brokers, against=tuple(against),
+                lines=lines_of([*group, *late]), advice=SLAVE_ADVICE if late else "",
             )  # fmt: skip
+
+
+def _has_appends_of(file: ReadFile, from_s: float | None, to_s: float | None) -> bool:
+    """Whether it is a store log of all of this time."""
+    return (
+        bool(file.durations)
+        and None not in (file.from_s, file.to_s, from_s, to_s)
+        and file.from_s <= from_s + WHOLE_S  # type: ignore[operator]
+        and file.to_s >= to_s - WHOLE_S  # type: ignore[operator]
+    )
 
 
 def _start_s(append: Event) -> float | None:

@@ -14,8 +14,12 @@ APART_S = 30.0
 """Longer than the interval between the requests of one client."""
 GAP_S = 120.0
 """A client dies at most a lock's life and a request before its queues are taken over."""
-WAITED_S_MIN = 10.0
-"""A rebalance gives locks back and takes them within seconds; who waits for so long waits for an expiry."""
+CUT_S = 5.0
+"""A log that ends so soon after somebody asked for a lock ends while they wait."""
+CUT_WAITED_S_MIN = 2.0
+"""Of an owner that ends well the next request gets the lock."""
+LIFE_S = 60.0
+"""For how long a lock lives without a word of its holder, unless lockMaxLiveTime says otherwise."""
 STUCK_S_MIN = 1.5 * LOCK_INTERVAL_MS / 1e3
 """Without the line of the take-over: longer than the next request of an owner that is well."""
 GONE_S = 5.0
@@ -38,11 +42,12 @@ def handover(logs: Logs) -> Iterator[Found]:
         before = [
             one for one in waits.get((expiry.node, *_queue(expiry), expiry.get("holder")), ()) if _led_to(one, expiry)
         ]
-        first_s = span(before)[0]
-        if expiry.from_s is not None and first_s is not None and expiry.from_s - first_s >= WAITED_S_MIN:
+        # A lock lives as long as lockMaxLiveTime says: that it expired, and who asked for it had been refused, is the proof.
+        if before and expiry.from_s is not None:
             taken.append((expiry, before))
             used.update(map(id, before))
-    stuck = [one for of in waits.values() for one in of if id(one) not in used and _length_s(one) >= STUCK_S_MIN]
+    unused = [one for of in waits.values() for one in of if id(one) not in used]
+    stuck = [one for one in unused if _length_s(one) >= STUCK_S_MIN or _is_cut(logs, one)]
     ends = {id(expiry): before for expiry, before in taken}
     told = [*stuck, *(one for expiry, before in taken for one in (expiry, *before))]
     yield from _by_clients(logs, told)
@@ -57,18 +62,54 @@ def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
     """Consumers that say that they wait for a lock, at times of which no broker's log has who held it."""
     waits = [
         one
-        for one in logs.of(Logged.NOT_LOCKED)
+        for one in logs.of(Logged.NOT_LOCKED, Logged.NOT_ASSIGNED)
         if _length_s(one) >= STUCK_S_MIN and not any(overlap(other, one.from_s, one.to_s) for other in told)
     ]
     for group in together(waits, APART_S):
-        from_s, to_s = span(group)
+        longest_s = max(map(_length_s, group))
+        got = [one for one in (_assigned_after(logs, wait) for wait in group) if one is not None]
+        from_s, to_s = span([*group, *got])
+        queues = distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group)
+        against = ["no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)"]
+        if longest_s > 2 * LIFE_S:
+            against.append(
+                "no lock of a holder that is gone lives for so long: its holder is at work, or the broker gives it to nobody"
+            )
         yield Found(
-            incident="ordered-lock-handover", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
-            why=(f"consumers waited for the locks of {len(group)} queues for up to {max(map(_length_s, group)):.0f} s",),
+            incident="ordered-lock-handover", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of([*group, *got]),
+            why=(
+                f"consumers waited for the locks of {len(queues)} queues for up to {longest_s:.0f} s",
+                *((f"{len(got)} of them were assigned then",) if got else ()),
+            ),
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group),
-            queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group),
-            against=("no broker's log here says who held the locks (lock.log of 4.x, filter.log of stock 5.x)",),
+            groups=distinct(one.get("group") for one in group), queues=queues, against=tuple(against),
         )  # fmt: skip
+
+
+def _assigned_after(logs: Logs, wait: Event) -> Event | None:
+    """The line by which the client got the queue that it had waited for."""
+    return next(
+        (
+            one
+            for one in logs.of(Logged.QUEUE_ASSIGNED)
+            if one.file == wait.file
+            and (one.get("broker"), *_queue(one)) == (wait.get("broker"), *_queue(wait))
+            and overlap(one, wait.to_s, wait.to_s, APART_S)
+        ),
+        None,
+    )
+
+
+def _is_cut(logs: Logs, wait: Event) -> bool:
+    """Whether the log ends while somebody waits for the lock of a client that is gone, and that had not given it back."""
+    ends_s = next((one.to_s for one in logs.files if one.path == wait.file and one.node == wait.node), None)
+    if ends_s is None or wait.to_s is None or ends_s - wait.to_s > CUT_S or _length_s(wait) < CUT_WAITED_S_MIN:
+        return False
+    owner = (wait.get("holder"), wait.node)
+    given_back = any(
+        (one.get("client"), one.node) == owner and _queue(one) == _queue(wait) for one in logs.of(Logged.UNLOCKED)
+    )
+    return not given_back and _death(logs, owner, [wait]) is not None
 
 
 def own_lock(logs: Logs) -> Iterator[Found]:
@@ -128,7 +169,7 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     holders = distinct(one.get("holder") for one in group)
     owners = sorted({(one.get("holder"), one.node) for one in group})
     deaths = {owner: gone for owner in owners if (gone := _death(logs, owner, group)) is not None}
-    from_s, to_s = span(group)
+    from_s, to_s = span([*group, *deaths.values()])
     why, against = [], []
     if expiries:
         why.append(
@@ -138,7 +179,10 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     if stuck:
         longest = max(map(_length_s, stuck))
         why.append(f"others asked for the lock of {len(stuck)} queues for up to {longest:.0f} s and did not get it")
-        if not expiries:
+        cut = [one for one in stuck if _length_s(one) < STUCK_S_MIN]
+        if cut:
+            against.append(f"the log ends at {words_of(span(cut)[1])}, while they wait: until when is not in it")
+        elif not expiries:
             against.append("no line says that a lock expired and was taken over: its owner may be at work and slow")
     related = [
         f"{words_of(gone.from_s)} the connection of {owner[0]} was lost, its queues were taken over until {words_of(last_s)} "
@@ -154,7 +198,8 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
         )
     elif alive:
         against.append("no broker.log of this broker is here, which has the end of a client's connection")
-    sure = Sure.SURE if expiries and deaths else Sure.LIKELY if expiries else Sure.POSSIBLE
+    ended = expiries or any(_length_s(one) < STUCK_S_MIN for one in stuck)
+    sure = Sure.SURE if expiries and deaths else Sure.LIKELY if ended else Sure.POSSIBLE
     first = expiries[0] if expiries else waits[0]
     of_first = [one for one in waits if (*_queue(one), one.get("holder")) == (*_queue(first), first.get("holder"))]
     died = [gone for owner, gone in deaths.items() if owner == (first.get("holder"), first.node)]

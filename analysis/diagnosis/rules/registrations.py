@@ -91,8 +91,18 @@ def _retry(logs: Logs, node: str) -> Iterator[Event]:
 
 
 def _at_name_server(logs: Logs, event: Event) -> bool:
-    return any(one.path == event.file and one.name.startswith("namesrv") for one in logs.files) or any(
-        one.file == event.file for one in logs.of(Logged.BROKER_CAME)
+    """By its file's name, by what only a name server writes, or, of a node that is no broker, by registrations that failed then."""
+    if any(one.path == event.file and one.name.startswith("namesrv") for one in logs.files):
+        return True
+    if any(
+        one.node == event.node and one.file == event.file for one in logs.of(Logged.BROKER_CAME, Logged.BROKER_WENT)
+    ):
+        return True
+    of_brokers = (*logs.of(Logged.REGISTERED), *logs.of(Logged.NOT_REGISTERED), *logs.of(Logged.SLOW_APPEND))
+    return not any(one.node == event.node for one in of_brokers) and any(
+        overlap(one, event.from_s, event.to_s, SAME_MOMENT_S)
+        for one in _failures(logs)
+        if one.get("error") == "RemotingSendRequestException"
     )
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
+from analysis.diagnosis.events import Event
+from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from harness.model.log_events import Logged
 
 GAP_S = 60.0
+NEAR_S = 10.0
+"""A wait of a whole timeout ends as the attempt without time begins."""
 ATTEMPTS_MIN = 2
 """A single one may be of a host that stood still."""
 WHOLE_TIMEOUT = "INFO"
@@ -31,16 +34,40 @@ def tried_without_time(logs: Logs) -> Iterator[Found]:
     """Attempts that began when another broker had used up the timeout (DefaultMQProducerImpl.sendDefaultImpl)."""
     # A name server may not answer in time, either, when a client asks it for a route.
     hopeless = (
-        one for one in logs.of(Logged.NO_TIME_LEFT) if one.get("address") and one.within is Logged.ATTEMPT_FAILED
+        one
+        for one in logs.of(Logged.NO_TIME_LEFT)
+        if (one.get("address") or one.get("unnamed")) and one.within is Logged.ATTEMPT_FAILED
     )
     for group in together(hopeless, GAP_S):
         count = sum(one.count for one in group)
         if count < ATTEMPTS_MIN:
             continue
         from_s, to_s = span(group)
+        silent = [
+            one
+            for one in logs.of(Logged.NO_ANSWER)
+            if one.within is Logged.ATTEMPT_FAILED
+            and one.file in {of.file for of in group}
+            and overlap(one, from_s, to_s, NEAR_S)
+        ]
+        hopeless_at = distinct(_broker(logs, one) for one in group)
+        waited_at = distinct(_broker(logs, one) for one in silent)
+        why = [f"{count:,} attempts failed at {', '.join(hopeless_at)} for want of time, which others had used up"]
+        if silent:
+            addresses = ", ".join(distinct(one.get("address") for one in silent))
+            waited = sum(one.count for one in silent)
+            why.append(
+                f"{waited:,} had waited at {', '.join(waited_at)} ({addresses}), which did not answer: look there"
+            )
         yield Found(
             incident="avoidance-mended", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
-            brokers=distinct(logs.broker_at(one.get("address")) for one in group), lines=lines_of(group),
-            why=(f"{count:,} attempts failed at a broker for want of time, which others had used up",),
+            brokers=waited_at or hopeless_at, lines=lines_of([*silent, *group]),
+            why=tuple(why),
             against=("whether sendLatencyFaultEnable is on, and has that broker avoided for it, is in no log",),
         )  # fmt: skip
+
+
+def _broker(logs: Logs, event: Event) -> str:
+    address = event.get("address")
+    started = logs.broker_at(address) if address else ""
+    return started if started != address else event.get("broker") or address
