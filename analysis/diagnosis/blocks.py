@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import itertools
+import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
@@ -19,14 +20,33 @@ RATIO_FROM_BYTES = 1 << 26
 
 
 def blocks(raw: BinaryIO) -> Iterator[bytes]:
-    """A file as UTF-8 or what comes near it: gz by its first bytes, whatever its name, UTF-16 by its mark.
+    """A file as UTF-8 or what comes near it: gz and zip by the first bytes, whatever the name, UTF-16 by its mark.
 
     What came before a place that cannot be read is given before the error is raised.
     """
-    start = raw.read(2)
+    start = raw.read(4)
     raw.seek(0)
+    if start == b"PK\x03\x04":
+        yield from _members(raw)
+        return
     # Both give what they have, at most so much, so that nothing is lost with an error that comes later.
-    stream = gzip.GzipFile(fileobj=raw) if start == b"\x1f\x8b" else cast(io.BufferedReader, raw)
+    yield from _decoded(gzip.GzipFile(fileobj=raw) if start[:2] == b"\x1f\x8b" else cast(io.BufferedReader, raw), raw)
+
+
+def _members(raw: BinaryIO) -> Iterator[bytes]:
+    """The files of a zip, one after the other."""
+    try:
+        with zipfile.ZipFile(raw) as packed:
+            for member in packed.infolist():
+                if not member.is_dir():
+                    with packed.open(member) as stream:
+                        yield from _decoded(cast(io.BufferedReader, stream), raw)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+        # One with a password is a RuntimeError.
+        raise OSError(str(error)) from error
+
+
+def _decoded(stream: gzip.GzipFile | io.BufferedReader, raw: BinaryIO) -> Iterator[bytes]:
     mark = stream.read(3)
     if mark[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decode = codecs.getincrementaldecoder("utf-16")("replace").decode

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from harness.rundir.reading import RunDirectory
 
-_ROTATED = re.compile(r"^(?P<stem>.+?)(?:\.(?P<before>\d+))?\.log(?:\.(?P<after>\d+))?(?:\.gz)?$")
+_DAY = r"(?:[._-]\d{4}-?\d\d-?\d\d(?:[-_.T]\d\d(?:[-:]?\d\d)?)?)?"
+"""A day, and maybe an hour, as logback and log4j put into the names of what they roll."""
+_ROTATED = re.compile(
+    rf"^(?P<stem>.+?){_DAY}(?:\.(?P<before>\d+))?\.(?P<kind>log|out){_DAY}(?:\.(?P<after>\d+))?(?:\.gz|\.zip)?$"
+)
 
 _KINDS = {
     "broker": "broker",
@@ -82,9 +86,9 @@ def log_files(run: RunDirectory) -> list[LogFile]:
 
 
 def rotated_name(name: str) -> str | None:
-    """``lock.log`` for lock.log, lock.log.1, lock.1.log and lock.3.log.gz; None for what is no log."""
+    """``lock.log`` for lock.log, lock.log.1, lock.1.log, lock.3.log.gz and lock.log.2026-03-04; None for what is no log."""
     match = _ROTATED.match(name)
-    return f"{match['stem']}.log" if match else None
+    return f"{match['stem']}.{match['kind']}" if match else None
 
 
 def rotation_of(name: str) -> int | None:
