@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from analysis.diagnosis.found import Logs
+from analysis.diagnosis.found import Logs, overlap
 from harness.model.log_events import Logged
 
 SAME_S = 1.5
@@ -19,6 +19,9 @@ SAID_S_MIN = 3.0
 SHARE_MIN = 0.8
 TIMES_MAX = 60
 """Of each side: the first ones; every distance between any two is tried."""
+REGISTRATIONS_MIN = 2
+REGISTERED_S = 65.0
+"""A broker registers every 30 s."""
 BURSTS_MIN = 3
 """Fewer bursts than this fit beside appends by chance."""
 
@@ -47,11 +50,30 @@ def _of_registrations(logs: Logs) -> Iterator[Skew]:
         if broker is not None and broker != one.node and one.from_s is not None:
             came.setdefault((one.node, broker), []).append(one.from_s)
     for (server, broker), times in came.items():
-        # A broker registers right after it has started, and goes on: its first registration is the one that was news.
-        starts = [one.from_s for one in logs.of(Logged.BOOTED) if one.node == broker and one.from_s is not None]
-        found = distance(times, starts, least=min(len(times), len(starts)))
+        starts = list(_first_registrations(logs, broker))
+        found = distance(times, starts, least=max(REGISTRATIONS_MIN, min(len(times), len(starts))))
         if found is not None:
             yield Skew(node=server, other=broker, ahead_s=found[0], pairs=found[1], by="first registrations")
+
+
+def _first_registrations(logs: Logs, broker: str) -> Iterator[float]:
+    """When a broker registered after each of its starts, by its own lines, which is what was news to a name server.
+
+    Where it has no line of that, it did as it started, unless one says that this failed.
+    """
+    for start in logs.of(Logged.BOOTED):
+        if start.node != broker or start.from_s is None:
+            continue
+        soon = (start.from_s, start.from_s + REGISTERED_S)
+        done = [
+            one.from_s
+            for one in logs.of(Logged.REGISTERED)
+            if one.node == broker and one.from_s is not None and soon[0] - SAME_S <= one.from_s <= soon[1]
+        ]
+        if done:
+            yield min(done)
+        elif not any(one.node == broker and overlap(one, *soon) for one in logs.of(Logged.NOT_REGISTERED)):
+            yield start.from_s
 
 
 def _of_refusals(logs: Logs) -> Iterator[Skew]:
