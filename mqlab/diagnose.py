@@ -6,14 +6,14 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
-from analysis.diagnosis.reading import ToRead, log_copies, log_files
+from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
 from analysis.verdicts.numbers import shortened
 from harness.errors import EXIT_OK, ConfigurationError
@@ -101,7 +101,8 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
         require_name(options.reproduce)
     files = _files(options)
     logs = read_logs(files, options.zone)
-    found = diagnosis_of(logs, SIGNS, SILENT, ledger, options.release)
+    others = left_out([one for one in options.logs if isinstance(one, Path)], files)
+    found = replace(diagnosis_of(logs, SIGNS, SILENT, ledger, options.release), left_out=tuple(others))
     if options.out:
         _write(options.out, found)
     appends = None if options.appends is None else slow_appends(logs, options.appends)
@@ -148,14 +149,18 @@ def _write(path: Path, found: Diagnosis) -> None:
 def report(found: Diagnosis) -> Iterator[str]:
     """The diagnosis as lines of text."""
     nodes = len({one.node for one in found.files})
-    yield f"{found.lines:,} lines in {_counted(len(found.files), 'file')} of {_counted(nodes, 'node')}{_during(found.files)}"
+    files = len({one.file for one in found.files})
+    yield f"{found.lines:,} lines in {_counted(files, 'file')} of {_counted(nodes, 'node')}{_during(found.files)}"
     for zone, known_by in sorted({(one.zone, one.known_by) for one in found.files}):
-        count = sum((one.zone, one.known_by) == (zone, known_by) for one in found.files)
+        count = len({one.file for one in found.files if (one.zone, one.known_by) == (zone, known_by)})
         yield f"  {_counted(count, 'file')} in {zone} ({known_by})"
     for skew in found.skews:
         ahead = f"{abs(skew.ahead_s):g} s {'ahead of' if skew.ahead_s > 0 else 'behind'} that of {skew.other}"
         yield f"  the clock of {skew.node} is {ahead}, or in another zone (by {skew.pairs} pairs of {skew.by})"
-    yield from (f"  {file.file}: {file.problem}" for file in found.files if file.problem)
+    yield from dict.fromkeys(f"  {file.file}: {file.problem}" for file in found.files if file.problem)
+    if found.left_out:
+        more = f" and {len(found.left_out) - NAMES_SHOWN} more" if len(found.left_out) > NAMES_SHOWN else ""
+        yield f"  not read, as no log has such a name: {', '.join(found.left_out[:NAMES_SHOWN])}{more}"
     if found.unknown:
         yield f"  {found.unknown:,} lines have no layout that is known; the commonest:"
         yield from (f"    {one.lines:,} x {one.file}:{one.line}  {shortened(one.sample)}" for one in found.shapes)
@@ -165,6 +170,13 @@ def report(found: Diagnosis) -> Iterator[str]:
     if not found.incidents:
         yield ""
         yield "none of the known incidents is in these logs"
+        if found.warned:
+            yield "their commonest warnings and errors:"
+            for warned in found.warned:
+                during = f", {words_of(warned.from_s)} to {words_of(warned.to_s)}" if warned.from_s is not None else ""
+                yield f"  {warned.lines:,} x {warned.level}{during}"
+                yield f"    {warned.file}:{warned.line}  {shortened(warned.sample, WIDTH)}"
+                yield from (f"      {shortened(below, WIDTH)}" for below in (warned.exception,) if below)
         yield "incidents that leave no line in logs, and what to look at instead:"
         yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
     else:

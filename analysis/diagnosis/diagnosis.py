@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.diagnosis.found import Found, Logs, gather
-from analysis.diagnosis.reading import ReadFile, ToRead, log_files, read_files
+from analysis.diagnosis.reading import ReadFile, ToRead, Warned, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.skew import Skew, skews
+from analysis.diagnosis.zones import settle_zones
 from analysis.ledger.lines import LedgerLine
 from harness.errors import ConfigurationError
 from harness.model.log_events import Sign
@@ -47,6 +48,20 @@ class UnknownShape:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WarnedShape:
+    """Warnings or errors that differ in numbers only, the first of them, and the exception below it; ``file`` has that one."""
+
+    level: str
+    lines: int
+    from_s: float | None
+    to_s: float | None
+    file: str
+    line: int
+    sample: str
+    exception: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cure:
     """What the ledger says of a cure, on one release."""
 
@@ -75,10 +90,13 @@ class Diagnosis:
     lines: int
     unknown: int
     shapes: tuple[UnknownShape, ...]
+    warned: tuple[WarnedShape, ...]
     releases: tuple[str, ...]
     skews: tuple[Skew, ...]
     incidents: tuple[Diagnosed, ...]
     silent: Mapping[str, str]
+    left_out: tuple[str, ...] = ()
+    """Files of the given folders that are no logs by their names."""
 
 
 def diagnose(
@@ -106,6 +124,7 @@ def read_logs(files: Sequence[ToRead], offset_s: float | None = None) -> Logs:
     read = read_files(files, offset_s)
     if not any(one.lines for one in read):
         raise ConfigurationError("the logs are empty", advice="Give log files, or folders with them.")
+    settle_zones(read)
     return gather(read)
 
 
@@ -127,6 +146,7 @@ def diagnosis_of(
         lines=sum(one.lines for one in files),
         unknown=sum(one.unknown for one in files),
         shapes=tuple(_shapes(files)),
+        warned=tuple(_warned(files)),
         releases=running,
         skews=skews(logs),
         incidents=tuple(_diagnosed(one, by_incident[one.incident], ledger, running) for one in found),
@@ -161,6 +181,22 @@ def _note(one: ReadFile) -> FileNote:
         zone=one.zone.name if one.zone else "", known_by=one.zone.known_by if one.zone else "",
         problem="; ".join(filter(None, problems)),
     )  # fmt: skip
+
+
+def _warned(files: Sequence[ReadFile]) -> Iterable[WarnedShape]:
+    """The commonest shapes of warnings and errors."""
+    by_shape: dict[str, list[tuple[ReadFile, Warned]]] = {}
+    for one in files:
+        for shape, seen in one.warned.items():
+            by_shape.setdefault(shape, []).append((one, seen))
+    commonest = sorted(by_shape.values(), key=lambda of: -sum(seen.count for _, seen in of))
+    for of in commonest[:SHAPES_SHOWN]:
+        times = [at for _, seen in of for at in (seen.from_s, seen.to_s) if at is not None]
+        first, seen = of[0]
+        yield WarnedShape(
+            level=seen.level, lines=sum(seen.count for _, seen in of), from_s=min(times, default=None),
+            to_s=max(times, default=None), file=first.path, line=seen.line, sample=seen.sample, exception=seen.exception,
+        )  # fmt: skip
 
 
 def _shapes(files: Sequence[ReadFile]) -> Iterable[UnknownShape]:

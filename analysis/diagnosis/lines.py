@@ -29,6 +29,8 @@ GOES_ON = (
     b"\n",
     b"}",
     b"Suppressed:",
+    b"For more information, please visit the url",
+    b"See http",
 )
 """How a line begins that goes on from the one above it: an exception and its frames."""
 COLUMNS_MAX = 4

@@ -14,6 +14,8 @@ _TIME = re.compile(
     rb"(?<!\d)(?:(\d{4})[-/.](\d\d)[-/.](\d\d)[ T])?(\d\d):(\d\d):(\d\d)(?:[.,:](\d{1,9}))?\s?(Z|UTC|GMT|[+-]\d\d:?\d\d)?(?!\d)"
 )
 _MINUTE = re.compile(rb"(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):")
+_SINCE_START = re.compile(rb"(?:TRAC|DEBU|INFO|WARN|ERRO|FATA)\[(\d{4,9})\] ")
+"""As logrus of Go clients begins a line where it writes no date: seconds since the process began."""
 _SEARCHED_BYTES = 120
 """A custom pattern, or a wrapper of a container's log, may put something before the time."""
 DAY_S = 86_400.0
@@ -99,7 +101,8 @@ def _minute_at(start: bytes) -> float | None:
 def _moment(line: bytes) -> Moment | None:
     found = _TIME.search(line, 0, _SEARCHED_BYTES)
     if found is None:
-        return None
+        since = _SINCE_START.match(line)
+        return None if since is None else Moment(float(since[1]), False, None, False)
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     start = _minute_s(year or b"1970", month or b"01", day or b"01", hour, minute)
     if start is None or int(second) > 60:

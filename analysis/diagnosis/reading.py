@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.cores import each_of
 from analysis.diagnosis.durations import MARK, count_durations
@@ -32,9 +34,10 @@ from analysis.diagnosis.moments import (
     offset_by_stamps,
     stock_time_of,
 )
+from analysis.diagnosis.wrapped import Unwrapping
 from analysis.logs.files import NO_LOGS_ADVICE, rotated_name
 from harness.errors import ConfigurationError
-from harness.model.log_events import WORDINGS
+from harness.model.log_events import WORDINGS, Logged
 
 _LOG_FOLDERS = frozenset({"logs", "log", "rocketmqlogs", "otherdays", "otherDays"})
 _STAMP = re.compile(rb"(?:lastUpdateTimestamp|storeTimestamp)=(\d{13})\b")
@@ -43,15 +46,30 @@ _SETTINGS = (
     "osPageCacheBusyTimeOutMills", "inSyncReplicas",
 )  # fmt: skip
 _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
+_LEVELS = (
+    b" WARN ", b" ERROR ", b"\tWARN\t", b"\tERROR\t", b"[WARN", b"[ERROR", b"[warning]", b"[error]", b"WARN[", b"ERRO[",
+)  # fmt: skip
+"""As layouts of Java, Go and C++ clients have them."""
+_LEVEL = re.compile(rb"(?:^|[\s\[])(WARN|ERROR|ERRO|warning|error)(?:[\s\]]|\[\d+\])")
+_LEVEL_BYTES = 160
+"""In so many bytes of a line its level stands; behind them it is a word of the message."""
+_BEFORE_TEXT = re.compile(rb".{0,100}? (?:-|:) ")
+_EXCEPTION = re.compile(rb"(?:[\w.]+: )?((?:[a-z]\w*\.)+\w+(?:Exception|Error)\b.*)")
+EXCEPTION_LINES = 3
+"""Below a warning its exception begins within so many lines."""
+WARNED_MAX = 50_000
+"""Warnings of a file whose shapes are looked at; those beyond are counted alone."""
 ASKED = (
     *(one.words.encode() for one in WORDINGS),
     *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
     MARK,
     b"lastUpdateTimestamp=",
     b"storeTimestamp=",
+    *_LEVELS,
 )
 """What a line has that is looked at; the others are counted, and give their times."""
-_STAMPED_FROM = len(ASKED) - 2
+_LEVELS_FROM = len(ASKED) - len(_LEVELS)
+_STAMPED_FROM = _LEVELS_FROM - 2
 _DURATIONS = _STAMPED_FROM - 1
 _WORDS = Words(ASKED)
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
@@ -69,6 +87,7 @@ UNKNOWN_MAX = 1_000_000
 """Lines of a file of no known layout that are looked at one by one; those beyond are counted alone, unless they have a word."""
 _VALUES = attrgetter(*(one.name for one in fields(Event)))
 SHAPE_LENGTH = 80
+SAMPLE_BYTES = 300
 
 
 @dataclass(slots=True)
@@ -78,6 +97,19 @@ class Shape:
     count: int
     line: int
     sample: str
+
+
+@dataclass(slots=True)
+class Warned:
+    """Warnings or errors that are alike but for their numbers: the first of them, and the exception below it."""
+
+    level: str
+    line: int
+    sample: str
+    exception: str
+    from_s: float | None
+    to_s: float | None
+    count: int = 1
 
 
 @dataclass(kw_only=True)
@@ -101,6 +133,9 @@ class ReadFile:
     settings: dict[str, str] = field(default_factory=dict)
     families: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list)
+    warned: dict[str, Warned] = field(default_factory=dict)
+    warned_beyond: int = 0
+    """Warnings and errors beyond those that were looked at."""
     durations: dict[str, int] = field(default_factory=dict)
     """How many appends took how long, by RocketMQ's own buckets."""
 
@@ -113,7 +148,7 @@ class ReadFile:
 
 
 class ToRead(NamedTuple):
-    """A file to read, the name of its node (that of the folder it lies in), and how the file is named in what is said of it."""
+    """A file to read, the name of its node (its own name, else that of its folder), and how it is named in what is said of it."""
 
     path: Path
     node: str
@@ -140,11 +175,33 @@ def log_files(paths: Iterable[Path]) -> list[ToRead]:
 
 def log_copies(copies: Mapping[str, Path]) -> list[ToRead]:
     """The same of copies of files that lie elsewhere, by their URLs."""
-    return [ToRead(copy, _node(PurePosixPath(url).parent), url) for url, copy in copies.items()]
+    return [
+        ToRead(copy, _node_of_stem(PurePosixPath(url).name) or _node(PurePosixPath(url).parent), url)
+        for url, copy in copies.items()
+    ]
+
+
+def left_out(paths: Iterable[Path], files: Sequence[ToRead]) -> list[str]:
+    """The files of these folders that are no logs by their names, and are not read."""
+    taken = {one.path for one in files}
+    return [
+        str(one)
+        for path in paths
+        if path.is_dir()
+        for one in sorted(path.rglob("*"))
+        if one.is_file() and one not in taken
+    ]
 
 
 def _to_read(path: Path) -> ToRead:
-    return ToRead(path, _node(path.absolute().parent), str(path))
+    return ToRead(path, _node_of_stem(path.name) or _node(path.absolute().parent), str(path))
+
+
+def _node_of_stem(name: str) -> str:
+    """The node that a file is named for, such as kiwi-a of kiwi-a.log; empty for names of logs, which have neither - nor digits."""
+    stem = (rotated_name(name) or name).rpartition(".")[0].removesuffix("-json")
+    is_named = re.search(r"[-0-9]", stem) and not re.search(r"gc|stdout|stderr|^rocketmq", stem)
+    return stem if is_named else ""
 
 
 def _node(folder: PurePath) -> str:
@@ -158,9 +215,38 @@ def read_files(files: Sequence[ToRead], offset_s: float | None = None) -> list[R
     Raises:
         ConfigurationError: one cannot be read at all.
     """
-    read = each_of(read_file, files, size_of=lambda one: _size(one[0]))
+    read = [one for of_file in each_of(read_file, files, size_of=lambda one: _size(one[0])) for one in of_file]
+    _tell_brokers_apart(read)
     _set_zones(read, offset_s)
     return read
+
+
+_NAMING = frozenset({Logged.BOOTED, Logged.LOCK_TAKEN, Logged.LOCK_WAITED})
+"""What a broker alone writes, with its name."""
+
+
+def _tell_brokers_apart(files: Sequence[ReadFile]) -> None:
+    """Make several nodes of a folder with the files of several brokers: by what a file says of itself, then by its name."""
+    by_node: dict[str, list[ReadFile]] = {}
+    for one in files:
+        by_node.setdefault(one.node, []).append(one)
+    for node, group in by_node.items():
+        own = [_brokers_of(one) for one in group]
+        every = sorted(set().union(*own), key=len, reverse=True)
+        if len(every) < 2:
+            continue
+        for one, names in zip(group, own, strict=True):
+            name = next(iter(names)) if len(names) == 1 else "" if names else _named_in(one.path, every)
+            one.node = f"{node}/{name}" if name else node
+
+
+def _brokers_of(file: ReadFile) -> set[str]:
+    names = {one.get("broker") for one in file.events if one.kind in _NAMING} | {file.settings.get("brokerName", "")}
+    return names - {""}
+
+
+def _named_in(path: str, names: Sequence[str]) -> str:
+    return next((one for one in names if one in PurePosixPath(path).name), "")
 
 
 def _size(path: Path) -> int:
@@ -170,28 +256,39 @@ def _size(path: Path) -> int:
         return 0  # why it cannot be read is said where it is opened
 
 
-def read_file(path: Path, node: str, file: str = "") -> ReadFile:
-    """One file, plain or gz; times are still those of its clock face. ``file`` is what it is named, where not by its path.
+def read_file(path: Path, node: str, file: str = "") -> list[ReadFile]:
+    """One file, plain or packed, of each node that it has lines of; times are still those of its clock face.
+
+    ``file`` is what it is named, where not by its path.
 
     Raises:
         ConfigurationError: it cannot be opened.
     """
     name = PurePosixPath(file or path).name
-    result = ReadFile(path=file or str(path), node=node, name=rotated_name(name) or name)
-    scan = _Scan(result)
+    shown, name = file or str(path), rotated_name(name) or name
+    scans: dict[str, _Scan] = {}
+    unwrapping, broken = Unwrapping(), ""
     try:
         with path.open("rb") as raw:
             for block in blocks(raw):
-                scan.take(block)
+                for part in unwrapping.parts(block):
+                    of = part.node or node
+                    if of not in scans:
+                        scans[of] = _Scan(ReadFile(path=shown, node=of, name=name))
+                    scans[of].take(part.block, part.numbers)
     except (OSError, EOFError, zlib.error) as error:
-        if not result.lines:
+        if not scans:
             raise ConfigurationError(
-                f"{result.path} cannot be read: {error}", advice="Give log files, or folders with them."
+                f"{shown} cannot be read: {error}", advice="Give log files, or folders with them."
             ) from error
         # What a full disk or a copy in progress cut off is still worth what came before.
-        result.broken = f"cannot be read to its end: {error}"
-    scan.end()
-    return result
+        broken = f"cannot be read to its end: {error}"
+    if not scans:
+        scans[node] = _Scan(ReadFile(path=shown, node=node, name=name))
+    for scan in scans.values():
+        scan.end()
+        scan.result.broken = broken
+    return [scan.result for scan in scans.values()]
 
 
 class _Scan:
@@ -212,17 +309,23 @@ class _Scan:
         """The last line that did not go on from another one, with its number."""
         self._searched = 0
         """Before this line of the block it was looked for already."""
+        self._warned = 0
+        self._numbers: Sequence[int] | None = None
+        """Those of the block's lines in the file, where other nodes' lines are between them."""
 
-    def take(self, block: bytes) -> None:
-        """The next lines."""
+    def take(self, block: bytes, numbers: Sequence[int] | None = None) -> None:
+        """The next lines, and their numbers where they do not follow each other from the last ones on."""
         result = self.result
-        lines, before = Lines(block), result.lines
+        lines = Lines(block)
+        self._numbers = numbers
         at_ends = {0, len(lines) - 1}
-        if not before:
+        if not result.lines:
             at_ends.update(range(min(BEGINNING, len(lines))))
             for at in sorted(at_ends):
                 self.layouts.learn(lines[at])
         irregular, asked = lines.irregular(self.layouts), _WORDS.found(lines)
+        # A block may begin or end with a stack trace.
+        at_ends.update(np.flatnonzero(lines.regular)[[0, -1]].tolist() if lines.regular.any() else ())
         for at in sorted(at_ends):
             if lines.regular[at]:
                 self._see(lines[at])
@@ -235,9 +338,11 @@ class _Scan:
         ):
             line, words = block[begins:ends], asked.get(at)
             if regular and words is not None and line[:STOCK_TIME_BYTES] == self._stock_time:
-                self._ask(line, before + at + 1, words, None)
+                self._ask(line, self._number(at), words, None)
             else:
                 self._look(lines, at, line, regular, words)
+            if words is not None and words[-1] >= _LEVELS_FROM:
+                self._warn(lines, at, line)
         self._head_of(lines, len(lines))
         self._searched = 0
         result.lines += len(lines)
@@ -264,8 +369,11 @@ class _Scan:
         if moment.offset_s is not None and len(self.offsets) < STAMPS_MAX:
             self.offsets.append(moment.offset_s)
 
+    def _number(self, at: int) -> int:
+        return self.result.lines + at + 1 if self._numbers is None else self._numbers[at]
+
     def _look(self, lines: Lines, at: int, line: bytes, regular: bool, asked: Sequence[int] | None) -> None:
-        number, head = self.result.lines + at + 1, None
+        number, head = self._number(at), None
         timed = number
         if not regular and goes_on(line):
             if asked is None:
@@ -276,7 +384,7 @@ class _Scan:
             moment = moment_of(line)
             if moment is not None:
                 self._stated(moment)
-            elif not line.startswith((b"[", b"{")):
+            elif not line.startswith((b"[", b"{")) and (asked is None or asked[0] >= len(WORDINGS)):
                 _count_unknown(self.result, line, number)
         # Of times without a date only the order tells of midnight.
         if moment is not None and (moment.dated or timed > self._timed):
@@ -289,21 +397,44 @@ class _Scan:
     def _ask(self, line: bytes, number: int, asked: Sequence[int], head: int | None) -> None:
         """``asked`` are the words that it has, in their order."""
         first = asked[0]
-        if asked[-1] >= _STAMPED_FROM and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
+        is_stamped = any(_STAMPED_FROM <= one < _LEVELS_FROM for one in asked)
+        if is_stamped and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
             self.stamps += (self.clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
         if first < len(WORDINGS):
             before = _BEFORE_MESSAGE.match(line) if head is None else None
             self.collected.take(line, number, self.clock.now_s, first, before.end() if before else 0, head)
         elif first == _DURATIONS:
             count_durations(self.result.durations, line)
-        elif setting := _SETTING.search(line):
+        elif first < _LEVELS_FROM and (setting := _SETTING.search(line)):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
+
+    def _warn(self, lines: Lines, at: int, line: bytes) -> None:
+        """Count a warning or an error by its shape."""
+        level = _LEVEL.search(line, 0, _LEVEL_BYTES)
+        if level is None or goes_on(line):
+            return
+        result, now_s = self.result, self.clock.now_s
+        if self._warned >= WARNED_MAX:
+            result.warned_beyond += 1
+            return
+        self._warned += 1
+        before = _BEFORE_TEXT.match(line, level.end() - 1)
+        shape = _shape(line[before.end() if before else level.end() :][:200].translate(_ALIKE))
+        known = result.warned.get(shape)
+        if known is not None:
+            known.count, known.to_s = known.count + 1, now_s
+        elif len(result.warned) < SHAPES_MAX:
+            sample = line[:SAMPLE_BYTES].decode("utf-8", "replace").strip()
+            name = "WARN" if level[1][:1] in b"Ww" else "ERROR"
+            result.warned[shape] = Warned(name, self._number(at), sample, _exception_below(lines, at), now_s, now_s)
+        else:
+            result.warned_beyond += 1
 
     def _head_of(self, lines: Lines, end: int) -> tuple[int, bytes]:
         """The last line before this one that does not go on from another. Of a block it is asked from its beginning to its end."""
         for at in range(end - 1, max(self._searched, end - TRACE_LINES_MAX) - 1, -1):
             if not goes_on(line := lines[at]) and moment_of(line) is not None:
-                self._head = (self.result.lines + at + 1, line)
+                self._head = (self._number(at), line)
                 break
         self._searched = end
         return self._head
@@ -335,6 +466,16 @@ class _Clock:
         """A line of this time is in the file."""
         self.first_s = now_s if self.first_s is None else min(self.first_s, now_s)
         self.last_s = now_s if self.last_s is None else max(self.last_s, now_s)
+
+
+def _exception_below(lines: Lines, at: int) -> str:
+    for below in range(at + 1, min(at + 1 + EXCEPTION_LINES, len(lines))):
+        line = lines[below]
+        if not goes_on(line):
+            return ""
+        if found := _EXCEPTION.match(line):
+            return found[1][:SAMPLE_BYTES].decode("utf-8", "replace").strip()
+    return ""
 
 
 def _count_unknown(result: ReadFile, line: bytes, number: int) -> None:
@@ -380,11 +521,18 @@ def _set_zones(files: Sequence[ReadFile], given_s: float | None) -> None:
             else:
                 one.zone = Zone(offset_s=0.0, known_by=ASSUMED)
     for one in files:
-        shift_s = 0.0 if one.undated or one.zone is None else one.zone.offset_s
-        one.from_s, one.to_s = _less(one.from_s, shift_s), _less(one.to_s, shift_s)
+        shift(one, 0.0 if one.undated or one.zone is None else one.zone.offset_s)
         for event in one.events:
             event.node = one.node
-            event.from_s, event.to_s = _less(event.from_s, shift_s), _less(event.to_s, shift_s)
+
+
+def shift(file: ReadFile, shift_s: float) -> None:
+    """Take this from all times of a file."""
+    file.from_s, file.to_s = _less(file.from_s, shift_s), _less(file.to_s, shift_s)
+    for event in file.events:
+        event.from_s, event.to_s = _less(event.from_s, shift_s), _less(event.to_s, shift_s)
+    for seen in file.warned.values():
+        seen.from_s, seen.to_s = _less(seen.from_s, shift_s), _less(seen.to_s, shift_s)
 
 
 def _less(at_s: float | None, shift_s: float) -> float | None:

@@ -42,7 +42,8 @@ def line_by_line(content: bytes, file: str) -> list[Event]:
 def test_the_events_of_kept_logs_are_those_of_reading_them_line_by_line(folder: str) -> None:
     seen = 0
     for path in sorted((KEPT / folder).glob("*.gz")):
-        events = read_file(path, folder).events
+        (read,) = read_file(path, folder)
+        events = read.events
         assert events == line_by_line(gzip.decompress(path.read_bytes()), str(path))
         seen += len(events)
     assert seen > 5
@@ -100,7 +101,7 @@ def test_a_file_in_another_layout_has_the_same_events(tmp_path: Path) -> None:
         path = tmp_path / name / "broker.log"
         path.parent.mkdir()
         path.write_text(content)
-        read = read_file(path, "b")
+        (read,) = read_file(path, "b")
         assert read.unknown == 0, name
         found[name] = [(one.kind, one.line, one.from_s, one.count, one.fields, one.within) for one in read.events]
     assert len(found["stock"]) == 6
@@ -117,7 +118,7 @@ def test_midnights_of_times_without_a_date_are_seen_in_lines_that_say_nothing(tm
             for hour, at in hours
         )
     )
-    read = read_file(path, "b")
+    (read,) = read_file(path, "b")
     assert read.undated
     assert [event.from_s for event in read.events] == [3720.25, 59 * 3600 + 120.25]
     assert (read.from_s, read.to_s) == (0.25, 59 * 3600 + 120.25)

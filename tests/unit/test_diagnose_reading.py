@@ -48,7 +48,8 @@ def test_a_stack_trace_belongs_to_the_line_above_it_and_a_line_without_an_end_is
     (tmp_path / "broker.log").write_bytes(
         FAILED.replace("\n", "\r\n").encode() + b"2026-11-21 16:47:01 INFO x\n" + FAILED.split("\n")[1].encode()
     )
-    failed, *others = read_file(tmp_path / "broker.log", "b").events
+    (file,) = read_file(tmp_path / "broker.log", "b")
+    failed, *others = file.events
     assert failed.get("error") == "RemotingSendRequestException"
     assert [(one.line, one.within) for one in others] == [(2, "registration failed"), (4, None)]
 
