@@ -31,6 +31,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@echo "modules of more than 400 lines:"; wc -l $$(git ls-files 'mqlab/*.py' 'harness/*.py' 'analysis/*.py') | awk '$$1 > 400 && $$2 != "total"'
 
 campaign: setup
 	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 KILLS=40 PACKETS=whole \

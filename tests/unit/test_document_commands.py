@@ -25,7 +25,7 @@ README_LINES_MAX = 150
 README_COLUMNS_MAX = 130
 DOCUMENTS = (README, PACKAGES / "CONTRIBUTING.md", *sorted((PACKAGES / "docs").glob("*.md")))
 
-RUN = {"advise", "list", "changes", "upgrade", "tune", "diagnose", "doctor", "ledger", "spark-packages"}
+RUN = {"advise", "explain", "list", "changes", "upgrade", "tune", "diagnose", "doctor", "ledger", "spark-packages"}
 """Commands that take seconds and no cluster: every line of theirs is run, as is every line with --plan."""
 NOT_RUN = {
     "analyze": "judges a run directory by Spark; tests/spark does, and on a cluster; nobody has YARN or Kubernetes",
