@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from analysis.ledger.lines import LedgerLine
 from analysis.report.upgrade import BETTER, CHANCE, SIGN, WORSE, Change, Upgrade
+from analysis.verdicts.order import natural_key
 from harness.model.rules import Claim, Harm, Told, Weight
 from harness.model.verdicts import VerdictKind
-from harness.releases.central import version_key
 
 LINES_MAX = 50
 PREPARED_MAX = 10
@@ -100,7 +100,7 @@ def _points(claim: Claim, changes: Sequence[Change], found: Upgrade, standing: S
         weight = Weight.ALARMS if one.sort == SIGN else told.weight
         is_figured = "{before}" in template or "{after}" in template
         # Without figures it says what a newer release does.
-        if not template or not (is_figured or version_key(found.before) < version_key(found.after)):
+        if not template or not (is_figured or natural_key(found.before) < natural_key(found.after)):
             yield _point(Weight.ALARMS if one.sort == SIGN else Weight.OTHER, one.says, one, found, claim), ""
             continue
         says = template.format(before=_short(one.figure_before), after=_short(one.figure_after), part=one.part)
