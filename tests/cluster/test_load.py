@@ -334,7 +334,10 @@ def test_three_processes_are_one_load_and_are_judged_by_all_their_histories(
     ("arguments", "words"),
     [
         (["--namesrv", "192.0.2.1:9876"], "192.0.2.1:9876 is not an allowed target"),
-        (["--client", "grpc", "--release", "4.9.7"], "the proxy of a 5.x cluster, and this one is 4.9.7"),
+        (
+            ["--client", "grpc", "--release", "4.9.7"],
+            "speaks to a proxy, which asks brokers for PopMessageProcessor, and 4.9.7 has none",
+        ),
         (["--client", "grpc", "--namesrv", "127.0.0.1:1", "--proxy", "192.0.2.1:8081"], "192.0.2.1:8081 is not an"),
     ],
 )
