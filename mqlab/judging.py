@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import sys
 import time
@@ -24,6 +25,7 @@ from harness.errors import (
     EXIT_OK,
     AnalysisError,
     ConfigurationError,
+    ReleaseError,
     UsageError,
 )
 from harness.host.facts import own_commit
@@ -36,6 +38,7 @@ from harness.rundir.manifest import Manifest, read_manifest
 from mqlab import load_options
 from mqlab.console import console as lab_console
 from mqlab.kinds import FOLDER, FOLDER_OR_URL, NEW_ZIP, RECORDED
+from mqlab.on_release import on_releases
 from mqlab.options import Adder, add_analysis, print_json
 from mqlab.own_incident import KEPT
 from mqlab.recorded import committed_ledger
@@ -268,7 +271,11 @@ def _analyze(options: argparse.Namespace, console: Console, url: str = "") -> in
         if not of_run.known:
             raise ConfigurationError(why, advice="Nothing else of the run can be judged.")
         console.print(printable(why), markup=False, highlight=False, soft_wrap=True)
-    code = judge(options.run, of_run.known, options, find_java(), console, unjudged=unjudged)
+    known = of_run.known
+    # A bundle may be of a build that is not here: then arms that name their releases are not among what is judged of it.
+    with contextlib.suppress(ReleaseError, UsageError):
+        known = tuple(on_releases(known, manifest.releases))
+    code = judge(options.run, known, options, find_java(), console, unjudged=unjudged)
     print_report(options.run, options, page)
     return code
 

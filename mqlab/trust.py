@@ -24,12 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scenarios
-from harness.errors import ConfigurationError, ReleaseError, UsageError
+from harness.errors import ConfigurationError
 from harness.model.scenario import Scenario
 from harness.paths import state_home
-from harness.rundir.manifest import read_manifest
 from harness.rundir.own_files import own_file
-from mqlab.on_release import on_releases
 from mqlab.own_incident import FILE_NAME, KEPT, SUFFIX, is_of_the_lab, name_of, read_incident
 
 FILE_BYTES_MAX = 2**20
@@ -173,11 +171,7 @@ def read_answered(run: Path, names: Iterable[str], files: Mapping[str, BroughtCo
 
     Raises UsageError and ConfigurationError as above.
     """
-    found = tuple(
+    return tuple(
         read_incident(run / KEPT / files[name].name, files[name].content) if name in files else scenarios.find(name)
         for name in names
     )
-    # A bundle may be of a build that is not here: then arms that name their releases are not among what is judged of it.
-    with contextlib.suppress(ReleaseError, UsageError):
-        return tuple(on_releases(found, read_manifest(run).releases))
-    return found

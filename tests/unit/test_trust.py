@@ -286,7 +286,7 @@ def test_what_lies_where_a_run_says_is_none_of_it(
 COMMANDS = {
     "an open quote": ("mqlab verify 'append-stall", "No closing quotation"),
     "an unknown option": ("mqlab verify append-stall --nothing", "unrecognized arguments"),
-    "a value of none": ("mqlab verify append-stall --release 9.9.9", "unknown release"),
+    "a value of none": ("mqlab verify append-stall --release nine", "unknown release"),
     "help": ("mqlab verify --help", "its command cannot be carried out"),
     "another one behind": ("mqlab verify append-stall --seed nan", "its command cannot be carried out"),
     "none": ("", "holds a single trial"),
