@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import signal
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import psutil
-import pyspark.core.context
 
 from harness.signals import INTERRUPTS, handling
 
@@ -25,21 +25,22 @@ Java = subprocess.Popen[bytes]
 END_S_MAX = 10.0
 
 _interrupted = threading.Event()
-_blocks: list[object] = []
-"""Those of ``own_interrupts`` that are open: they lie within each other."""
+_hooks: list[Callable[[Any], object]] = []
+"""What was in charge of errors that nobody can raise when each open block of ``own_interrupts`` began; the blocks lie within each
+other."""
 
 
 @contextmanager
 def own_interrupts() -> Iterator[None]:
-    """As ``killed_by_interrupts``, before PySpark names its process: those that this process has started meanwhile are killed.
+    """Kill at an interrupt what this process has started since; ``killed_by_interrupts`` does so once PySpark names its process.
 
-    What Python forgets of an interrupt, as it does where it calls back, is not printed, and raised when the block ends: by what
-    Java's end breaks, at the latest.
+    Python cannot raise an interrupt within a callback, and would print it. It is raised when the block ends instead, which what
+    Java's end breaks brings about at the latest.
     """
     before = {child.pid for child in _children()}
     hook = sys.unraisablehook
-    _blocks.append(hook)
-    sys.unraisablehook = lambda told: None if told.exc_type is KeyboardInterrupt else hook(told)
+    _hooks.append(hook)
+    sys.unraisablehook = lambda error: None if error.exc_type is KeyboardInterrupt else hook(error)
     try:
         with handling(lambda: _interrupt(*(child for child in _children() if child.pid not in before)), *INTERRUPTS):
             yield
@@ -47,10 +48,9 @@ def own_interrupts() -> Iterator[None]:
         stop_if_interrupted()
         raise
     finally:
-        sys.unraisablehook = hook
-        _blocks.pop()
+        sys.unraisablehook = _hooks.pop()
         was_interrupted = _interrupted.is_set()
-        if not _blocks:
+        if not _hooks:
             _interrupted.clear()
     if was_interrupted:
         raise KeyboardInterrupt
@@ -64,14 +64,14 @@ def killed_by_interrupts(java: Java) -> Iterator[None]:
 
 
 @contextmanager
-def without_its_own() -> Iterator[None]:
-    """PySpark's handler of Ctrl-C asks Java to cancel its jobs, in the middle of another call of the same connection."""
-    its: Any = pyspark.core.context
-    its.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
+def without_pysparks_handler() -> Iterator[None]:
+    """Keep PySpark from handling Ctrl-C: it asks Java to cancel its jobs in the middle of another call of the same connection."""
+    context: Any = importlib.import_module("pyspark.core.context")
+    context.signal = SimpleNamespace(SIGINT=signal.SIGINT, signal=lambda *_: None)
     try:
         yield
     finally:
-        its.signal = signal
+        context.signal = signal
 
 
 def stop_if_interrupted() -> None:

@@ -31,7 +31,7 @@ from analysis.interrupts import (
     killed_by_interrupts,
     own_interrupts,
     stop_if_interrupted,
-    without_its_own,
+    without_pysparks_handler,
 )
 from analysis.java_names import remember_names
 from analysis.packages import pack_packages
@@ -184,7 +184,7 @@ def spark_session(place: SparkPlace) -> SparkSession:
     for key, value in place.settings(scratch, options.strip()).items():
         builder = builder.config(key, value)
     environment = _launch_environment(place, scratch)
-    with _environment(environment), _said_of_start(place), without_its_own(), warnings.catch_warnings():
+    with _environment(environment), _said_of_start(place), without_pysparks_handler(), warnings.catch_warnings():
         # PySpark asks which pandas is there although nothing here uses it.
         warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
         spark = builder.getOrCreate()
