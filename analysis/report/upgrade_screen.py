@@ -12,6 +12,7 @@ from analysis.report.upgrade import BETTER, CHANCE, SIGN, WORSE, Change, Upgrade
 from analysis.verdicts.order import natural_key
 from harness.model.rules import Claim, Harm, Told, Weight
 from harness.model.verdicts import VerdictKind
+from harness.rundir.manifest import FREEZE
 
 LINES_MAX = 50
 PREPARED_MAX = 10
@@ -48,12 +49,9 @@ class Screen:
 
 def screen(found: Upgrade, ledger: Sequence[LedgerLine], claims: Mapping[str, Claim]) -> Screen:
     """Sort what differs by what it is to whoever upgrades. A part that no claim tells in these words is in ``differ``."""
-    standing = {
-        (line.claim, line.release): line.status
-        for line in ledger
-        if line.backend == "local" and line.injection != "freeze"
-    }
-    origins = {(line.claim, line.release): line.provenance for line in ledger}
+    on_defaults = [line for line in ledger if line.backend == "local" and line.injection != FREEZE]
+    standing = {(line.claim, line.release): line.status for line in on_defaults}
+    origins = {(line.claim, line.release): line.provenance for line in on_defaults}
     by_claim: dict[str, list[Change]] = {}
     for change in found.changes:
         if change.sort != CHANCE:
@@ -84,11 +82,10 @@ Standing = Mapping[tuple[str, str], str]
 def _points(claim: Claim, changes: Sequence[Change], found: Upgrade, standing: Standing) -> Iterator[tuple[Point, str]]:
     told = claim.told or Told(weight=Weight.OTHER)
     before, after = (standing.get((claim.id, release), "") for release in (found.before, found.after))
-    sentence = {VerdictKind.CONFIRMED: told.holds, VerdictKind.REFUTED: told.fails}.get(VerdictKind(after), "") if after in (
-        VerdictKind.CONFIRMED, VerdictKind.REFUTED) else ""  # fmt: skip
+    sentence = {str(VerdictKind.CONFIRMED): told.holds, str(VerdictKind.REFUTED): told.fails}.get(after, "")
     if before != after and sentence:
-        harms = {Harm.HOLDS: VerdictKind.CONFIRMED, Harm.FAILS: VerdictKind.REFUTED}.get(told.harm)
-        sort = "" if harms is None else WORSE if after == harms else BETTER
+        harm = Harm.HOLDS if after == VerdictKind.CONFIRMED else Harm.FAILS
+        sort = "" if told.harm is Harm.NEITHER else WORSE if told.harm is harm else BETTER
         turned = changes[0].counts_what_holds is not (after == VerdictKind.CONFIRMED)
         yield _point(told.weight, sentence, _turned(changes[0]) if turned else changes[0], found, claim), sort
         return
@@ -156,7 +153,7 @@ def _with_cures(
     ]
     if not do and told and told.do and not claims[own].cure_of:
         do = [f"{told.do}  [advised, not measured]"]
-    return Point(weight=point.weight, says=point.says, figures=point.figures, do=tuple(do), claims=point.claims)
+    return dataclasses.replace(point, do=tuple(do))
 
 
 # --- the terminal ---------------------------------------------------------------------------------------------------------
