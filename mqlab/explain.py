@@ -137,7 +137,7 @@ def _of_incident(asked: str, scenario: Scenario) -> Answer:
 def _advice(signs: Iterable[Sign]) -> Iterator[str]:
     for sign in signs:
         cures = [f"{claim} {standing}" for claim in sign.fixes for standing in _standings(claim)]
-        yield sign.advice + (f" (measured: {'; '.join(cures)})" if cures else " (nothing measured it)")
+        yield sign.advice + (f" (measured claims about it: {'; '.join(cures)})" if cures else " (nothing measured it)")
 
 
 def _claims(text: str) -> Iterator[Answer]:
@@ -243,7 +243,10 @@ def _settings(text: str) -> Iterator[Answer]:
             do=[*dict.fromkeys(_advice(signs))][:CLAIMS_TOLD_MAX],
             sure=[f"{claim.id} {standing}: {claim.says}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
             or ["no claim of the record is about it"],
-            see=[*tried[:CLAIMS_TOLD_MAX], *([f"mqlab tune --set broker.{key}=...  # at your load"] if tried else [])],
+            see=[
+                *tried[:CLAIMS_TOLD_MAX],
+                *([f"mqlab tune INCIDENT --sweep {whose}.{key}=A,B  # measures values of it"] if tried else []),
+            ],
         )
 
 

@@ -13,7 +13,7 @@ import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from harness.program import carried_out
@@ -47,12 +47,12 @@ class Written:
     by: str
     releases: tuple[str, ...]
 
-    @property
+    @cached_property
     def fixed(self) -> tuple[str, ...]:
         """The text between its gaps."""
         return tuple(part for one in GAP.split(self.text) if (part := one.strip()))
 
-    @property
+    @cached_property
     def letters(self) -> int:
         """Of what is fixed."""
         return sum(map(letters_in, self.fixed))

@@ -78,7 +78,7 @@ def test_each_incident_and_each_of_its_claims_has_an_answer(scenario: Scenario) 
 def test_a_line_that_is_a_sign_leads_to_its_incident_and_what_helps(line: str, incident: str) -> None:
     first = answers(line)[0]
     assert first.name == f"a sign of {incident}"
-    assert "measured:" in first.do[0]
+    assert "measured claims about it: " in first.do[0]
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,14 @@ def test_hostile_values_are_refused_with_one_sentence(command: tuple[str, ...]) 
             _assert_refused(place.with_value(value))
 
 
+def test_hostile_words_are_explained_or_refused_with_one_sentence() -> None:
+    for value in (*NEVER_GOOD, *NO_NUMBERS, *NO_URLS, *NO_PATHS):
+        code, said = _outcome(["explain", value])
+        assert code in (EXIT_OK, EXIT_USAGE), (value, said)
+        assert "Traceback" not in said
+        assert all(one.isprintable() or one == "\n" for one in said), said
+
+
 def _is_no(path: str, place: Place) -> bool:
     """Whether this path is nothing that the option takes; root reads whatever it likes."""
     takes_folder = "folder" in getattr(place.action.type, "noun", "")
