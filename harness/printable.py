@@ -3,14 +3,25 @@
 Whatever comes from a node passes here on its way to a person: in messages of errors, in an audit's lines, in those of a run.
 """
 
+import unicodedata
+
 EXCERPT_CHARS_MAX = 500
 
 
 def printable(text: str) -> str:
-    """The text as one line. What moves a cursor, changes a colour or the direction, or ends the line is written out (``\\x1b``)."""
+    """The text as one line. What moves a cursor, changes a colour or the direction, or ends the line is written out (``\\x1b``).
+
+    Each other space, such as the narrow one before a unit, becomes a plain one.
+    """
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return "".join(_written_out(char) for char in text)
+
+
+def _written_out(char: str) -> str:
+    if unicodedata.category(char) == "Zs":
+        return " "
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
 def printable_lines(text: str) -> str:

@@ -40,6 +40,10 @@ def test_controls_are_written_out_and_letters_of_all_languages_stay() -> None:
     assert printable("zażółć 订单 µs \\n") == "zażółć 订单 µs \\n"
 
 
+def test_a_narrow_space_before_a_unit_is_a_space() -> None:
+    assert printable("79.4\u202f% of 1\u202f002\u00a0ms") == "79.4 % of 1 002 ms"
+
+
 def test_lines_of_our_own_stay_lines() -> None:
     assert printable_lines("a\x1b[2J\n\tb\r") == "a\\x1b[2J\n    b\\r"
 
