@@ -11,12 +11,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+import scenarios
 from analysis.diagnosis.diagnosis import Cure, Diagnosed, Diagnosis, FileNote, diagnosis_of, read_logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ToRead, left_out, log_copies, log_files
 from analysis.diagnosis.slow_appends import LOGGED_FROM_MS, slow_appends
 from analysis.verdicts.numbers import shortened
 from harness.errors import EXIT_OK, ConfigurationError
+from harness.model.incident import NOTHING_REPLAYS
 from harness.printable import printable
 from harness.releases.java import find_java
 from mqlab import slow_appends as appends_shown
@@ -25,7 +27,6 @@ from mqlab.kinds import LOGS_OR_URL, NEW_FILE, Kind, whole
 from mqlab.options import Adder, add_releases, add_spark_conf, print_json
 from mqlab.own_incident import require_name
 from mqlab.proposed import propose
-from scenarios.signs import SIGNS, SILENT
 
 EXIT_FOUND = 1
 LINES_SHOWN = 4
@@ -102,7 +103,7 @@ def diagnose(options: argparse.Namespace, console: Console) -> int:
     files = _files(options)
     logs = read_logs(files, options.zone)
     others = left_out([one for one in options.logs if isinstance(one, Path)], files)
-    found = replace(diagnosis_of(logs, SIGNS, SILENT, ledger, options.release), left_out=tuple(others))
+    found = replace(diagnosis_of(logs, scenarios.INCIDENTS, ledger, options.release), left_out=tuple(others))
     if options.out:
         _write(options.out, found)
     appends = None if options.appends is None else slow_appends(logs, options.appends)
@@ -180,9 +181,12 @@ def report(found: Diagnosis) -> Iterator[str]:
         yield "incidents that leave no line in logs, and what to look at instead:"
         yield from (f"  {incident}: {instead}" for incident, instead in sorted(found.silent.items()))
     else:
-        names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents))
+        names = " ".join(dict.fromkeys(one.found.incident for one in found.incidents if one.is_replayed))
         yield ""
-        yield f"see what happens in them, and which fixes work: mqlab verify {names}"
+        if names:
+            yield f"see what happens in them, and which fixes work: mqlab verify {names}"
+        for name in dict.fromkeys(one.found.incident for one in found.incidents if not one.is_replayed):
+            yield f"{NOTHING_REPLAYS} {name}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -15,7 +15,8 @@ from rich.console import Console
 import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.errors import EXIT_OK, UsageError
-from harness.model.log_events import WORDINGS, Sign
+from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
+from harness.model.log_events import WORDINGS
 from harness.model.rules import Claim
 from harness.model.scenario import Scenario
 from harness.model.verdicts import VerdictKind
@@ -25,8 +26,6 @@ from harness.releases.written import FIT_LETTERS_MIN, Written, all_written, lett
 from mqlab.console import console as lab_console
 from mqlab.options import Adder, print_json
 from mqlab.recorded import committed_ledger, measured_on_defaults
-from scenarios.reported import REPORTED
-from scenarios.signs import SIGNS
 
 STANDINGS: Mapping[str, str] = {
     VerdictKind.CONFIRMED: "holds",
@@ -106,38 +105,35 @@ def answers(asked: str) -> list[Answer]:
 
 
 def _incidents(text: str) -> Iterator[Answer]:
-    for scenario in scenarios.ALL:
-        if scenario.name == text.lower().replace("_", "-"):
-            yield _of_incident(text, scenario)
+    for incident in scenarios.INCIDENTS:
+        if incident.name == text.lower().replace("_", "-"):
+            yield _of_incident(text, incident)
 
 
-def _of_incident(asked: str, scenario: Scenario) -> Answer:
-    name, reported = scenario.name, REPORTED.get(scenario.name)
-    signs = [sign for sign in SIGNS if sign.incident == name]
-    happens = [reported.symptom] if reported else [scenario.title]
-    happens += [f"In logs: {sign.because}." for sign in signs]
+def _of_incident(asked: str, incident: Incident) -> Answer:
+    name, claims = incident.name, incident.claims if isinstance(incident, Scenario) else ()
+    happens = [incident.symptom, *([f"In logs: {incident.sign.because}."] if incident.sign else [])]
     concerns = []
-    for face, claim in (reported.happens if reported else {}).items():
+    for face, claim in incident.faces.items():
         concerns += [f"{face or 'it happens'}: {standing}" for standing in _standings(claim)]
     return Answer(
         asked=asked,
         kind="incident",
         name=name,
         happens=happens,
-        concerns=concerns or _standings_of(scenario.claims),
-        do=[*dict.fromkeys(_advice(signs)), *([f"It is avoided by {reported.avoided_by}."] if reported else [])],
-        sure=_sure(claim.id for claim in scenario.claims),
+        concerns=concerns or _standings_of(claims),
+        do=[_advice(incident)],
+        sure=_sure(claim.id for claim in claims) if incident.is_replayed else [f"{NOTHING_REPLAYS} it"],
         see=[
-            f"mqlab reproduce {name}  # shows it on a cluster here",
-            *([f"https://github.com/apache/rocketmq/{thread}" for thread in reported.threads[:2]] if reported else []),
+            *([f"mqlab reproduce {name}  # shows it on a cluster here"] if incident.is_replayed else []),
+            *(f"{REPOSITORY}/{thread}" for thread in incident.threads[:2]),
         ],
     )
 
 
-def _advice(signs: Iterable[Sign]) -> Iterator[str]:
-    for sign in signs:
-        cures = [f"{claim} {standing}" for claim in sign.fixes for standing in _standings(claim)]
-        yield sign.advice + (f" (measured claims about it: {'; '.join(cures)})" if cures else " (nothing measured it)")
+def _advice(incident: Incident) -> str:
+    cures = [f"{claim} {standing}" for claim in incident.cures for standing in _standings(claim)]
+    return incident.advice + (f" (measured claims about it: {'; '.join(cures)})" if cures else " (nothing measured it)")
 
 
 def _claims(text: str) -> Iterator[Answer]:
@@ -151,7 +147,7 @@ def _claims(text: str) -> Iterator[Answer]:
             name=claim.id,
             happens=[claim.says],
             concerns=_standings(claim.id) or ["no release: nothing of it is recorded"],
-            do=[*dict.fromkeys(_advice(sign for sign in SIGNS if sign.incident == scenario.name))],
+            do=[_advice(scenario)],
             sure=[f"{line.release}: {line.summary}" for line in lines] or ["nothing of it was measured"],
             see=[
                 f"mqlab explain {scenario.name}  # the incident that it is of",
@@ -227,7 +223,7 @@ def _settings(text: str) -> Iterator[Answer]:
             for _, claim in _all_claims()
             if re.search(rf"\b{re.escape(key)}\b", claim.says) and (standing := "; ".join(_standings(claim.id)))
         ]
-        signs = [sign for sign in SIGNS if re.search(rf"\b{re.escape(key)}\b", sign.advice)]
+        advised = [one for one in scenarios.INCIDENTS if re.search(rf"\b{re.escape(key)}\b", one.advice)]
         tried = [
             f"{scenario.name}, arm {arm.name}: {arm.what}"
             for scenario in scenarios.ALL
@@ -240,7 +236,7 @@ def _settings(text: str) -> Iterator[Answer]:
             name=f"{key} (of a {whose}{f', {takes}' if takes else ''})",
             happens=[f"Default: {told}." for told in _grouped(defaults)],
             concerns=concerns or [f"all of {', '.join(releases)}"],
-            do=[*dict.fromkeys(_advice(signs))][:CLAIMS_TOLD_MAX],
+            do=[_advice(one) for one in advised[:CLAIMS_TOLD_MAX]],
             sure=[f"{claim.id} {standing}: {claim.says}" for claim, standing in about[:CLAIMS_TOLD_MAX]]
             or ["no claim of the record is about it"],
             see=[
@@ -286,15 +282,15 @@ def _codes(text: str) -> Iterator[Answer]:
 
 def _lines(text: str) -> Iterator[Answer]:
     events = {one.event for one in WORDINGS if one.words.strip() in text}
-    signs = [sign for sign in SIGNS if events & set(sign.events)]
     # What takes the fewest events is what the line speaks for most.
-    signs.sort(key=lambda sign: len(sign.events))
+    signs = sorted(
+        (len(one.sign.events), one.name) for one in scenarios.INCIDENTS if one.sign and events & set(one.sign.events)
+    )
     fits = _fitting(text)
-    for sign in signs[:WRITTEN_TOLD_MAX]:
-        scenario = next(one for one in scenarios.ALL if one.name == sign.incident)
-        told = _of_incident(text, scenario)
+    for _, name in signs[:WRITTEN_TOLD_MAX]:
+        told = _of_incident(text, scenarios.incident(name))
         yield dataclasses.replace(
-            told, kind="line", name=f"a sign of {sign.incident}", happens=[*told.happens, *map(_who, fits[:1])],
+            told, kind="line", name=f"a sign of {name}", happens=[*told.happens, *map(_who, fits[:1])],
             see=["mqlab diagnose LOG...  # looks for the other signs, and for what speaks against it", *told.see],
         )  # fmt: skip
     if not signs and fits:
@@ -352,7 +348,7 @@ def _part(one: Written) -> str:
 def _nearest(text: str) -> Iterator[Answer]:
     """Among everything that is known by a name or a text."""
     words = {word.lower() for word in WORD.findall(text)}
-    names = [scenario.name for scenario in scenarios.ALL] + [claim.id for _, claim in _all_claims()]
+    names = [one.name for one in scenarios.INCIDENTS] + [claim.id for _, claim in _all_claims()]
     keys = {
         key
         for release in releases_with_settings()

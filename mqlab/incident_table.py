@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import scenarios
 from analysis.ledger.absent import NOT_APPLICABLE, NOT_RUN, Reasons, not_applicable
 from analysis.ledger.lines import LedgerLine
 from harness.audit.exposed import CURED, is_open
+from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.verdicts import VerdictKind
 from harness.paths import PACKAGES
 from harness.protocol.frames import Version
 from harness.releases.jars import recorded_releases
 from mqlab.recorded import committed_ledger
-from scenarios.audited import AUDITED, Audited
-from scenarios.reported import REPORTED, REPOSITORY, Reported
 
 DOCUMENT = PACKAGES / "docs" / "incidents.md"
 HEAD = """# Incidents that users reported
@@ -33,11 +32,11 @@ that it refutes; *not run* is what nobody has measured.
 | incident | what users see | threads | releases that have it | what avoids or ends it |
 |---|---|---|---|---|
 """
-AUDITED_HEAD = """
-## Told by the audit, not replayed
+UNREPLAYED_HEAD = f"""
+## What {NOTHING_REPLAYS}
 
-| incident | what users see | releases that have it | how `mqlab audit` tells | what avoids it |
-|---|---|---|---|---|
+| incident | what users see | threads | releases that have it | how it is told | what avoids it |
+|---|---|---|---|---|---|
 """
 NOT_MEASURED = "not measured yet"
 NVD = "https://nvd.nist.gov/vuln/detail"
@@ -46,8 +45,8 @@ Verdicts = Mapping[str, Mapping[str, VerdictKind]]
 """By claim and release, of local processes."""
 
 
-def document(lines: Sequence[LedgerLine], reported: Mapping[str, Reported] = REPORTED) -> str:
-    """Its text."""
+def document(lines: Sequence[LedgerLine], incidents: Sequence[Incident] = scenarios.INCIDENTS) -> str:
+    """Its text: those of the articles are left out."""
     verdicts: dict[str, dict[str, VerdictKind]] = {}
     for line in lines:
         if line.backend == "local":
@@ -56,23 +55,31 @@ def document(lines: Sequence[LedgerLine], reported: Mapping[str, Reported] = REP
     return "".join(
         [
             HEAD.format(releases=", ".join(recorded_releases())),
-            *(f"| {' | '.join(_row(name, one, verdicts, reasons))} |\n" for name, one in reported.items()),
-            AUDITED_HEAD,
-            *(f"| {' | '.join(_audited(name, one))} |\n" for name, one in AUDITED.items()),
+            *(_line(_row(one, verdicts, reasons)) for one in incidents if one.is_replayed and not one.article),
+            UNREPLAYED_HEAD,
+            *(_line(_unreplayed(one)) for one in incidents if not one.is_replayed),
         ]
     )
 
 
-def _row(name: str, one: Reported, verdicts: Verdicts, reasons: Reasons) -> Iterator[str]:
-    yield f"[{name}](../scenarios/{name.replace('-', '_')}.py)"
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _beginning(one: Incident) -> Iterator[str]:
+    yield f"[{one.name}](../scenarios/{one.name.replace('-', '_')}.py)"
     yield one.symptom
     yield ", ".join(f"[{thread.rpartition('/')[2]}]({REPOSITORY}/{thread})" for thread in one.threads)
+
+
+def _row(one: Incident, verdicts: Verdicts, reasons: Reasons) -> Iterator[str]:
+    yield from _beginning(one)
     yield "<br>".join(
         (f"{face}: " if face else "") + _has(claim, verdicts.get(claim, {}), reasons)
-        for face, claim in one.happens.items()
+        for face, claim in one.faces.items()
     )
     yield "<br>".join(
-        [one.avoided_by, *(f"{claim}: {_tried(claim, verdicts.get(claim, {}), reasons)}" for claim in one.cures)]
+        [one.advice, *(f"{claim}: {_tried(claim, verdicts.get(claim, {}), reasons)}" for claim in one.cures)]
     )
 
 
@@ -130,12 +137,11 @@ def _named(releases: Sequence[str]) -> str:
     return "all" if len(releases) == len(recorded_releases()) else ", ".join(releases)
 
 
-def _audited(name: str, one: Audited) -> Iterator[str]:
-    yield f"[{name}](audit.md#who-may-change-the-configuration)"
-    yield one.symptom
-    yield "<br>".join(f"{face}: {_exposed(cve)}" for face, cve in one.happens.items())
-    yield one.told_by
-    yield one.avoided_by
+def _unreplayed(one: Incident) -> Iterator[str]:
+    yield from _beginning(one)
+    yield "<br>".join(f"{face}: {_exposed(cve)}" for face, cve in one.faces.items()) or NOT_MEASURED
+    yield f"in logs: {one.sign.because}" if one.sign else one.no_sign
+    yield one.advice
 
 
 def _exposed(cve: str) -> str:

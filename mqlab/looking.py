@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from harness.errors import (
 from harness.faults.injections import INJECTIONS, why_not_made
 from harness.host.abilities import Abilities
 from harness.model.cluster import BrokerSettings
+from harness.model.incident import NOTHING_REPLAYS, REPOSITORY, Incident
 from harness.model.measures import MEASURES
 from harness.model.scenario import Scenario
 from harness.model.timed_faults import ALIASES, LIBRARY, LibraryFault
@@ -33,9 +34,8 @@ from mqlab.carried import ledger_on, unknown_on
 from mqlab.console import console as lab_console
 from mqlab.kinds import INCIDENTS
 from mqlab.options import Adder, add_releases, print_json
-from mqlab.own_incident import incidents_of
+from mqlab.own_incident import known_incidents
 from mqlab.recorded import measured_on_defaults
-from scenarios.signs import SIGNS
 
 
 def add_commands(add: Adder) -> None:
@@ -68,57 +68,79 @@ def list_incidents(options: argparse.Namespace, console: Console) -> int:
         return list_faults(options)
     if options.measures:
         return list_measures(options)
-    chosen = incidents_of(options.incidents) or scenarios.ALL
+    chosen = known_incidents(options.incidents) or scenarios.INCIDENTS
     if options.json:
         print_json(
             [
                 {
-                    "incident": scenario.name,
-                    "title": scenario.title,
-                    "arms": {arm.name: arm.what for arm in scenario.arms},
-                    "claims": {claim.id: claim.says for claim in scenario.claims},
-                    "no_expectation": without_expectation(scenario),
+                    "incident": incident.name,
+                    "title": incident.title,
+                    "symptom": incident.symptom,
+                    "threads": incident.threads,
+                    "in_logs": incident.sign.because if incident.sign else "",
+                    "not_in_logs": incident.no_sign,
+                    "advice": incident.advice,
+                    "cures": incident.cures,
+                    "replayed": incident.is_replayed,
+                    "arms": {arm.name: arm.what for arm in incident.arms} if isinstance(incident, Scenario) else {},
+                    "claims": {one.id: one.says for one in incident.claims} if isinstance(incident, Scenario) else {},
+                    "no_expectation": without_expectation(incident) if isinstance(incident, Scenario) else {},
                     "measured": [
                         {**dataclasses.asdict(line), "provenance": line.provenance}
-                        for line in _recorded(scenario, options)
+                        for line in _recorded(incident, options)
                     ],
                 }
-                for scenario in chosen
+                for incident in chosen
             ]
         )
         return EXIT_OK
     out = lab_console()
-    for scenario in chosen:
-        article = f" ({escape(scenario.article)})" if scenario.article else ""
-        out.print(f"[bold]{scenario.name}[/bold]  {escape(scenario.title)}{article}", highlight=False)
-        if scenario.summary:
-            out.print(f"  {scenario.summary}", highlight=False, markup=False)
-        for arm in scenario.arms:
-            out.print(f"  {arm.name}: {arm.what}", highlight=False, markup=False)
-        out.print(f"  claims: {', '.join(claim.id for claim in scenario.claims)}", highlight=False)
-        for release, claims in without_expectation(scenario).items():
-            out.print(f"  no expectation for {release}: {', '.join(claims)}", highlight=False)
-        for sign in SIGNS if options.incidents else ():
-            if sign.incident == scenario.name:
-                out.print(f"  in logs: {sign.because}", highlight=False, markup=False)
-                out.print(f"  what to do: {sign.advice}", highlight=False, markup=False)
-        for line in _recorded(scenario, options):
+    for incident in chosen:
+        article = f" ({escape(incident.article)})" if incident.article else ""
+        out.print(f"[bold]{incident.name}[/bold]  {escape(incident.title)}{article}", highlight=False)
+        for said in _said_of(incident, in_full=bool(options.incidents)):
+            out.print(f"  {said}", highlight=False, markup=False)
+        for line in _recorded(incident, options):
             out.print(f"\n  {line.claim} on {line.release}: {line.status}. {line.says}", highlight=False, markup=False)
             out.print(f"    {line.provenance or 'measured'}: {line.summary}", highlight=False, markup=False)
-        for claim, release, why in unknown_on(options.release, scenario) if options.incidents else ():
-            out.print(f"\n  {claim} on {release}: unknown. {why}", highlight=False, markup=False)
+        if options.incidents and isinstance(incident, Scenario):
+            for claim, release, why in unknown_on(options.release, incident):
+                out.print(f"\n  {claim} on {release}: unknown. {why}", highlight=False, markup=False)
         out.print()
     return EXIT_OK
 
 
-def _recorded(scenario: Scenario, options: argparse.Namespace) -> list[LedgerLine]:
+def _said_of(incident: Incident, *, in_full: bool) -> Iterator[str]:
+    """What happens and how it is replayed; ``in_full`` also where it was reported, what logs have of it, and what to do."""
+    if incident.summary:
+        yield incident.summary
+    if isinstance(incident, Scenario):
+        yield from (f"{arm.name}: {arm.what}" for arm in incident.arms)
+        yield f"claims: {', '.join(claim.id for claim in incident.claims)}"
+        for release, claims in without_expectation(incident).items():
+            yield f"no expectation for {release}: {', '.join(claims)}"
+    else:
+        yield f"{NOTHING_REPLAYS} it"
+    if not in_full:
+        return
+    if incident.symptom:
+        yield f"users see: {incident.symptom}"
+    if incident.threads:
+        yield f"reported: {', '.join(f'{REPOSITORY}/{thread}' for thread in incident.threads)}"
+    if incident.sign or incident.no_sign:
+        yield f"in logs: {incident.sign.because if incident.sign else incident.no_sign}"
+    if incident.advice:
+        yield f"what to do: {incident.advice}"
+
+
+def _recorded(incident: Incident, options: argparse.Namespace) -> list[LedgerLine]:
     """What the record has of an incident's claims on the releases that were asked for, when incidents are named."""
     if not options.incidents:
         return []
     return [
         line
         for line in measured_on_defaults(ledger_on(*options.release))
-        if line.incident == scenario.name and (not options.release or line.release in options.release)
+        if line.incident == incident.name and (not options.release or line.release in options.release)
     ]
 
 

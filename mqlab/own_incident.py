@@ -18,6 +18,7 @@ from rich.console import Console
 
 import scenarios
 from harness.errors import EXIT_OK, ConfigurationError, LabError, UsageError, nearest
+from harness.model.incident import Incident
 from harness.model.scenario import Scenario
 from mqlab import incident
 from mqlab.kinds import NEW_FILE
@@ -67,6 +68,15 @@ def name_of(path: Path) -> str:
 # --- which incidents are meant --------------------------------------------------------------------------------------------
 
 
+def known_incidents(words: Sequence[str]) -> list[Incident]:
+    """The same, and those that nothing replays."""
+    found: dict[str, Incident] = {}
+    for word in dict.fromkeys(words):
+        named = [one for one in scenarios.INCIDENTS if one.name == word and not one.is_replayed]
+        found |= {one.name: one for one in named or incidents_of([word])}
+    return list(found.values())
+
+
 def incidents_of(words: Sequence[str], read_before: Mapping[str, Scenario] | None = None) -> list[Scenario]:
     """The lab's incidents by their names and their claims' families, and those of files, which are executed.
 
@@ -88,7 +98,7 @@ def incidents_of(words: Sequence[str], read_before: Mapping[str, Scenario] | Non
 
 def is_of_the_lab(incident: str) -> bool:
     """Whether the lab has an incident of that name, which no file takes its place of."""
-    return any(lab.name == incident for lab in scenarios.ALL)
+    return any(lab.name == incident for lab in scenarios.INCIDENTS)
 
 
 def keep_files(run: Path, words: Sequence[str], broker_conf: Path | None = None) -> None:

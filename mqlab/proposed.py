@@ -13,6 +13,7 @@ from analysis.diagnosis.found import Found, Logs
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.proposal import Shown, shown_of
 from analysis.diagnosis.reading import ToRead
+from harness.model.incident import NOTHING_REPLAYS
 from harness.model.rocketmq import SEND_WAIT, SEND_WAIT_MS
 from harness.model.scenario import Scenario
 from mqlab.options import write_new
@@ -46,14 +47,18 @@ def propose(path: Path, found: Diagnosis, logs: Logs, files: Sequence[ToRead]) -
     if not found.incidents:
         yield f"{path} is not written: there is no incident to reproduce"
         return
-    first = found.incidents[0].found
+    first = next((one.found for one in found.incidents if one.is_replayed), None)
+    if first is None:
+        names = ", ".join(dict.fromkeys(one.found.incident for one in found.incidents))
+        yield f"{path} is not written: {NOTHING_REPLAYS} {names}"
+        return
     text, told = proposal(name_of(path), first, shown_of(first, logs, files))
     write_new(path, text)
     yield ""
     yield f"{path}: {first.incident}, to be read and changed"
     yield f"  from the logs: {'; '.join(told.logs) or 'nothing but the incident'}"
     yield f"  defaults: {'; '.join(told.defaults) or 'none'}"
-    others = [one.found.incident for one in found.incidents[1:] if one.found.incident != first.incident]
+    others = [one.found.incident for one in found.incidents if one.found.incident != first.incident]
     if others:
         yield f"  not in it: {', '.join(dict.fromkeys(others))}"
     yield f"  run it: mqlab reproduce {path}, or to judge its claims: mqlab verify {path}"

@@ -78,6 +78,11 @@ SCENARIO = Scenario(
     title="All brokers are avoided: which one a producer takes",
     article="A5",
     summary="Producers whose last send was slow at one of two brokers, or at both, by the durations of 5.x.",
+    symptom="All brokers of a producer are slow, and it does not send to the fastest of them.",
+    advice="Do not count on sendLatencyFaultEnable here: among brokers that are all avoided it does not choose the "
+    "faster one.",
+    cures=("AVOID-05",),
+    no_sign="Which brokers a producer avoids is in its memory: count by broker what arrives while all are slow.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

@@ -21,6 +21,8 @@ from typing import Any
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import BUSY_KEYWORDS, OVERLOAD, PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, PC_SYNCHRONIZED
 from harness.model.rocketmq import PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
@@ -194,6 +196,16 @@ SCENARIO = Scenario(
     article="A1, A2",
     summary="Open-loop sends, client retries off, one append stalled or a queue, a pool or the send threads too small: which "
     "of the five keywords comes from what, and what happens to the messages.",
+    symptom="A broker refuses its sends as busy ([REJECTREQUEST], [PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED]) for a "
+    "while.",
+    advice="Look at what the disk did at those times.",
+    cures=("BUSY-04", "BUSY-02"),
+    sign=Sign(
+        pattern=LogPattern.LONG_STALL,
+        events=(Logged.SLOW_APPEND, Logged.REFUSED_FOR_CACHE),
+        because="while an append holds the lock for longer than osPageCacheBusyTimeOutMills, or the transient store pool "
+        "is empty, sends are refused for the page cache ([PCBUSY_CLEAN_QUEUE], [PC_SYNCHRONIZED], [REJECTREQUEST])",
+    ),
     topology=Topology(name="single"),
     arms=(
         _calm("baseline", "The same load, no stall.", live_conf=DEFAULTS),

@@ -13,6 +13,8 @@ from __future__ import annotations
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, AppendWatch
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.loads import OpenLoopSends
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.rules import Part
@@ -195,6 +197,16 @@ SCENARIO = Scenario(
     article="A1, A2",
     summary="Open-loop sends, one append stalled for a known time, client retries off: which requests the broker refuses, "
     "with which keyword, and when.",
+    symptom="Producers get [TIMEOUT_CLEAN_QUEUE]broker busy now and then, while no append takes as long as a second.",
+    advice="See in the store log what the appends took; more waitTimeMillsInSendQueue has fewer sends refused while "
+    "stalls are shorter than osPageCacheBusyTimeOutMills.",
+    cures=("BUSY-12",),
+    sign=Sign(
+        pattern=LogPattern.SHORT_STALL,
+        events=(Logged.SLOW_APPEND, Logged.REFUSED_FOR_AGE),
+        because="sends that wait for longer than waitTimeMillsInSendQueue are refused ([TIMEOUT_CLEAN_QUEUE]); it takes no "
+        "append of a second",
+    ),
     topology=Topology(name="single"),
     arms=(
         Arm(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, Fault, NoFault, PauseNode
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.send_kinds import SendKind, SendKinds
@@ -199,6 +201,24 @@ SCENARIO = Scenario(
     name="async-timeout-stored-twice",
     title="A broker stands still, and asynchronous sends are stored twice, or fail though stored",
     summary="Asynchronous sends to two masters, five a second, while one of them stands still or is dead.",
+    symptom="Asynchronous sends to a broker that stands still are stored twice, or fail though they are stored; those "
+    "to a dead broker are not tried again (retryTimesWhenSendAsyncFailed does not work).",
+    threads=("issues/2198", "issues/1588", "issues/3556", "pull/3555", "issues/1781", "issues/8168"),
+    faces={
+        "stored twice": "X-async-timeout-stored-twice-01",
+        "failed, and stored all the same": "X-async-timeout-stored-twice-02",
+        "not tried again where the broker is dead": "X-async-timeout-stored-twice-03",
+    },
+    advice="Look for keys that came twice. Set sendMsgTimeout longer than the standstill, for which the sender then "
+    "waits, or retryTimesWhenSendAsyncFailed=0, with which what fails may be stored all the same.",
+    cures=("X-async-timeout-stored-twice-04", "X-async-timeout-stored-twice-05", "X-async-timeout-stored-twice-07"),
+    sign=Sign(
+        pattern=LogPattern.SENT_AGAIN,
+        events=(Logged.SENT_AGAIN,),
+        because="a client of 4.6.0 sent messages again to another broker when one did not answer within sendMsgTimeout; "
+        "the first broker stores them as well when it goes on. Newer clients end with an error, and leave no line of what "
+        "is stored",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=(
         _arm(WELL, "Both masters are well.", NoFault(), trials=3),

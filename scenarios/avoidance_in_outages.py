@@ -150,6 +150,11 @@ SCENARIO = Scenario(
     article="A5",
     summary="Two producers, one with sendLatencyFaultEnable, while a broker of two or three is killed, stopped, slow or flapping, "
     "and while all are slow.",
+    symptom="One broker is dead, slow or stands still, and sends fail or take over a second.",
+    advice="See `mqlab advise sends --release RELEASE`, which has the best setting for each failure; "
+    "sendLatencyFaultEnable=true is for a broker that is slow.",
+    cures=("X-avoidance-in-outages-03", "X-avoidance-in-outages-07"),
+    no_sign="Whether a producer avoids brokers is in no log: compare what two producers of an outage went through.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         _arm("baseline", "Both brokers are well.", NoFault(), trials=1),

@@ -13,7 +13,9 @@ import dataclasses
 from harness.model.avoiders import Avoider, AvoidingProducers
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, PauseNode
+from harness.model.incident import Sign
 from harness.model.loads import LocustUsers
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Claim, Expectation, Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -138,6 +140,16 @@ SCENARIO = Scenario(
     article="A5",
     summary="Producers without retries, with a limit for one attempt, with a detector, with avoidance alone or none of them share "
     "an outage; and producers of 5.5.0 at brokers of 4.9.7, and the other way round.",
+    symptom="One broker stands still, and sends fail or take seconds although sendLatencyFaultEnable=true.",
+    advice="On 5.x set sendMsgMaxTimeoutPerRequest to well under the timeout; on 4.x retryTimesWhenSendFailed=0 spares "
+    "the broker that is well.",
+    cures=("X-avoidance-mended-01", "X-avoidance-mended-04"),
+    sign=Sign(
+        pattern=LogPattern.NO_TIME_LEFT,
+        events=(Logged.NO_TIME_LEFT,),
+        because="sends that had waited for their whole timeout at a broker that stands still were tried again with no time "
+        "left; with sendLatencyFaultEnable the broker that is well is avoided for it, too",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=(
         _arm("baseline", "Both brokers are well.", _load(), NoFault(), trials=1),

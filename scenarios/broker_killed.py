@@ -66,6 +66,13 @@ SCENARIO = Scenario(
     article="A5",
     summary="Producers with fault avoidance on and off, with retries and without, while the first of two brokers is killed and "
     "started again at once.",
+    symptom="A broker was killed and is back, and producers with sendLatencyFaultEnable=true send it nothing for a "
+    "while.",
+    advice="Expect it: for how long a broker gets nothing is the client's to say, and the other brokers carry its load "
+    "meanwhile.",
+    cures=("AVOID-02",),
+    no_sign="That a producer avoids a broker is in no log: after the lines of a broker that was gone, see when it is "
+    "sent to again.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import BrokerAway, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import KeyedSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, confirmed, control, each, exists, fact, of, refuted, side
 
@@ -73,6 +75,15 @@ SCENARIO = Scenario(
     article="A3, A4",
     summary="Ordered sends by key of every kind while one of three brokers is killed, stays away for most of a minute and "
     "comes back.",
+    symptom="A broker left and came back, and messages of one key were consumed out of order.",
+    advice="Where order matters, send to a fixed queue or by an order topic, and let sends fail while the broker is "
+    "away.",
+    cures=("ORDER-13",),
+    sign=Sign(
+        pattern=LogPattern.LEFT_AND_RETURNED,
+        events=(Logged.BROKER_WENT, Logged.BROKER_CAME),
+        because="a broker left the route and came back: a key of ordered messages has another queue meanwhile",
+    ),
     topology=Topology(name="three-masters", masters=3),
     arms=(
         Arm(name="baseline", what="Every broker stays.", fault=NoFault(), load=ORDINARY),

@@ -156,6 +156,12 @@ SCENARIO = Scenario(
     title="A send was slow: for how long its broker gets nothing",
     article="A5",
     summary="Producers with fault avoidance on and off, of each of which one send is slow, by each step of the latency table.",
+    symptom="After one slow send a producer with sendLatencyFaultEnable=true sends that broker nothing for seconds or "
+    "minutes.",
+    advice="Upgrade the clients to 5.x, which avoid a broker for seconds where those of 4.x do so for minutes.",
+    cures=("AVOID-04", "AVOID-07"),
+    no_sign="That a producer avoids a broker is in no log: look for a broker that gets nothing for seconds or minutes "
+    "after one slow send.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import AppendThrows, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import PAGE_CACHE_BUSY, PAGE_CACHE_BUSY_MS
 from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -163,6 +165,21 @@ SCENARIO = Scenario(
     title="One failed append, and the broker stays busy",
     summary="Sends to a broker one of whose appends throws an exception inside the put lock: one in two seconds, or a hundred a "
     "second, with what users are advised to do then.",
+    symptom="After one failed append a quiet broker answers every send with [REJECTREQUEST]system busy.",
+    threads=("issues/285", "issues/303", "issues/3459", "pull/3460"),
+    faces={
+        "a quiet broker, with a send in two seconds": "X-busy-flag-stuck-01",
+        "a broker with a hundred sends a second": "X-busy-flag-stuck-02",
+    },
+    advice="If sends are refused, raise osPageCacheBusyTimeOutMills until one is stored and set it back, or restart "
+    "the broker; see the exception. An osPageCacheBusyTimeOutMills longer than the time between sends avoids it.",
+    cures=("X-busy-flag-stuck-03", "X-busy-flag-stuck-04"),
+    sign=Sign(
+        pattern=LogPattern.APPEND_THREW,
+        events=(Logged.APPEND_THREW,),
+        because="an append threw an exception inside the put lock; 4.6.0 and 5.3.3 then refuse each send that comes more "
+        "than a second after the one before ([REJECTREQUEST]), for 10,000 s",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "One send in 2 s, and no append fails.", NoFault(), 2),

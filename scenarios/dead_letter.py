@@ -11,7 +11,9 @@ from typing import Any
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, TopicMoments
+from harness.model.incident import Sign
 from harness.model.loads import FailingMessages
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Expectation, Harm, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
@@ -204,6 +206,13 @@ SCENARIO = Scenario(
     title="A failing message is retried sixteen times and becomes a dead letter",
     article="A4",
     summary="One broker, a group whose every fifth message fails at each consumption, and groups that are only tried out.",
+    symptom="A message that fails comes again and again, ever later, and then no more.",
+    advice="Read the topic %DLQ% of the group, and its consumers' logs for why the messages failed.",
+    sign=Sign(
+        pattern=LogPattern.DEAD_LETTERS,
+        events=(Logged.DEAD_LETTERS,),
+        because="a group's first dead letter made its topic (%DLQ%); those after it leave no line",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "no message fails", FailingMessages(fail_every=0), broker=SCALED, trials=2),

@@ -106,6 +106,17 @@ SCENARIO = Scenario(
     title="A restart of the broker delivers delayed messages again",
     summary="Messages of no delay and of three delay levels, four a second of each. The broker is stopped, or killed, 4 s after it "
     "wrote how far the levels are, and started again.",
+    symptom="After a restart of the broker delayed messages that had been consumed already come again.",
+    threads=("issues/3473", "pull/3478"),
+    faces={
+        "the broker was stopped": "X-delayed-again-after-restart-01",
+        "it was killed": "X-delayed-again-after-restart-02",
+    },
+    advice="Upgrade the broker to 4.9.7 or newer, which writes how far it is as it is stopped; "
+    "flushDelayOffsetInterval=1000 leaves a second's messages after a kill.",
+    cures=("X-delayed-again-after-restart-03",),
+    no_sign="Deliveries leave no line: look at when the broker started, at its first line of how it ended (last "
+    "shutdown abnormally), and at what was due in the 10 s before.",
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "The broker runs on.", NoFault()),

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import DELAY_LEVEL_HIT, DeliveryThrows, Fault, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import DelayedMessages
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -202,6 +204,23 @@ SCENARIO = Scenario(
     title="One delivery of a delayed message fails",
     summary="Messages of no delay and of three delay levels, four a second of each. One delivery of level 2 throws an exception, "
     "or an OutOfMemoryError.",
+    symptom="A delayed message never comes after an exception in its delivery (messageTimeup execute error); or no "
+    "message of a delay level, or of any, comes after an OutOfMemoryError.",
+    threads=("issues/3229", "issues/3242", "issues/3682", "issues/6984", "issues/8124", "issues/9249"),
+    faces={
+        "an exception loses the message": "X-delayed-message-fails-once-01",
+        "an error ends its level": "X-delayed-message-fails-once-02",
+        "an error ends all levels": "X-delayed-message-fails-once-03",
+    },
+    advice="Compare what was sent with what came: no restart brings a lost message back. If a level has stopped, "
+    "restart the broker; 4.6.0 then delivers some of what had come before again.",
+    cures=("X-delayed-message-fails-once-04", "X-delayed-message-fails-once-05", "X-delayed-message-fails-once-06"),
+    sign=Sign(
+        pattern=LogPattern.DELIVERY_THREW,
+        events=(Logged.DELIVERY_THREW,),
+        because="the delivery of a delayed message threw an exception; 4.6.0 and 5.x go on with the message after it. An "
+        "error leaves no line on 4.x, and ends the level or all of them",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "No delivery fails.", NoFault(), 2),

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import DeleteTopic, Fault, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import Transactions
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import CHECKS
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -149,6 +151,22 @@ SCENARIO = Scenario(
     title="A topic is deleted, and transactions that had ended are asked about",
     summary="Eight transactions a second are committed or rolled back. Four seconds after a check of transactions a topic that "
     "nobody uses is deleted; the next check follows.",
+    symptom="After a topic is deleted the broker asks producers about transactions that ended before, and delivers "
+    "messages twice.",
+    threads=("issues/2133", "pull/2134"),
+    faces={
+        "asked about again": "X-delete-topic-rechecks-transactions-01",
+        "delivered twice": "X-delete-topic-rechecks-transactions-02",
+    },
+    advice="Make the topic RMQ_SYS_TRANS_OP_HALF_TOPIC on each broker (mqadmin updateTopic), and it stays; a shorter "
+    "transactionCheckInterval leaves fewer to ask about.",
+    cures=("X-delete-topic-rechecks-transactions-03", "X-delete-topic-rechecks-transactions-04"),
+    sign=Sign(
+        pattern=LogPattern.OP_QUEUE_DELETED,
+        events=(Logged.OP_QUEUE_DELETED,),
+        because="with a topic that was deleted went the queue that says which transactions have ended: 4.6.0 asks about "
+        "those again, and delivers committed messages twice",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "No topic is deleted, with a check every 10 s.", NoFault(), TEN_S),

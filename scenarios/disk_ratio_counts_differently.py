@@ -12,7 +12,9 @@ from collections.abc import Mapping
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import DiskFilled
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES, RELEASES_5X
@@ -186,6 +188,27 @@ SCENARIO = Scenario(
     name="disk-ratio-counts-differently",
     title="After an upgrade the disk is full at a fill that was fine before",
     summary="A store lies on a file system that is filled to 0.82 or 0.87 of its blocks, with 5 % reserved for root or nothing.",
+    symptom="After an upgrade a broker refuses sends (service not available now, maybe disk full), or deletes files "
+    "that nobody has consumed, at a fill of its disk that was fine before.",
+    threads=("issues/3245", "issues/4707", "issues/2138", "issues/4549"),
+    faces={
+        "sends are refused": "X-disk-ratio-counts-differently-01",
+        "files are deleted": "X-disk-ratio-counts-differently-02",
+    },
+    advice="Compare with df, and with what is reserved (tune2fs -l): tune2fs -m 0, a file system that reserves "
+    "nothing, or more room. A higher diskSpaceWarningLevelRatio helps against refusals, and "
+    "diskSpaceCleanForciblyRatio against deletions; 5.x takes up to 90 and 85.",
+    cures=(
+        "X-disk-ratio-counts-differently-03",
+        "X-disk-ratio-counts-differently-04",
+        "X-disk-ratio-counts-differently-06",
+    ),
+    sign=Sign(
+        pattern=LogPattern.DISK_FULL,
+        events=(Logged.DISK_FULL, Logged.FILES_FORCED),
+        because="the disk's share was above 0.90, where sends are refused, or above 0.85, where files go whatever their "
+        "age; 4.9.2 and newer count what the file system reserves for root as if it were not there, older ones as free",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm(XFS, "An xfs, which reserves nothing, filled to 0.82.", TO_DELETE, xfs=True),

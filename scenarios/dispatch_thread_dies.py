@@ -115,6 +115,13 @@ SCENARIO = Scenario(
     name="dispatch-thread-dies",
     title="One dispatch of a message fails, and nobody gets what is sent",
     summary="Sixteen messages a second, and a consumer. One dispatch to the queues throws an OutOfMemoryError, or an exception.",
+    symptom="Sends are acknowledged and the offsets of the topic stand still: nobody can consume what is sent.",
+    threads=("issues/7902", "pull/7903", "issues/1613"),
+    faces={"": "X-dispatch-thread-dies-01"},
+    advice="Restart the broker, and everything comes.",
+    cures=("X-dispatch-thread-dies-03",),
+    no_sign="The error goes to the broker's standard error alone: look there for ReputMessageService, and at how far "
+    "the dispatch is behind (mqadmin brokerStatus, dispatchBehindBytes).",
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "No dispatch fails.", NoFault(), 2),

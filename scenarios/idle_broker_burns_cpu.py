@@ -135,6 +135,12 @@ SCENARIO = Scenario(
     title="Transactions have ended, and the idle broker takes a core",
     summary="Sixty transactions are committed or rolled back in three seconds. Then nobody sends, and the broker's threads are "
     "looked at.",
+    symptom="A broker's thread TransactionalOpBatchService takes a whole core for good although nobody sends any more.",
+    threads=("issues/10966", "pull/10967", "issues/8485", "issues/10515", "issues/10199"),
+    faces={"": "X-idle-broker-burns-cpu-01"},
+    advice="Restart the broker, which ends it until the next transaction; 5.3.3 does not have it.",
+    cures=("X-idle-broker-burns-cpu-02", "X-idle-broker-burns-cpu-03"),
+    no_sign="No log tells of it: top -H -p PID of the broker has a thread named TransactionalOp at the top.",
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "One normal message a second and no transaction.", OpenLoopSends(queues=2), cells=({"rate_hz": 1},)),

@@ -92,6 +92,13 @@ SCENARIO = Scenario(
     name="last-offset-reads-history",
     title="A new group is to begin at the end, and reads everything",
     summary="A consumer group starts for the first time on a topic with 200 messages, and gets 40 more.",
+    symptom="A new consumer group with CONSUME_FROM_LAST_OFFSET consumes every message that the topic has.",
+    threads=("issues/334", "issues/617", "issues/1135", "issues/4909", "issues/9083"),
+    faces={"": "X-last-offset-reads-history-01"},
+    advice="Set the group's offsets to the ends of the queues before it first starts.",
+    cures=("X-last-offset-reads-history-02", "X-last-offset-reads-history-03"),
+    no_sign="Where a group began is in no log: compare its first offsets with those of the queues (mqadmin "
+    "consumerProgress) as it starts.",
     topology=Topology(name="single"),
     arms=(
         Arm(

@@ -20,7 +20,9 @@ from harness.model.faults import (
     RestartNameServer,
     UnheardBroker,
 )
+from harness.model.incident import Sign
 from harness.model.loads import LocustUsers, SteadyClients
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Expectation, Part, Selection
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -238,6 +240,14 @@ SCENARIO = Scenario(
     title="Name servers disagree about which brokers and queues there are",
     article="A4",
     summary="Three name servers, two brokers, clients that are bound to different name servers.",
+    symptom="Some clients find a broker or a topic and others do not, by the name server that they ask.",
+    advice="Give clients all name servers, and look at the way from the broker to the one that does not hear of it.",
+    cures=("NAMES-04",),
+    sign=Sign(
+        pattern=LogPattern.REGISTRATIONS_DIFFER,
+        events=(Logged.NOT_REGISTERED, Logged.REGISTERED, Logged.BROKER_WENT),
+        because="a broker registered with one name server and not with another, so that they list different brokers",
+    ),
     topology=Topology(name="three-servers-two-masters", name_servers=3, masters=2),
     arms=ARMS,
     phases=Phases(steady_s=8.0, hold_s_min=HOLD_S, hold_s_max=HOLD_S, recover_s=BACK_S),

@@ -151,6 +151,18 @@ SCENARIO = Scenario(
     title="A name server restarts, a topic is made, and the others stay hidden",
     summary="One name server is restarted, and a topic is made before the broker has registered there; with what users are advised "
     "to do then.",
+    symptom="A name server restarts, one topic is made, and no route of the others comes back (No route info of this "
+    "topic).",
+    threads=("issues/4522", "issues/9411", "issues/5322", "pull/4523"),
+    faces={
+        "the topics have no route": "X-name-server-restart-hides-topics-01",
+        "a producer that ran before cannot send": "X-name-server-restart-hides-topics-02",
+    },
+    advice="Make no topic within 30 s of a name server's restart. brokerPermission written to the broker ends it, one "
+    "more topic does not.",
+    cures=("X-name-server-restart-hides-topics-03", "X-name-server-restart-hides-topics-04"),
+    no_sign="No log names the topics that are hidden: ask each name server for its topics, and compare them with the "
+    "broker's own.",
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "The name server is restarted, and no topic is made.", EarlyTopic(creates=False)),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, Fault, NoFault
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from harness.model.unflushed import UnflushedTail
@@ -145,6 +147,23 @@ SCENARIO = Scenario(
     title="A power loss, and a group whose offset lies beyond the end of its queue",
     summary="A broker loses its power when a group has consumed messages that are not on disk yet. It comes back without them; "
     "nothing is sent, or fewer or more messages than were lost, before the group asks again.",
+    symptom="After a power loss of a broker a group consumes a whole queue again (PULL_OFFSET_MOVED, newOffset=0), or "
+    "is never given messages that are sent after it.",
+    threads=("issues/2181", "issues/4215", "pull/4219"),
+    faces={
+        "the whole queue again, if nothing is sent meanwhile": "X-offset-past-the-end-01",
+        "all that is sent meanwhile skipped, if it is less than was lost": "X-offset-past-the-end-02",
+        "as much skipped as was lost, if more is sent": "X-offset-past-the-end-03",
+    },
+    advice="Compare what was sent since the broker's return with what was consumed, and set the group's offsets back "
+    "where some is missing. flushDiskType=SYNC_FLUSH avoids it, for slower sends.",
+    cures=("X-offset-past-the-end-04",),
+    sign=Sign(
+        pattern=LogPattern.OFFSET_PAST_END,
+        events=(Logged.OFFSET_PAST_END,),
+        because="a group asked for an offset beyond the end of its queue, which has lost its last messages: 4.6.0 has it "
+        "begin at 0, newer releases at the end. One that the queue has reached again leaves no line",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "The broker lives.", FEW, 2, waits=False, fault=NoFault()),

@@ -24,7 +24,9 @@ from harness.model.faults import (
     SilenceOwners,
     ThrottleOwners,
 )
+from harness.model.incident import Sign
 from harness.model.loads import OrderedGroups
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import LOCK_INTERVAL, LOCK_LIFE
 from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -109,6 +111,17 @@ SCENARIO = Scenario(
     article="A3",
     summary="Keyed ordered sends to every queue, groups with an owner and a successor, the owner killed or shut down: how "
     "long until the successor consumes, and what each setting does to it.",
+    symptom="A member of an ordered group was killed, and some queues of the group are not consumed for a minute.",
+    advice="Let consumer.shutdown() end before the process does. For crashes, shorten the locks: start brokers with "
+    "-Drocketmq.broker.rebalance.lockMaxLiveTime=15000 and clients with "
+    "-Drocketmq.client.rebalance.lockInterval=5000.",
+    cures=("ORDER-06", "ORDER-07"),
+    sign=Sign(
+        pattern=LogPattern.LOCK_WAITED,
+        events=(Logged.LOCK_WAITED,),
+        because="ordered consumers asked for queues that another client had locked. A few such lines at a rebalance are "
+        "ordinary; the same queue for tens of seconds has lost a consumer that was killed",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

@@ -75,6 +75,12 @@ SCENARIO = Scenario(
     article="A3",
     summary="Locks of 15 s, renewed one to six times in that time; owners are stopped for 9 or 20 s while another member "
     "asks for their queues every second.",
+    symptom="A member of an ordered group stood still for seconds, and another one consumes its queues.",
+    advice="Let locks live for three times the interval at which clients renew them "
+    "(rocketmq.client.rebalance.lockInterval).",
+    cures=("ORDER-08",),
+    no_sign="An owner that stood still and came back leaves the lines of ordered-lock-handover; its JVM's log has the "
+    "pause.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

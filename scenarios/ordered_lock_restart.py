@@ -39,6 +39,11 @@ SCENARIO = Scenario(
     article="A3",
     summary="One of two brokers is killed and started again at once, with owners that live on and another client that "
     "asks first, and with owners that are killed at the same moment.",
+    symptom="A broker restarted, and some ordered queues stand still although their consumers live.",
+    advice="Shorten the locks (rocketmq.broker.rebalance.lockMaxLiveTime): a queue whose lock another client was "
+    "granted waits until it expires.",
+    no_sign="A broker that starts has no locks and says nothing of it: look at when it started, and at which clients "
+    "took their queues then.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(name="baseline", what="Nothing is restarted.", fault=NoFault(), load=_load()),

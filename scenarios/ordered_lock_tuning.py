@@ -27,6 +27,10 @@ SCENARIO = Scenario(
     article="A3",
     summary="A kill of the owners under settings of a lock's life and renewal: the hand-over, the lock requests a second, the "
     "volume of the lock log, and the time in which nobody holds the lock.",
+    symptom="Ordered queues stand still for longer than is wanted when a member is killed.",
+    advice="Sweep how long locks live and how often they are renewed, with the price of each: mqlab tune "
+    "ordered-lock-tuning.",
+    no_sign="Settings of locks leave no line: ask the brokers and clients for lockMaxLiveTime and lockInterval.",
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(name="baseline", what="The defaults, and nobody is killed.", fault=NoFault(), load=LOAD),

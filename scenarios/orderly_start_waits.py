@@ -12,7 +12,9 @@ from typing import Literal
 
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
+from harness.model.incident import Sign
 from harness.model.loads import OrderedGroups
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
@@ -98,6 +100,19 @@ SCENARIO = Scenario(
     name="orderly-start-waits",
     title="A member that joins an ordered group waits for its own locks",
     summary="Ordered groups of one member that a second one joins: how long a queue waits whose lock the second one has already.",
+    symptom="A member that joins an ordered group has the locks of its queues, and consumes nothing of them for "
+    "seconds.",
+    threads=("issues/2621", "issues/5465", "pull/5466"),
+    faces={"": "X-orderly-start-waits-01"},
+    advice="Upgrade the members of ordered groups to 4.9.7 or newer; their brokers may stay.",
+    cures=("X-orderly-start-waits-02",),
+    sign=Sign(
+        pattern=LogPattern.OWN_LOCK_WAITED,
+        events=(Logged.PULL_PUT_OFF, Logged.QUEUE_ASSIGNED),
+        because="a member of an ordered group was assigned queues with their locks, and put their pulls off as not locked "
+        "until its lock timer had asked again (rocketmq.client.rebalance.lockInterval, 20 s); clients of 4.6.0 do so, "
+        "newer ones do not",
+    ),
     topology=Topology(name="single"),
     arms=(
         Arm(name="baseline", what="Both members are there from the start.", fault=NoFault(), load=_load("before")),

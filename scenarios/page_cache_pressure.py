@@ -50,6 +50,12 @@ SCENARIO: Scenario = dataclasses.replace(
     name="page-cache-pressure",
     title="How much pressure on the page cache makes an append slow here",
     summary="A neighbour writes files of growing size, and the broker's memory is limited more and more: the longest append.",
+    symptom="Appends become slow while something else on the host uses the page cache.",
+    advice="Measure where it begins on your host (mqlab verify page-cache-pressure), and see who else writes to the "
+    "store's disk.",
+    cures=(),
+    sign=None,
+    no_sign="Dirty memory leaves the lines of append-stall at most: look at /proc/vmstat and at the disk.",
     arms=(
         _arm("baseline", "No neighbour.", AppendWatch(), (page_cache_stress.CALM,)),
         _arm(

@@ -19,7 +19,9 @@ from typing import Any
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendWatch, ColdReads, PageCacheNeighbour, StoreFreeze
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import PAGE_CACHE_BUSY_MS, SEND_WAIT, SEND_WAIT_MS
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -177,6 +179,14 @@ SCENARIO = Scenario(
     article="A1, A2",
     summary="The store's file system stands still for an exact time, or a neighbour floods it: appends, page faults and "
     "refusals with the transient store pool and without.",
+    symptom="A broker's appends stand still while its file system does, or while others read or write there.",
+    advice="The file system stands still at times: look at the disk and at who else writes to it.",
+    cures=("BUSY-04", "POOL-02"),
+    sign=Sign(
+        pattern=LogPattern.FILES_LATE,
+        events=(Logged.FILE_TIMEOUT,),
+        because="commit-log files were not made within 5 s, while an append waited for them",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "No pool, no stall; every append is stamped.", WITHOUT, (CALM,), fault=AppendWatch()),

@@ -16,7 +16,9 @@ from typing import Any
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import ColdReads, CommitStall, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X
@@ -162,6 +164,14 @@ SCENARIO = Scenario(
     article="A1, A2",
     summary="Pools of no, one, two, three and five buffers under load, with the commit to the page cache stalled and not: "
     "free buffers, locked memory, and what is rejected.",
+    symptom="With transientStorePoolEnable=true a broker answers [REJECTREQUEST]system busy, and its appends are fast.",
+    advice="A larger transientStorePoolSize; one or two buffers are never enough.",
+    cures=("POOL-03",),
+    sign=Sign(
+        pattern=LogPattern.POOL_EXHAUSTED,
+        events=(Logged.POOL_LOW, Logged.POOL_EMPTY),
+        because="the transient store pool ran short; without a free buffer every send is refused ([REJECTREQUEST])",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm(NO_POOL, "No pool.", BrokerSettings(conf=FILES), load=DELIVERED),

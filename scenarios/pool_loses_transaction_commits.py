@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault
+from harness.model.incident import Sign
 from harness.model.loads import Transactions
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -112,6 +114,23 @@ SCENARIO = Scenario(
     name="pool-loses-transaction-commits",
     title="With the transient store pool committed transactions do not come",
     summary="A producer commits each transaction as soon as its half message is stored. No fault is made.",
+    symptom="With transientStorePoolEnable=true transactional messages stay undelivered, and EndTransactionThread logs "
+    "selectMappedBuffer request pos invalid.",
+    threads=("issues/2098",),
+    faces={"": "X-pool-loses-transaction-commits-01"},
+    advice="Set transientStorePoolEnable=false on brokers with transactions, or commitCommitLogLeastPages=0, not a "
+    "shorter commitIntervalCommitLog.",
+    cures=(
+        "X-pool-loses-transaction-commits-04",
+        "X-pool-loses-transaction-commits-03",
+        "X-pool-loses-transaction-commits-02",
+    ),
+    sign=Sign(
+        pattern=LogPattern.HALF_UNREADABLE,
+        events=(Logged.HALF_UNREADABLE,),
+        because="a transaction was to be ended whose half message lay in the transient store pool: it stays undecided "
+        "until the broker asks about it",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "Without the pool.", OFF, {}),

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import BrokerCrash, CommitWatch, Fault, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
 from scenarios.rules import (
@@ -197,6 +199,16 @@ SCENARIO = Scenario(
     article="A1, A2",
     summary="The broker's process is killed or its machine loses its power under load, with the pool and without: "
     "acknowledged messages that its store does not have afterwards.",
+    symptom="A broker died and is back, and messages that it had acknowledged are gone.",
+    advice="Compare what producers were told was stored with what is there; without the pool a killed process loses "
+    "nothing.",
+    cures=("POOL-06",),
+    sign=Sign(
+        pattern=LogPattern.KILLED_WITH_POOL,
+        events=(Logged.KILLED,),
+        because="a broker came back without having been shut down; with transientStorePoolEnable what lay in its buffers "
+        "is gone",
+    ),
     topology=Topology(name="single"),
     arms=ARMS,
     # Longer than a file lasts, so that every death finds one with a buffer.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault, ResizeTopic
+from harness.model.incident import Sign
 from harness.model.loads import QueueNumbers
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, confirmed, fact, happens, never, of, refuted, scopes, side
@@ -179,6 +181,16 @@ SCENARIO = Scenario(
     article="A3",
     summary="Topics with 8 and 4, 4 and 8, and 8 and 8 queues on one broker and on three, and a topic that is shrunk from 8 "
     "to 4 in the right order, in the wrong one and at once, while traffic runs.",
+    symptom="A topic's numbers of queues were changed, and some of its messages are not consumed.",
+    advice="Make the numbers equal; to shrink a topic take the write queues away first, and the read queues when they "
+    "are empty.",
+    cures=("QUEUES-04",),
+    sign=Sign(
+        pattern=LogPattern.QUEUE_NUMBERS_DIFFER,
+        events=(Logged.TOPIC_MADE, Logged.TOPIC_CHANGED),
+        because="a topic has other numbers of write than of read queues: what goes to a queue that nobody reads is not "
+        "consumed",
+    ),
     topology=Topology(name="three-masters", masters=3),
     arms=(
         Arm(name="baseline", what="8 write and 8 read queues all the time.", fault=NoFault(), load=EQUAL, cells=CELLS),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, RecreateTopic
+from harness.model.incident import Sign
 from harness.model.loads import ReturningGroup
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -105,6 +107,21 @@ SCENARIO = Scenario(
     name="recreated-topic-keeps-offsets",
     title="A topic is made anew, and its old group skips messages",
     summary="A group consumes 200 messages and leaves. The topic is deleted and made, gets new messages, and the group returns.",
+    symptom="A topic was deleted and made again, and its group consumes none of the first messages: its Diff is "
+    "negative.",
+    threads=("issues/2748", "issues/4774", "issues/551"),
+    faces={
+        "as many messages as it had consumed are skipped": "X-recreated-topic-keeps-offsets-01",
+        "nothing comes as long as the new topic is shorter": "X-recreated-topic-keeps-offsets-02",
+    },
+    advice="Before the group comes back, set its offsets in the new topic to 0, or give topic or group another name.",
+    cures=("X-recreated-topic-keeps-offsets-03",),
+    sign=Sign(
+        pattern=LogPattern.TOPIC_MADE_ANEW,
+        events=(Logged.TOPIC_DELETED, Logged.TOPIC_MADE, Logged.OFFSET_PAST_END),
+        because="a topic was deleted and made again; on 4.x its groups go on from where they were in the one before, and "
+        "skip what lies below",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "The topic stays.", NoFault()),

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault, NoFault, ResetOffsets
+from harness.model.incident import Sign
 from harness.model.loads import DelayedMessages
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Expectation, Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -158,6 +160,22 @@ SCENARIO = Scenario(
     name="reset-offset-stops-consumption",
     title="Offsets are reset, and the group stops",
     summary="Sixteen messages a second, and a consumer. Its group's offsets are set back by 5 s while it consumes.",
+    symptom="A group's offsets are reset (resetOffsetByTime), and it consumes nothing for ten seconds.",
+    threads=("issues/10076", "pull/10175", "issues/5613"),
+    faces={
+        "a normal consumer": "X-reset-offset-stops-consumption-01",
+        "an ordered consumer": "X-reset-offset-stops-consumption-03",
+        "with useServerSideResetOffset=false": "X-reset-offset-stops-consumption-02",
+    },
+    advice="Reset offsets while the group is away, or with brokers of 5.x and useServerSideResetOffset=true, their "
+    "default; with false only an ordered consumer of 5.5.0 goes on.",
+    cures=("X-reset-offset-stops-consumption-05", "X-reset-offset-stops-consumption-04"),
+    sign=Sign(
+        pattern=LogPattern.OFFSETS_RESET,
+        events=(Logged.OFFSETS_RESET,),
+        because="members of a group were told to reset their offsets, and each stops for 10 s then; 5.5.0 spares ordered "
+        "ones that",
+    ),
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "Nothing is reset.", NoFault()),

@@ -12,6 +12,8 @@ from typing import Literal
 from harness.model.cluster import Topology
 from harness.model.faults import Fault, NoFault, RestartBroker
 from harness.model.group_members import GroupMembers, Member
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -188,6 +190,29 @@ SCENARIO = Scenario(
     title="A broker restarts, and its consumers come back late",
     summary="One of two masters is killed and started at once. Eight groups of two members have their heartbeats spread over 30 s; "
     "a producer sends to both masters all the while.",
+    symptom="A broker is back in seconds, and its consumers get nothing of it for half a minute; others get messages "
+    "twice meanwhile.",
+    threads=("issues/3434", "issues/2732", "issues/2763", "pull/7324"),
+    faces={
+        "most groups wait whose clients ask for no route meanwhile": "X-restarted-broker-forgets-consumers-01",
+        "some groups wait, with default settings": "X-restarted-broker-forgets-consumers-02",
+        "messages of the other broker come twice": "X-restarted-broker-forgets-consumers-05",
+    },
+    advice="Upgrade the clients to 5.x, also of older brokers: they tell a broker of themselves when they connect, and "
+    "a shorter heartbeatBrokerInterval has nobody back sooner. A client that asks for its route while the broker is "
+    "away waits all the same.",
+    cures=(
+        "X-restarted-broker-forgets-consumers-03",
+        "X-restarted-broker-forgets-consumers-04",
+        "X-restarted-broker-forgets-consumers-07",
+    ),
+    sign=Sign(
+        pattern=LogPattern.GROUPS_UNKNOWN,
+        events=(Logged.BOOTED, Logged.GROUP_UNKNOWN),
+        because="a broker that has started knows a group when a client tells it of itself, every 30 s, and refuses its "
+        "pulls until then. A client of 4.x whose pull waited at the broker as it died comes late as well, and leaves no "
+        "line",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=(
         _arm("baseline", "Nothing is restarted.", _load("producer"), 3, fault=NoFault()),

@@ -11,7 +11,9 @@ from typing import Any
 
 from harness.model.cluster import BrokerSettings, TopicsAhead, Topology
 from harness.model.faults import CrossFrameLimit, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import SteadyClients
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import FRAME_BYTES_MAX, FRAME_LIMIT
 from harness.model.rules import Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -203,6 +205,15 @@ SCENARIO = Scenario(
     title="A flood of retry topics makes a broker drop out of every route",
     article="A4",
     summary="Name servers with a bounded frame, brokers with thousands of retry topics, and new groups that cross the line.",
+    symptom="A broker is in no route any more (No route info of this topic), and it runs; groups had become ever more.",
+    advice="`mqlab audit --namesrv ...` counts topics by type and predicts the limit.",
+    cures=("TOPICS-03", "TOPICS-15"),
+    sign=Sign(
+        pattern=LogPattern.FRAME_OVER_LIMIT,
+        events=(Logged.FRAME_TOO_LONG,),
+        because="a request was longer than the receiver's frame limit (com.rocketmq.remoting.frameMaxLength); to a name "
+        "server it is a registration with too many topics, whose broker drops out",
+    ),
     topology=Topology(name="article", name_servers=3, masters=2, slaves_per_master=1),
     arms=(
         Arm(

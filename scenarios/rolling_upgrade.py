@@ -98,6 +98,13 @@ SCENARIO = Scenario(
     title="A rolling upgrade under load",
     summary="300 ordered and 300 normal messages a second while each node, then each client, is stopped and started of another "
     "release, on its store; half of the way and back; and with each master's permission to write taken first.",
+    symptom="In a rolling upgrade, one broker after another, all sends fail for as long as the second master is away.",
+    threads=("issues/459", "issues/5312"),
+    faces={"": "X-rolling-upgrade-04"},
+    advice="Run mqadmin wipeWritePerm, and wait for half a minute, before each master is stopped.",
+    cures=("X-rolling-upgrade-05",),
+    no_sign="A broker that is told to end says so and is fine: compare when each master was away with what producers "
+    "failed to send.",
     topology=Topology(name="two-pairs", name_servers=2, masters=2, slaves_per_master=1),
     arms=(
         Arm(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault
 from harness.model.group_members import IN_A_CONTAINER, GroupMembers, Member
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_5X
@@ -119,6 +121,21 @@ SCENARIO = Scenario(
     title="Containers with one client id: some queues twice, some never",
     summary="Groups of two members that have one client id, by their release's own name for a client in a container or by one "
     "instance name for both; with names of their own; and without containers.",
+    symptom="Of two consumers in containers some queues are consumed twice and some never; failing messages multiply.",
+    threads=("issues/2760", "issues/3480", "issues/667", "issues/1589", "issues/534"),
+    faces={
+        "by default, in containers that have one address": "X-same-client-id-in-containers-01",
+        "where both are given one instanceName": "X-same-client-id-in-containers-02",
+    },
+    advice="Give each container's client an instanceName of its own; clients of 4.9.7 and newer are named for more "
+    "than their process's id.",
+    cures=("X-same-client-id-in-containers-03",),
+    sign=Sign(
+        pattern=LogPattern.CLIENT_IDS_EQUAL,
+        events=(Logged.CONSUMER_CAME, Logged.CONSUMER_WENT),
+        because="a client id connected again while it was connected: two members with one id get the same queues, others "
+        "nobody",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=tuple(
         Arm(name=name, what=what, fault=NoFault(), load=load, broker=BrokerSettings(conf={"messageDelayLevel": "1s " * 17 + "1s"}))

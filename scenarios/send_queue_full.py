@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import AppendStall, NoFault, Pool, PoolJam
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -83,6 +85,14 @@ SCENARIO = Scenario(
     article="A1",
     summary="Open-loop sends with one stalled append or another pool that stands still, and requests to the other thread pools "
     "meanwhile; with a send queue of 50 places and with the default of 10,000.",
+    symptom="Producers get [OVERLOAD]system busy: a broker's send queue is full.",
+    advice="More arrived than the send threads took: look at what they waited for.",
+    cures=("BUSY-15",),
+    sign=Sign(
+        pattern=LogPattern.SEND_POOL_FULL,
+        events=(Logged.REFUSED_FULL, Logged.POOL_BUSY),
+        because="the send queue was full ([OVERLOAD], sendThreadPoolQueueCapacity)",
+    ),
     topology=Topology(name="single"),
     arms=(
         Arm(

@@ -260,6 +260,12 @@ SCENARIO = Scenario(
     article="A4, A5",
     summary="Every kind of send of the Java client while one of two masters is killed, stands still, is busy, must not be written "
     "to or leaves the routes: attempts, time, outcome, copies, and what is stored although it failed.",
+    symptom="One of two brokers fails, and some kinds of send fail for good whatever the retries.",
+    advice="Send a selector send that failed again by yourself, to another broker's queue; `mqlab advise sends "
+    "--release RELEASE` says what helps other kinds.",
+    cures=("SENDS-05",),
+    no_sign="Brokers write nothing of it: a client's log has each attempt that failed, with its broker (sendKernelImpl "
+    "exception, resend at once).",
     topology=Topology(name="two-masters", masters=2),
     arms=ARMS,
     phases=Phases(steady_s=2.0, hold_s_min=SENT_S, hold_s_max=SENT_S + ENDED_S, recover_s=2.0),

@@ -142,6 +142,12 @@ SCENARIO = Scenario(
     article="A4, A5",
     summary="Every kind of send of rocketmq 0.4.4 and rocketmq-client-python 2.0.0 while one of two masters is killed, stands "
     "still, is busy, must not be written to or leaves the routes.",
+    symptom="One of two brokers fails, and ordered messages of Python's clients are in queues of the other one.",
+    advice="Give send_orderly retry_times=0 where order matters: it is tried once then, at the queue that its selector "
+    "gave.",
+    cures=("X-send-retries-python-03",),
+    no_sign="Brokers write nothing of it: the library's log below ~/logs/rocketmq-cpp has each attempt that failed, "
+    "with its broker (send failed of times).",
     topology=Topology(name="two-masters", masters=2),
     arms=ARMS,
     phases=Phases(steady_s=2.0, hold_s_min=SENT_S, hold_s_max=SENT_S + ENDED_S, recover_s=2.0),

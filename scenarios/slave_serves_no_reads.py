@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import MasterAway, NoFault
+from harness.model.incident import Sign
 from harness.model.loads import LateGroup
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Harm, Part, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.releases import RELEASES_4X, RELEASES_5X
@@ -112,6 +114,21 @@ SCENARIO = Scenario(
     name="slave-serves-no-reads",
     title="The master is dead, and its slave serves no reads",
     summary="A consumer group starts for the first time when the master is dead and the slave has a backlog.",
+    symptom="The master is down, and consumers are given nothing of its backlog, which the slave has.",
+    threads=("issues/9879", "issues/4840"),
+    faces={
+        "by default": "X-slave-serves-no-reads-01",
+        "an ordered consumer, also with slaveReadEnable": "X-slave-serves-no-reads-03",
+    },
+    advice="Set slaveReadEnable=true on slaves: a dead master's backlog is read from them then, of topics that they "
+    "have copied, which takes 5.x a minute. Ordered consumers wait for the master all the same.",
+    cures=("X-slave-serves-no-reads-02",),
+    sign=Sign(
+        pattern=LogPattern.READS_REFUSED,
+        events=(Logged.PULL_FAILED,),
+        because="a client that knows no live master asked a slave of 5.x, which refuses each pull while slaveReadEnable is "
+        "false, the default, and writes nothing of it itself",
+    ),
     topology=Topology(name="with-slave", slaves_per_master=1),
     arms=(
         _arm(LIVE, "The master lives.", NoFault()),

@@ -9,6 +9,8 @@ from __future__ import annotations
 from harness.model.cluster import Topology
 from harness.model.faults import NoFault
 from harness.model.group_members import GroupMembers, Member
+from harness.model.incident import Sign
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rules import Part
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
 from scenarios.rules import claim, confirmed, exists, fact, measured_share, never, of, side
@@ -94,6 +96,20 @@ SCENARIO = Scenario(
     title="One group with two subscriptions: messages vanish",
     summary="Groups whose two members subscribe to different tags of one topic, or to different topics; with a group for each "
     "subscription; and with equal subscriptions.",
+    symptom="Two consumers of one group subscribe to different tags, or topics, and messages are missing.",
+    threads=("issues/2836", "issues/2954", "issues/5473"),
+    faces={
+        "different tags": "X-subscriptions-that-differ-01",
+        "different topics": "X-subscriptions-that-differ-04",
+    },
+    advice="Let all members of a group subscribe to the same, or give each subscription a group of its own.",
+    cures=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
+    sign=Sign(
+        pattern=LogPattern.SUBSCRIPTIONS_DIFFER,
+        events=(Logged.SUBSCRIPTION_CHANGED, Logged.SUBSCRIPTION_REMOVED),
+        because="the subscription of a group changed to and fro: its members subscribe to different tags or topics, of "
+        "which the broker keeps one",
+    ),
     topology=Topology(name="two-masters", masters=2),
     arms=(
         Arm(

@@ -133,6 +133,18 @@ SCENARIO = Scenario(
     title="SYNC_FLUSH, and one message a flush",
     summary=f"{SENDERS} senders that wait for their answers, at most {RATE_HZ} sends a second in all, to a broker whose flushes "
     f"take {FLUSH_MS:g} ms longer.",
+    symptom="With SYNC_FLUSH a broker takes no more than some hundred messages a second ([TIMEOUT_CLEAN_QUEUE]broker "
+    "busy), however many producers send.",
+    threads=("issues/1515", "issues/348", "issues/320", "issues/601", "issues/2471"),
+    faces={
+        "a flush takes one message": "X-sync-flush-one-thread-01",
+        "sends are refused": "X-sync-flush-one-thread-02",
+    },
+    advice="Set sendMessageThreadPoolNums=16 with useReentrantLockWhenPutMessage=true, or upgrade the broker to 4.9.7 "
+    "or newer.",
+    cures=("X-sync-flush-one-thread-03",),
+    no_sign="Brokers write of the refused sends alone, as in append-stall: ask for flushDiskType and "
+    "sendMessageThreadPoolNums, and see how long the disk takes for a flush.",
     topology=Topology(name="single"),
     arms=(
         _arm("baseline", "ASYNC_FLUSH, the default; no flush is held up.", {}, NoFault()),

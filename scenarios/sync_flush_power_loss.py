@@ -117,6 +117,12 @@ SCENARIO: Scenario = dataclasses.replace(
     article="A1",
     summary="The machine of a broker without the transient store pool loses its power under load: acknowledged messages that its "
     "queues do not have afterwards.",
+    symptom="A machine lost its power, and messages that its broker had acknowledged are gone.",
+    advice="Set flushDiskType=SYNC_FLUSH and flushConsumeQueueLeastPages=0, which forces all queues to disk each "
+    "second.",
+    cures=("POOL-12",),
+    sign=None,
+    no_sign="What a power loss took is in no log: compare what producers were told was stored with what is there.",
     arms=(
         _arm("baseline", "No death, synchronous flush.", pool_loss.SYNC_OWN_DISK, NoFault()),
         _arm(DEFAULT_FLUSH, "Power loss with the default flush.", pool_loss.OFF_OWN_DISK, deaths=5),

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import NoFault, StoppedSlave
+from harness.model.incident import Sign
 from harness.model.loads import OpenLoopSends
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import FLUSH_SLAVE, NO_SLAVE
 from harness.model.rules import Harm, Selection, Told, Weight
 from harness.model.scenario import Arm, Phases, Scenario, TrialBudget
@@ -162,6 +164,19 @@ SCENARIO = Scenario(
     title="A synchronous master acknowledges without its slave",
     summary="A SYNC_MASTER takes sends while its slave stands still; then the master dies, and what it had acknowledged is looked "
     "for on the slave.",
+    symptom="A SYNC_MASTER returns SEND_OK though its slave does not answer, and its death loses what it acknowledged.",
+    threads=("pull/3979", "issues/2528", "issues/5128"),
+    faces={"": "X-sync-master-acknowledges-alone-01"},
+    advice="On 5.x set inSyncReplicas=2, with which no send is acknowledged while no slave answers; "
+    "enableAutoInSyncReplicas ends that wait, and the promise with it. Compare the largest offsets of master and "
+    "slave before the master is given up.",
+    cures=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
+    sign=Sign(
+        pattern=LogPattern.SLAVE_SILENT,
+        events=(Logged.SLAVE_SILENT,),
+        because="a master gave up a slave that had said nothing for 20 s (haHousekeepingInterval); a SYNC_MASTER of 5.x "
+        "acknowledged all sends meanwhile unless inSyncReplicas is above 1",
+    ),
     topology=Topology(name="with-slave", slaves_per_master=1),
     arms=(
         _arm("baseline", "SYNC_MASTER and a slave that keeps up.", NoFault()),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.diagnosis.found import Found, Logs, gather
 from analysis.diagnosis.reading import ReadFile, ToRead, Warned, log_files, read_files
 from analysis.diagnosis.rules import RULES
+from analysis.diagnosis.rules.events_alone import shown_alone
 from analysis.diagnosis.skew import Skew, skews
 from analysis.diagnosis.zones import settle_zones
 from analysis.ledger.lines import LedgerLine
 from harness.errors import ConfigurationError
-from harness.model.log_events import Sign
+from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
 
 SHAPES_SHOWN = 5
@@ -74,12 +75,16 @@ class Cure:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosed:
-    """An incident that was found, what its lines mean and what to do; ``cures`` is what was measured of that."""
+    """An incident that was found, what its lines mean and what to do; ``cures`` is what was measured of that.
+
+    ``is_replayed`` says whether the lab has arms of it.
+    """
 
     found: Found
     because: str
     advice: str
     cures: tuple[Cure, ...]
+    is_replayed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +106,7 @@ class Diagnosis:
 
 def diagnose(
     paths: Iterable[Path],
-    signs: Sequence[Sign],
-    silent: Mapping[str, str],
+    incidents: Sequence[Incident],
     ledger: Sequence[LedgerLine],
     *,
     releases: Sequence[str] = (),
@@ -110,13 +114,13 @@ def diagnose(
 ) -> Diagnosis:
     """Read these logs and say what they show.
 
-    ``silent`` are the incidents that leave no line, with what to look at instead; ``releases`` what the user says is
-    running, ``offset_s`` the zone of logs that say nothing about theirs.
+    ``incidents`` are those that are known; ``releases`` what the user says is running, ``offset_s`` the zone of logs that say
+    nothing about theirs.
 
     Raises:
         ConfigurationError: a file cannot be read, or a folder has no logs.
     """
-    return diagnosis_of(read_logs(log_files(paths), offset_s), signs, silent, ledger, releases)
+    return diagnosis_of(read_logs(log_files(paths), offset_s), incidents, ledger, releases)
 
 
 def read_logs(files: Sequence[ToRead], offset_s: float | None = None) -> Logs:
@@ -130,17 +134,15 @@ def read_logs(files: Sequence[ToRead], offset_s: float | None = None) -> Logs:
 
 def diagnosis_of(
     logs: Logs,
-    signs: Sequence[Sign],
-    silent: Mapping[str, str],
+    incidents: Sequence[Incident],
     ledger: Sequence[LedgerLine],
     releases: Sequence[str] = (),
 ) -> Diagnosis:
     """What logs that were read show."""
     files = logs.files
-    found = [one for rule in RULES for one in rule(logs)]
-    found.sort(key=lambda one: (one.from_s is None, one.from_s or 0.0, one.incident))
+    found = sorted(_found(logs, incidents), key=lambda one: (one.from_s is None, one.from_s or 0.0, one.incident))
     running = tuple(releases) or _releases(files, sorted({line.release for line in ledger}))
-    by_incident = {sign.incident: sign for sign in signs}
+    by_name = {one.name: one for one in incidents}
     return Diagnosis(
         files=tuple(map(_note, files)),
         lines=sum(one.lines for one in files),
@@ -149,9 +151,19 @@ def diagnosis_of(
         warned=tuple(_warned(files)),
         releases=running,
         skews=skews(logs),
-        incidents=tuple(_diagnosed(one, by_incident[one.incident], ledger, running) for one in found),
-        silent=silent,
+        incidents=tuple(_diagnosed(one, by_name[one.incident], ledger, running) for one in found),
+        silent={one.name: one.no_sign for one in incidents if one.no_sign},
     )
+
+
+def _found(logs: Logs, incidents: Sequence[Incident]) -> Iterator[Found]:
+    """What the rules find, each by the name of the incident whose sign it is."""
+    by_pattern = {one.sign.pattern: one.name for one in incidents if one.sign}
+    for rule in RULES:
+        yield from (replace(one, incident=by_pattern[one.pattern]) for one in rule(logs) if one.pattern in by_pattern)
+    for incident in incidents:
+        if incident.sign and incident.sign.pattern is None:
+            yield from (replace(one, incident=incident.name) for one in shown_alone(logs, incident.sign))
 
 
 def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...]:
@@ -160,14 +172,17 @@ def _releases(files: Sequence[ReadFile], known: Sequence[str]) -> tuple[str, ...
     return tuple(release for release in known if f"{release[0]}.x" in families)
 
 
-def _diagnosed(found: Found, sign: Sign, ledger: Sequence[LedgerLine], releases: Sequence[str]) -> Diagnosed:
+def _diagnosed(found: Found, incident: Incident, ledger: Sequence[LedgerLine], releases: Sequence[str]) -> Diagnosed:
     cures = tuple(
         Cure(claim=line.claim, release=line.release, verdict=line.status, says=line.says, summary=line.summary)
-        for claim in (sign.fixes if not found.advice else ())
+        for claim in (incident.cures if not found.advice else ())
         for line in ledger
         if line.claim == claim and line.verdict in DECIDED and line.backend == LOCAL and line.release in releases
     )
-    return Diagnosed(found=found, because=sign.because, advice=found.advice or sign.advice, cures=cures)
+    return Diagnosed(
+        found=found, because=incident.sign.because if incident.sign else "", advice=found.advice or incident.advice, cures=cures,
+        is_replayed=incident.is_replayed,
+    )  # fmt: skip
 
 
 def _note(one: ReadFile) -> FileNote:

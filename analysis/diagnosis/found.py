@@ -1,4 +1,4 @@
-"""What a rule finds: an incident, when, where, how sure, by which lines, and what speaks against it."""
+"""What a rule finds: a pattern of events, when, where, how sure, by which lines, and what speaks against it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.reading import ReadFile
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 LINES_MAX = 12
 """Lines of evidence that one finding carries."""
@@ -34,9 +34,13 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """One incident at one time. ``why`` is what was seen, ``against`` what speaks against it or is missing."""
+    """One incident at one time. ``why`` is what was seen, ``against`` what speaks against it or is missing.
 
-    incident: str
+    A rule says the ``pattern``; ``incident`` is the name of the one whose sign that is, empty until it is looked up.
+    """
+
+    incident: str = ""
+    pattern: LogPattern | None = None
     sure: Sure
     from_s: float | None
     to_s: float | None

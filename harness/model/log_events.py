@@ -102,6 +102,39 @@ class Logged(StrEnum):
     BOOTED = "broker started"
 
 
+class LogPattern(StrEnum):
+    """What events mean together, where it takes a rule to tell: each is made by a function of ``analysis.diagnosis.rules``."""
+
+    SHORT_STALL = "appends stalled, none for as long as the page cache needs to count as busy"
+    LONG_STALL = "appends stalled for so long that the page cache counted as busy"
+    APPEND_THREW = "an append threw an exception inside the put lock"
+    SEND_POOL_FULL = "the send pool took no request"
+    POOL_EXHAUSTED = "the transient store pool had no free buffer"
+    FILES_LATE = "commit-log files were not there when they were needed"
+    KILLED_WITH_POOL = "a broker with the transient store pool was not shut down"
+    DELIVERY_THREW = "the delivery of a delayed message threw"
+    DISK_FULL = "the disk counted as full"
+    CLIENT_IDS_EQUAL = "two members had one client id"
+    SUBSCRIPTIONS_DIFFER = "a group's subscription went to and fro"
+    OFFSETS_RESET = "members were told to reset their offsets"
+    GROUPS_UNKNOWN = "a broker that had started did not know its groups"
+    LOCK_WAITED = "a client waited for queues that another one had locked"
+    OWN_LOCK_WAITED = "a client waited for a lock that it had"
+    OFFSET_PAST_END = "a group asked for an offset beyond the end of its queue"
+    FRAME_OVER_LIMIT = "a request was longer than its receiver takes"
+    REGISTRATIONS_DIFFER = "a broker was registered with some name servers only"
+    LEFT_AND_RETURNED = "a broker left the routes and came back"
+    SENT_AGAIN = "asynchronous sends were tried again at another broker"
+    NO_TIME_LEFT = "sends were tried again with no time left"
+    SLAVE_SILENT = "a master gave up its slave"
+    READS_REFUSED = "a slave refused pulls"
+    DEAD_LETTERS = "a group had its first dead letter"
+    QUEUE_NUMBERS_DIFFER = "a topic's numbers of write and read queues differed"
+    TOPIC_MADE_ANEW = "a topic was deleted and made again"
+    OP_QUEUE_DELETED = "the queue of what ends transactions went with a topic"
+    HALF_UNREADABLE = "a half message could not be read"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wording:
     """Words that a line of this event contains; ``fields`` finds what else it says, by names, in the whole line. What a class of
@@ -379,17 +412,3 @@ WORDINGS: tuple[Wording, ...] = (
         r"The broker\[(?P<broker>[^,\]]+), (?P<address>[^\]]+)\]",
     ),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sign:
-    """Events that an incident leaves in logs; ``because`` says what they mean, ``advice`` what to do, for the reader.
-
-    ``fixes`` are the claims whose verdicts say what a cure does.
-    """
-
-    incident: str
-    events: tuple[Logged, ...]
-    because: str
-    advice: str
-    fixes: tuple[str, ...] = ()

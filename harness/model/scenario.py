@@ -1,4 +1,4 @@
-"""One incident: arms, phases, claims, and how much of it is run."""
+"""An incident as it is replayed: arms, phases, claims, and how much of it is run."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Literal
 from harness.model.cells import Parameters
 from harness.model.cluster import BrokerSettings, Topology
 from harness.model.faults import Fault
+from harness.model.incident import Incident
 from harness.model.loads import LoadValue
 from harness.model.rules import Claim
 from harness.model.timed_faults import TimedFault
@@ -100,13 +101,9 @@ class TrialBudget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """One incident; ``article`` and ``summary`` are for whom it has to be explained to."""
+class Scenario(Incident):
+    """An incident that is replayed, and what is claimed of it."""
 
-    name: str
-    title: str
-    article: str = ""
-    summary: str = ""
     topology: Topology
     arms: tuple[Arm, ...]
     phases: Phases
@@ -136,6 +133,11 @@ class Scenario:
     """Cells by arm that are run with any other injection than the usual one; an arm that is absent keeps all of its cells."""
     experiment_version: int = 1
     """Raised by hand when code of a fault, a load or the recorder changes what happens in its trials: a new series begins."""
+
+    @property
+    def is_replayed(self) -> bool:
+        """It is: it has arms."""
+        return True
 
     def arm(self, name: str) -> Arm:
         """The arm of that name."""

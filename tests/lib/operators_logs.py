@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
 
+import scenarios
 from analysis.diagnosis.diagnosis import Diagnosis, diagnose
 from analysis.diagnosis.found import Found
 from mqlab.kept_logs import KEPT, stock_folders
-from scenarios.signs import SIGNS, SILENT
 
 SURENESS = ["possible", "likely", "sure"]
 FOLDERS = stock_folders()
@@ -39,7 +39,7 @@ REFUSED = (
 
 
 def read(*paths: Path, offset_s: float | None = None) -> Diagnosis:
-    return diagnose(paths, SIGNS, SILENT, (), offset_s=offset_s)
+    return diagnose(paths, scenarios.INCIDENTS, (), offset_s=offset_s)
 
 
 def found_in(*paths: Path, offset_s: float | None = None) -> list[Found]:

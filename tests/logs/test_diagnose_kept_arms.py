@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
 from analysis.diagnosis.found import Found
 from harness.model.rocketmq import BUSY_KEYWORDS
 from harness.paths import PACKAGES
 from mqlab.kept_logs import KEPT, arm_folders
-from scenarios.signs import SIGNS, SILENT
 from tests.lib.operators_logs import SURENESS, changed, found_in, found_in_kept, later
 
 FOLDERS = arm_folders()
-INCIDENTS = sorted({*(sign.incident for sign in SIGNS), *SILENT}, key=len, reverse=True)
+INCIDENTS = sorted((one.name for one in scenarios.INCIDENTS), key=len, reverse=True)
 ALL = ("4.6.0", "4.9.7", "5.3.3", "5.5.0")
 NEWER, OF_4X, OF_5X = ALL[1:], ALL[:2], ALL[2:]
 
@@ -106,7 +106,11 @@ def _incident(folder: str) -> str:
 
 
 def _is_shown(folder: str) -> bool:
-    return "-baseline-" not in folder and folder not in WITHOUT_A_LINE and _incident(folder) not in SILENT
+    return (
+        "-baseline-" not in folder
+        and folder not in WITHOUT_A_LINE
+        and scenarios.incident(_incident(folder)).sign is not None
+    )
 
 
 def _allowed(folder: str) -> set[str]:

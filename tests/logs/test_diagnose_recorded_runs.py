@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
 from analysis.diagnosis.diagnosis import diagnose
 from harness.paths import PACKAGES
-from scenarios.signs import SIGNS, SILENT
 
 PACKED = PACKAGES / "tests" / "data" / "yardstick" / "run.json.xz"
 CLEAN = (
@@ -71,7 +71,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _incidents(path: Path) -> set[str]:
-    return {one.found.incident for one in diagnose([path], SIGNS, SILENT, ()).incidents}
+    return {one.found.incident for one in diagnose([path], scenarios.INCIDENTS, ()).incidents}
 
 
 @pytest.mark.parametrize("deployment", CLEAN)

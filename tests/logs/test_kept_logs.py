@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
 from analysis.diagnosis.diagnosis import read_logs
 from analysis.diagnosis.reading import log_files
 from harness.errors import EXIT_OK
@@ -28,7 +29,6 @@ from mqlab.kept_logs import (
     stock_folders,
 )
 from mqlab.main import main
-from scenarios.signs import SIGNS
 
 FOLDERS = stock_folders()
 IS_ONE_OF = {"append-stall": {"append-stall", "append-lock-over-1s"}}
@@ -41,7 +41,7 @@ ALL_BYTES_MAX = 6_000_000
 def test_the_logs_have_an_event_that_their_incident_is_known_by(folder: str) -> None:
     incident = folder.rsplit("-", 1)[0]
     of = IS_ONE_OF.get(incident, {incident})
-    known_by = {event for sign in SIGNS if sign.incident in of for event in sign.events}
+    known_by = {event for one in scenarios.INCIDENTS if one.name in of and one.sign for event in one.sign.events}
     assert known_by & set(read_logs(log_files([KEPT / folder])).by_kind)
 
 

@@ -140,7 +140,9 @@ def test_a_run_directory_of_another_version_is_refused(capsys: pytest.CaptureFix
 def test_list_as_json_has_every_incident_and_claim(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == EXIT_OK
     listed = json.loads(capsys.readouterr().out)
-    assert [one["incident"] for one in listed] == [scenario.name for scenario in scenarios.ALL]
+    assert [one["incident"] for one in listed] == [incident.name for incident in scenarios.INCIDENTS]
+    assert [one["incident"] for one in listed if one["replayed"]] == [scenario.name for scenario in scenarios.ALL]
+    assert all(one["symptom"] and one["advice"] and (one["in_logs"] or one["not_in_logs"]) for one in listed)
     assert {claim for one in listed for claim in one["claims"]} == {
         claim.id for scenario in scenarios.ALL for claim in scenario.claims
     }

@@ -14,7 +14,6 @@ from harness.model.verdicts import VerdictKind
 from harness.releases.jars import recorded_releases
 from mqlab.defect_figures import ACTUAL, DOCUMENT, document
 from mqlab.recorded import committed_ledger
-from scenarios.reported import REPORTED
 
 NEWEST = recorded_releases()[-1]
 TEXT = (
@@ -63,12 +62,7 @@ def test_each_defect_of_the_newest_release_that_users_reported_has_its_text() ->
     found = {
         line.claim: line.verdict for line in committed_ledger() if (line.release, line.backend) == (NEWEST, "local")
     }
-    has = {
-        claim
-        for one in REPORTED.values()
-        for claim in one.happens.values()
-        if found.get(claim) is VerdictKind.CONFIRMED
-    }
+    has = {claim for one in scenarios.ALL for claim in one.faces.values() if found.get(claim) is VerdictKind.CONFIRMED}
     text = DOCUMENT.read_text("utf-8")
     assert has
     assert [claim for claim in sorted(has) if f"({claim}" not in text] == [], (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
 from analysis.diagnosis.diagnosis import diagnosis_of, read_logs
 from analysis.diagnosis.reading import log_copies, log_files
 from analysis.spark import SparkPlace
@@ -17,7 +18,6 @@ from harness.errors import EXIT_OK, EXIT_USAGE, ConfigurationError
 from mqlab.diagnose import report
 from mqlab.kept_logs import KEPT
 from mqlab.main import main
-from scenarios.signs import SIGNS, SILENT
 
 STALLED, HANDED_OVER = KEPT / "append-stall-4.9.7", KEPT / "ordered-lock-handover-4.9.7"
 BUCKET = "s3a://a bucket"
@@ -57,7 +57,7 @@ def test_copies_have_the_diagnosis_of_the_files_by_their_urls(copies: dict[str, 
     for url, copy in copies.items():
         shutil.copy(copy, folder / Path(url).name)
     here, there = (
-        "\n".join(report(diagnosis_of(read_logs(files), SIGNS, SILENT, ())))
+        "\n".join(report(diagnosis_of(read_logs(files), scenarios.INCIDENTS, ())))
         for files in (log_files([folder]), log_copies(copies))
     )
     assert str(folder) in here

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import pytest
 
+import scenarios
 from analysis.ledger.lines import LedgerLine
 from harness.audit.exposed import remote_configuration
 from harness.audit.reading import NameServerReading, Reading
+from harness.model.incident import Incident
 from harness.model.verdicts import VerdictKind
 from mqlab.incident_table import DOCUMENT, document
 from mqlab.recorded import committed_ledger
-from scenarios.audited import AUDITED
-from scenarios.reported import Reported
 
 CONFIRMED, REFUTED, UNDECIDED = VerdictKind.CONFIRMED, VerdictKind.REFUTED, VerdictKind.UNDECIDED
-ONE = {
-    "flag-stuck": Reported(
-        threads=("issues/285", "pull/3460"), symptom="It is busy.", happens={"": "X-1"}, avoided_by="a restart",
-        cures=("X-2", "X-3"),
-    )
-}  # fmt: skip
-TWO = {"flag-stuck": dataclasses.replace(ONE["flag-stuck"], happens={"at rest": "X-1", "under load": "X-4"})}
+ONE = dataclasses.replace(
+    scenarios.find("busy-flag-stuck"), name="flag-stuck", symptom="It is busy.", threads=("issues/285", "pull/3460"),
+    faces={"": "X-1"}, advice="a restart", cures=("X-2", "X-3"),
+)  # fmt: skip
+TWO = dataclasses.replace(ONE, faces={"at rest": "X-1", "under load": "X-4"})
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +28,7 @@ def line() -> LedgerLine:
     return next(one for one in committed_ledger() if one.backend == "local")
 
 
-def _row(
-    line: LedgerLine, reported: Mapping[str, Reported] = ONE, **verdicts: dict[str, VerdictKind]
-) -> tuple[list[str], str, str]:
+def _row(line: LedgerLine, reported: Incident = ONE, **verdicts: dict[str, VerdictKind]) -> tuple[list[str], str, str]:
     """The first three cells, and the releases and what avoids it."""
     lines = [
         dataclasses.replace(line, claim=claim.replace("_", "-"), release=release, verdict=verdict)
@@ -41,7 +36,7 @@ def _row(
         for release, verdict in found.items()
     ]
     elsewhere = dataclasses.replace(line, claim="X-1", release="4.6.0", backend="compose", verdict=REFUTED)
-    (row,) = [one for one in document([*lines, elsewhere], reported).splitlines() if one.startswith("| [flag-stuck]")]
+    (row,) = [one for one in document([*lines, elsewhere], [reported]).splitlines() if one.startswith("| [flag-stuck]")]
     *first, has, avoided = [cell.strip() for cell in row.strip("|").split("|")]
     return first, has, avoided
 
@@ -115,4 +110,4 @@ def test_what_the_audit_tells_has_its_releases_from_the_audit() -> None:
     assert "a name server: before 4.9.7, and of 5.x before 5.1.2; 4.6.0 of the measured ones" in row
     server = NameServerReading(address="127.0.0.1:9876", version=(4, 6, 0))
     found = remote_configuration(Reading(at_s=0.0, brokers=(), name_servers=(server,)))
-    assert {one.kind for one in found} == AUDITED.keys()
+    assert {one.kind for one in found} == {"remote-configuration"}

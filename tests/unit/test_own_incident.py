@@ -128,7 +128,8 @@ def test_what_a_noun_is_made_of_is_a_noun() -> None:
         "LoadValue",
         "Claim",
         "TimedFault",
-    }  # bases, what claim() makes, and `mqlab load --fault`'s
+        "Sign",
+    }  # bases, what claim() makes, `mqlab load --fault`'s, and what `mqlab diagnose` knows the lab's own incidents by
     assert needed - made_otherwise <= nouns.keys()
     assert made_otherwise <= needed
 

@@ -20,7 +20,6 @@ from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from mqlab.own_incident import read_incident
 from mqlab.proposed import proposal
-from scenarios.signs import SIGNS
 from tests.unit.test_plan import TWO_CORES
 
 STALLED, HANDED_OVER = KEPT / "append-stall-4.9.7", KEPT / "ordered-lock-handover-4.9.7"
@@ -35,7 +34,7 @@ def _found(incident: str) -> Found:
 
 
 @pytest.mark.parametrize("shown", [Shown(), WHOLE], ids=["nothing", "all"])
-@pytest.mark.parametrize("incident", [sign.incident for sign in SIGNS])
+@pytest.mark.parametrize("incident", [one.name for one in scenarios.ALL if one.sign])
 def test_each_incident_that_logs_show_is_proposed_as_a_file_that_can_be_run(
     tmp_path: Path, incident: str, shown: Shown
 ) -> None:

@@ -7,13 +7,13 @@ import pytest
 
 import scenarios
 from harness.errors import UsageError
+from harness.model.incident import Incident
 from harness.model.rules import PLACEHOLDER, Claim
 from harness.model.scenario import Scenario
 from harness.paths import PACKAGES
 from harness.releases.jars import recorded_releases
 from scenarios.own_load import OWN_LOAD
 from scenarios.releases import RELEASES
-from scenarios.reported import FAMILY, REPORTED
 
 CLAIMS = [(scenario, claim) for scenario in scenarios.ALL for claim in scenario.claims]
 EVERY_CLAIM = pytest.mark.parametrize(("scenario", "claim"), CLAIMS, ids=lambda value: getattr(value, "id", ""))
@@ -28,9 +28,13 @@ def test_every_scenario_has_a_control_an_incident_and_a_fix(scenario: Scenario) 
 
 def test_an_incident_is_found_by_the_name_of_its_file() -> None:
     files = sorted((PACKAGES / "scenarios").glob("*.py"), key=lambda path: path.stem)
-    stating = [path.stem for path in files if "\nSCENARIO" in path.read_text("utf-8")]
-    assert [one.name.replace("-", "_") for one in scenarios.ALL] == stating
-    assert OWN_LOAD not in scenarios.ALL
+    replayed, told = (
+        [path.stem for path in files if f"\n{value}" in path.read_text("utf-8")]
+        for value in ("SCENARIO", "INCIDENT = ")
+    )
+    assert [one.name.replace("-", "_") for one in scenarios.ALL] == replayed
+    assert [one.name.replace("-", "_") for one in scenarios.INCIDENTS] == sorted([*replayed, *told])
+    assert OWN_LOAD not in scenarios.INCIDENTS
 
 
 def test_a_claim_belongs_to_one_incident() -> None:
@@ -74,20 +78,32 @@ def test_every_number_of_a_rule_has_a_reason(scenario: Scenario, claim: Claim) -
 
 
 def test_an_incident_is_of_the_articles_or_has_the_threads_that_reported_it() -> None:
-    assert {scenario.name for scenario in scenarios.ALL if not scenario.article} == set(REPORTED)
+    assert all(bool(scenario.article) != bool(scenario.threads) for scenario in scenarios.ALL)
     for scenario in scenarios.ALL:
         assert {bool(claim.article) for claim in scenario.claims} <= {bool(scenario.article)}
 
 
-@pytest.mark.parametrize("name", REPORTED)
-def test_a_reported_incident_says_by_which_claims_it_happens_and_is_cured(name: str) -> None:
-    reported, claims = REPORTED[name], scenarios.find(name).claims
-    assert [claim.id for claim in claims] == [f"{FAMILY}-{name}-{number:02}" for number in range(1, len(claims) + 1)]
-    assert {*reported.happens.values(), *reported.cures} <= {claim.id for claim in claims}
-    assert not {*reported.happens.values()} & {*reported.cures}
-    assert len(reported.happens) == 1 or "" not in reported.happens, "each of several faces needs its phrase"
-    assert reported.threads
-    assert all(re.fullmatch(r"(issues|pull)/\d+", thread) for thread in reported.threads)
+@pytest.mark.parametrize("incident", [one for one in scenarios.ALL if one.threads], ids=lambda one: one.name)
+def test_a_reported_incident_says_by_which_claims_it_happens_and_is_cured(incident: Scenario) -> None:
+    claims, faces = [claim.id for claim in incident.claims], incident.faces
+    assert claims == [f"X-{incident.name}-{number:02}" for number in range(1, len(claims) + 1)]
+    assert {*faces.values(), *incident.cures} <= {*claims}
+    assert faces
+    assert not {*faces.values()} & {*incident.cures}
+    assert len(faces) == 1 or "" not in faces, "each of several faces needs its phrase"
+
+
+@pytest.mark.parametrize("incident", scenarios.INCIDENTS, ids=lambda one: one.name)
+def test_threads_are_of_the_repository_and_cures_are_claims_of_the_lab(incident: Incident) -> None:
+    assert all(re.fullmatch(r"(issues|pull)/\d+", thread) for thread in incident.threads)
+    assert {*incident.cures} <= {claim.id for _, claim in CLAIMS}
+
+
+def test_what_nothing_replays_cannot_be_found_to_be_run() -> None:
+    with pytest.raises(UsageError) as caught:
+        scenarios.find("remote-configuration")
+    assert str(caught.value) == "nothing replays remote-configuration"
+    assert caught.value.advice == "What to do about it: mqlab list remote-configuration"
 
 
 @EVERY_CLAIM

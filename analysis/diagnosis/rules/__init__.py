@@ -1,4 +1,4 @@
-"""Which events together are which incident: a function from all logs to what it finds, one file a family."""
+"""Which events together are which pattern: a function from all logs to what it finds, one file a family."""
 
 from __future__ import annotations
 

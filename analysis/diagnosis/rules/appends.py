@@ -8,7 +8,7 @@ from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
 from analysis.diagnosis.reading import ReadFile
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import (
     CONSUMER_SEND_MSG_BACK,
     PAGE_CACHE_BUSY,
@@ -17,7 +17,6 @@ from harness.model.rocketmq import (
     SEND_MESSAGE,
 )
 
-STALL, BUSY, STUCK = "append-stall", "append-lock-over-1s", "busy-flag-stuck"
 STUCK_S = 10_000.0
 """From this age on the lock counts as busy no more (DefaultMessageStore.isOSPageCacheBusy)."""
 GAP_S = 60.0
@@ -40,15 +39,17 @@ REFUSED = (Logged.REFUSED_FOR_AGE, Logged.REFUSED_FOR_CACHE)
 def slow(logs: Logs) -> Iterator[Found]:
     """Appends that a broker itself says were slow, in those of a second (the page cache counts as busy) and shorter ones."""
     seen: set[tuple[str, str]] = set()
-    appends: dict[tuple[str, str], list[Event]] = {}
+    appends: dict[tuple[str, LogPattern], list[Event]] = {}
     for one in logs.of(Logged.SLOW_APPEND):
         # The store's warnings are in storeerror.log as well.
         if (one.node, one.text) not in seen:
             seen.add((one.node, one.text))
-            appends.setdefault((one.node, BUSY if one.most_ms > _busy_ms(logs, one.node) else STALL), []).append(one)
-    for (_, incident), events in appends.items():
+            is_long = one.most_ms > _busy_ms(logs, one.node)
+            pattern = LogPattern.LONG_STALL if is_long else LogPattern.SHORT_STALL
+            appends.setdefault((one.node, pattern), []).append(one)
+    for (_, pattern), events in appends.items():
         for group in together(events, GAP_S):
-            yield _slow(logs, incident, group)
+            yield _slow(logs, pattern, group)
 
 
 def _busy_ms(logs: Logs, node: str) -> float:
@@ -56,7 +57,7 @@ def _busy_ms(logs: Logs, node: str) -> float:
     return float(value) if value.isascii() and value.isdigit() else PAGE_CACHE_BUSY_MS
 
 
-def _slow(logs: Logs, incident: str, group: Sequence[Event]) -> Found:
+def _slow(logs: Logs, pattern: LogPattern, group: Sequence[Event]) -> Found:
     from_s, to_s = span(group)
     lengths = [one.most_ms for one in group]
     first_s = None if from_s is None else from_s - max(lengths) / 1e3
@@ -76,7 +77,7 @@ def _slow(logs: Logs, incident: str, group: Sequence[Event]) -> Found:
         if told else "no client's log here has a refused send: brokers do not log them"
     ]  # fmt: skip
     return Found(
-        incident=incident, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
+        pattern=pattern, sure=Sure.SURE, from_s=first_s, to_s=to_s, brokers=distinct(map(logs.broker, group)),
         topics=distinct(one.get("topic") for one in puts), related=tuple(related), against=tuple(against),
         why=(f"{len(group)} appends held the lock for {took}, by the broker's own line",), lines=lines_of([*group, *refused]),
     )  # fmt: skip
@@ -91,7 +92,7 @@ def refused(logs: Logs) -> Iterator[Found]:
     slow_ones = list(logs.of(Logged.SLOW_APPEND))
     gone, threw_ones = list(logs.of(Logged.UNREACHABLE)), list(logs.of(Logged.APPEND_THREW))
     pools = [one for one in logs.files if one.settings.get("transientStorePoolEnable") == "true"]
-    for kind, incident in zip(REFUSED, (STALL, BUSY), strict=True):
+    for kind, pattern in zip(REFUSED, (LogPattern.SHORT_STALL, LogPattern.LONG_STALL), strict=True):
         alone = [
             one
             for one in logs.of(kind)
@@ -130,7 +131,7 @@ def refused(logs: Logs) -> Iterator[Found]:
             if count < REFUSED_MIN:
                 against.append("they are few: a garbage collection or a cold start does the same")
             yield Found(
-                incident=incident, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
+                pattern=pattern, sure=Sure.POSSIBLE if few else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 why=(f"{count} sends were refused by {', '.join(keywords)}",), brokers=brokers, against=tuple(against),
                 lines=lines_of([*group, *late]), advice=SLAVE_ADVICE if late else "",
             )  # fmt: skip
@@ -168,7 +169,7 @@ def threw(logs: Logs) -> Iterator[Found]:
         )
         appends = "an append" if len(group) == 1 else f"{len(group)} appends"
         yield Found(
-            incident=STUCK, sure=Sure.LIKELY if after else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.APPEND_THREW, sure=Sure.LIKELY if after else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             why=(f"{appends} threw an exception inside the put lock", *rejected),
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *after]),
             against=() if after else ("no client's log here has a send that was refused by [REJECTREQUEST] after it",),
@@ -204,7 +205,7 @@ def queue_full(logs: Logs) -> Iterator[Found]:
             else ("no remoting.log here says which pool was full; it samples one refusal in 10 s at most",)
         )
         yield Found(
-            incident="send-queue-full", sure=Sure.SURE if samples else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
+            pattern=LogPattern.SEND_POOL_FULL, sure=Sure.SURE if samples else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
             brokers=distinct([*map(logs.broker, samples), *(logs.broker_at(one.get("address")) for one in told)]),
             against=against, lines=lines_of(group),
         )  # fmt: skip
@@ -228,7 +229,7 @@ def pool_exhausted(logs: Logs) -> Iterator[Found]:
         if rejected:
             why.append(f"{sum(one.count for one in rejected)} sends were refused by [REJECTREQUEST]")
         yield Found(
-            incident="pool-exhausted", sure=Sure.SURE if empty or rejected else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.POOL_EXHAUSTED, sure=Sure.SURE if empty or rejected else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             why=tuple(why), brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *rejected]),
             against=() if rejected else ("no client's log here has a refused send",),
         )  # fmt: skip
@@ -240,7 +241,7 @@ def files_late(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         slow_ones = [one for one in logs.of(Logged.SLOW_APPEND) if overlap(one, from_s, to_s, GAP_S)]
         yield Found(
-            incident="page-cache-stress", sure=Sure.SURE if slow_ones else Sure.LIKELY, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.FILES_LATE, sure=Sure.SURE if slow_ones else Sure.LIKELY, from_s=from_s, to_s=to_s,
             why=(f"{sum(one.count for one in group)} commit-log files were not made within 5 s",),
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *slow_ones]),
             against=() if slow_ones else ("no append was slow at that time",),
@@ -255,7 +256,8 @@ def pool_loss(logs: Logs) -> Iterator[Found]:
         if not pool and logs.setting(killed.node, "transientStorePoolEnable") != "true":
             continue
         yield Found(
-            incident="pool-loss", sure=Sure.LIKELY, from_s=killed.from_s, to_s=killed.to_s, brokers=(logs.broker(killed),),
+            pattern=LogPattern.KILLED_WITH_POOL, sure=Sure.LIKELY, from_s=killed.from_s, to_s=killed.to_s,
+            brokers=(logs.broker(killed),),
             why=("the broker was not shut down before this start, and transientStorePoolEnable is on",),
             against=("which messages were lost, if any, is in no log",), lines=lines_of([killed, *pool]),
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 TRIES_AGAIN = "this release tries the same message again 100 ms later"
@@ -21,7 +21,7 @@ def failed(logs: Logs) -> Iterator[Found]:
         all_of_them = sum(one.count for one in group)
         from_s, to_s = span(group)
         yield Found(
-            incident="delayed-message-fails-once", sure=Sure.SURE if lost else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.DELIVERY_THREW, sure=Sure.SURE if lost else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in group if one.get("topic")),
             lines=lines_of(group),
             why=(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 """A broker looks every 10 s."""
@@ -35,7 +35,7 @@ def full(logs: Logs) -> Iterator[Found]:
                 "with ext4's default reserve of 5 % a broker of 4.6.0 would count less than 0.90, and take sends"
             )
         yield Found(
-            incident="disk-ratio-counts-differently", sure=Sure.LIKELY if fine_before else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.DISK_FULL, sure=Sure.LIKELY if fine_before else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of(group), why=tuple(why),
             against=() if fine_before else (AS_FULL if is_windows else f"{AS_FULL}: see df, and tune2fs -l for what is reserved",),
             advice="Make room on that drive." if is_windows else "",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 TURNS_MIN = 2
 """A group that is deployed anew changes its subscription once; one that has two goes to and fro."""
@@ -48,7 +48,7 @@ def equal_ids(logs: Logs) -> Iterator[Found]:
         told = [one for _, found in members for one in found]
         from_s, to_s = span(told)
         yield Found(
-            incident="same-client-id-in-containers", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.CLIENT_IDS_EQUAL, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(logs.broker(one) for one in told), groups=distinct(key[1] for key, _ in members),
             lines=lines_of(told),
             why=(f"{client} came again while it was connected, and a client unregistered the older connection later: two members "
@@ -76,7 +76,7 @@ def subscriptions(logs: Logs) -> Iterator[Found]:
         expressions = sorted({one.get(name) for one in found for name in ("old", "new") if one.get(name)})
         which = f"between {' and '.join(expressions)}" if expressions else "of different topics"
         yield Found(
-            incident="subscriptions-that-differ", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.SUBSCRIPTIONS_DIFFER, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, found)), groups=(group,), topics=topics, lines=lines_of(found),
             why=(f"the subscription of {group} changed to and fro {which}: its members subscribe to different things",),
         )  # fmt: skip
@@ -89,7 +89,7 @@ def offsets_reset(logs: Logs) -> Iterator[Found]:
         groups = distinct(one.get("group") for one in told)
         clients = distinct(one.get("client") for one in told)
         yield Found(
-            incident="reset-offset-stops-consumption", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.OFFSETS_RESET, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, told)), groups=groups, topics=distinct(one.get("topic") for one in told),
             lines=lines_of(told),
             why=(f"{len(clients)} clients of {len(groups)} groups were told to reset their offsets: each stops for 10 s then",),
@@ -127,7 +127,7 @@ def forgotten(logs: Logs) -> Iterator[Found]:
         told = [start, *(one for group in late for one in refused[group])]
         from_s, to_s = span(told)
         yield Found(
-            incident="restarted-broker-forgets-consumers", from_s=from_s, to_s=to_s, brokers=(start.get("broker"),),
+            pattern=LogPattern.GROUPS_UNKNOWN, from_s=from_s, to_s=to_s, brokers=(start.get("broker"),),
             sure=Sure.SURE if known else Sure.LIKELY if ran else Sure.POSSIBLE, groups=tuple(late),
             lines=lines_of([*ran[-1:], *known[-1:], *told]),
             why=(f"the broker started, and refused pulls of {len(late)} groups as unknown for up to "

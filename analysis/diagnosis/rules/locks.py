@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import LOCK_INTERVAL_MS
 
 APART_S = 30.0
@@ -76,7 +76,7 @@ def _by_clients(logs: Logs, told: Sequence[Event]) -> Iterator[Found]:
                 "no lock of a holder that is gone lives for so long: its holder is at work, or the broker gives it to nobody"
             )
         yield Found(
-            incident="ordered-lock-handover", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of([*group, *got]),
+            pattern=LogPattern.LOCK_WAITED, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of([*group, *got]),
             why=(
                 f"consumers waited for the locks of {len(queues)} queues for up to {longest_s:.0f} s",
                 *((f"{len(got)} of them were assigned then",) if got else ()),
@@ -140,7 +140,7 @@ def own_lock(logs: Logs) -> Iterator[Found]:
         )
         from_s, to_s = span(told)
         yield Found(
-            incident="orderly-start-waits", from_s=from_s, to_s=to_s, lines=lines_of(told),
+            pattern=LogPattern.OWN_LOCK_WAITED, from_s=from_s, to_s=to_s, lines=lines_of(told),
             sure=Sure.POSSIBLE if longest_s > TIMER_S else Sure.SURE, against=against if longest_s > TIMER_S else (),
             why=(f"{len(waits)} queues were assigned with their locks, and their pulls were put off as not locked for up to "
                  f"{longest_s:.0f} s",),
@@ -205,7 +205,7 @@ def _found(logs: Logs, group: Sequence[Event], expiries: Sequence[Event], stuck:
     died = [gone for owner, gone in deaths.items() if owner == (first.get("holder"), first.node)]
     shown = [*died, *of_first, *expiries]
     return Found(
-        incident="ordered-lock-handover", sure=sure, from_s=from_s, to_s=to_s, why=tuple(why), against=tuple(against),
+        pattern=LogPattern.LOCK_WAITED, sure=sure, from_s=from_s, to_s=to_s, why=tuple(why), against=tuple(against),
         brokers=distinct(logs.broker(one) for one in group), groups=distinct(one.get("group") for one in group),
         topics=distinct(one.get("topic") for one in group), related=tuple(related), lines=lines_of(shown),
         queues=distinct(f"{one.get('topic')}@{logs.broker(one)}:{one.get('queue')}" for one in group),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 
@@ -32,7 +32,7 @@ def past_the_end(logs: Logs) -> Iterator[Found]:
         first = (anew or found)[0]
         then = "it begins at 0, and consumes all again" if anew else f"it goes on from {first.get('new')}, the end"
         yield Found(
-            incident="offset-past-the-end", sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.OFFSET_PAST_END, sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, found)), groups=distinct(one.get("group") for one in found),
             topics=distinct(one.get("topic") for one in found), lines=lines_of(found),
             why=(f"{first.get('group')} asked for offset {first.get('asked')}, beyond the end of its queue: {then}",),

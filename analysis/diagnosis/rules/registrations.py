@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
 from analysis.diagnosis.moments import words_of
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 300.0
 NEAR_S = 60.0
@@ -44,7 +44,8 @@ def flood(logs: Logs) -> Iterator[Found]:
         related += _topics_made(logs, failed, to_s)
         against = () if failed else ("no broker's log here has a registration that failed at that time",)
         yield Found(
-            incident="retry-topic-flood", sure=Sure.SURE if failed else Sure.LIKELY, from_s=from_s, to_s=to_s, why=tuple(why),
+            pattern=LogPattern.FRAME_OVER_LIMIT, sure=Sure.SURE if failed else Sure.LIKELY, from_s=from_s, to_s=to_s,
+            why=tuple(why),
             brokers=distinct([*map(logs.broker, failed), *(one.get("address") for one in dropped if not failed)]),
             related=tuple(related), against=against, lines=lines_of([*group, *failed, *dropped]),
         )  # fmt: skip
@@ -61,7 +62,7 @@ def _flood_by_broker(logs: Logs) -> Iterator[Found]:
         if max(made.values()) >= RETRY_TOPICS_MIN:
             from_s, to_s = span(group)
             yield Found(
-                incident="retry-topic-flood", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+                pattern=LogPattern.FRAME_OVER_LIMIT, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s, lines=lines_of(group),
                 brokers=distinct(map(logs.broker, group)),
                 why=(f"registrations failed after {max(made.values()):,} retry topics had been made",),
                 against=("the name server's log is not here, which alone has the size of a registration",),
@@ -142,7 +143,8 @@ def divergence(logs: Logs) -> Iterator[Found]:
             continue
         brokers = distinct(logs.broker_at(one.get("address")) for one in group)
         yield Found(
-            incident="name-server-divergence", sure=Sure.LIKELY, from_s=from_s, to_s=to_s, brokers=brokers, lines=lines_of(group),
+            pattern=LogPattern.REGISTRATIONS_DIFFER, sure=Sure.LIKELY, from_s=from_s, to_s=to_s,
+            brokers=brokers, lines=lines_of(group),
             why=(f"{', '.join(distinct(one.node for one in group))} dropped {', '.join(brokers)}, which others kept",),
             against=("the broker's log has no registration that failed then",),
         )  # fmt: skip
@@ -209,7 +211,7 @@ def _registered_in_part(logs: Logs) -> Iterator[Found]:
         dropped = _dropped_otherwise(logs, group, from_s, to_s, flooded)
         servers = distinct(one.get("address") for one in group)
         yield Found(
-            incident="name-server-divergence", sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.REGISTRATIONS_DIFFER, sure=Sure.SURE if dropped else Sure.LIKELY, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of([*group, *heard, *dropped]),
             why=(
                 f"registrations with {', '.join(servers)} failed {sum(one.count for one in group)} times while those with "
@@ -248,7 +250,7 @@ def left_and_returned(logs: Logs) -> Iterator[Found]:
     for group in together((one for pair in pairs for one in pair), GAP_S):
         from_s, to_s = span(group)
         yield Found(
-            incident="broker-leaves-keys-move", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.LEFT_AND_RETURNED, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(logs.broker_at(one.get("address")) for one in group), lines=lines_of(group),
             why=(f"{', '.join(distinct(one.get('address') for one in group))} left the route and came back",),
             against=("logs do not say whether messages were sent in order by key; without that nothing moved that matters",),

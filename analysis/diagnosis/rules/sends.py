@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, overlap, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 NEAR_S = 10.0
@@ -23,7 +23,7 @@ def stored_twice(logs: Logs) -> Iterator[Found]:
     for group in together(again, GAP_S):
         from_s, to_s = span(group)
         yield Found(
-            incident="async-timeout-stored-twice", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.SENT_AGAIN, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             topics=distinct(one.get("topic") for one in group), lines=lines_of(group),
             why=(f"asynchronous sends were tried again {sum(one.count for one in group):,} times after no answer",),
             against=("whether the broker that did not answer had taken them is in no log: compare keys of messages",),
@@ -60,7 +60,7 @@ def tried_without_time(logs: Logs) -> Iterator[Found]:
                 f"{waited:,} had waited at {', '.join(waited_at)} ({addresses}), which did not answer: look there"
             )
         yield Found(
-            incident="avoidance-mended", sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.NO_TIME_LEFT, sure=Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=waited_at or hopeless_at, lines=lines_of([*silent, *group]),
             why=tuple(why),
             against=("whether sendLatencyFaultEnable is on, and has that broker avoided for it, is in no log",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import REJECTREQUEST
 
 GAP_S = 300.0
@@ -28,7 +28,7 @@ def acknowledged_without(logs: Logs) -> Iterator[Found]:
         ]
         against += [f"no log here has the brokerRole of {logs.names.get(node, node)}" for node in unsaid]
         yield Found(
-            incident="sync-master-acknowledges-alone", from_s=from_s, to_s=to_s, lines=lines_of(group), against=tuple(against),
+            pattern=LogPattern.SLAVE_SILENT, from_s=from_s, to_s=to_s, lines=lines_of(group), against=tuple(against),
             sure=Sure.POSSIBLE if against else Sure.LIKELY, brokers=tuple(logs.names.get(node, node) for node in nodes),
             why=(f"the master gave up a slave that had said nothing for {silent_s:.0f} s",),
         )  # fmt: skip
@@ -46,7 +46,7 @@ def reads_refused(logs: Logs) -> Iterator[Found]:
     for group in together(rejected, GAP_S):
         from_s, to_s = span(group)
         yield Found(
-            incident="slave-serves-no-reads", sure=Sure.SURE, from_s=from_s, to_s=to_s, lines=lines_of(group),
+            pattern=LogPattern.READS_REFUSED, sure=Sure.SURE, from_s=from_s, to_s=to_s, lines=lines_of(group),
             why=(f"{sum(one.count for one in group)} pulls were refused by [{REJECTREQUEST}], as by slaves alone",),
             brokers=distinct(one.get("broker") or one.get("address") for one in group),
             groups=distinct(one.get("group") for one in group), topics=distinct(one.get("topic") for one in group),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from analysis.diagnosis.events import Event
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 from harness.model.rocketmq import DEAD_LETTER_PREFIX, RETRY_PREFIX
 
 
@@ -17,7 +17,7 @@ def dead_letters(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(made)
         groups = distinct(one.get("group") for one in made)
         yield Found(
-            incident="dead-letter", sure=Sure.SURE, from_s=from_s, to_s=to_s, brokers=distinct(map(logs.broker, made)),
+            pattern=LogPattern.DEAD_LETTERS, sure=Sure.SURE, from_s=from_s, to_s=to_s, brokers=distinct(map(logs.broker, made)),
             groups=groups, topics=distinct(one.get("topic") for one in made), lines=lines_of(made),
             why=(f"{len(groups)} groups had a message that failed to the last retry: its dead-letter topic was made",),
             against=("how many messages ended there is not logged: only the first makes the topic",),
@@ -46,7 +46,7 @@ def queue_numbers(logs: Logs) -> Iterator[Found]:
         still = any(end is None for _, end in pairs)
         fewer = "messages in the others are not consumed" if int(read) < int(write) else "the others stay empty"
         yield Found(
-            incident="queue-number-mismatch", sure=Sure.SURE, from_s=from_s, to_s=to_s, topics=(topic,),
+            pattern=LogPattern.QUEUE_NUMBERS_DIFFER, sure=Sure.SURE, from_s=from_s, to_s=to_s, topics=(topic,),
             brokers=distinct(logs.broker(start) for start, _ in pairs), lines=lines_of(events),
             why=(f"{topic} has {write} write queues and {read} read queues: {fewer}",),
             related=("no later line makes them equal",) if still else (),
@@ -77,7 +77,7 @@ def made_anew(logs: Logs) -> Iterator[Found]:
         events = [*deleted, *made, *beyond]
         from_s, to_s = span(events)
         yield Found(
-            incident="recreated-topic-keeps-offsets", sure=Sure.SURE if beyond else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.TOPIC_MADE_ANEW, sure=Sure.SURE if beyond else Sure.POSSIBLE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, made)), topics=(topic,), groups=distinct(one.get("group") for one in beyond),
             lines=lines_of(events),
             why=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from analysis.diagnosis.found import Found, Logs, Sure, distinct, lines_of, span, together
-from harness.model.log_events import Logged
+from harness.model.log_events import Logged, LogPattern
 
 GAP_S = 60.0
 
@@ -16,7 +16,7 @@ def asked_again(logs: Logs) -> Iterator[Found]:
         from_s, to_s = span(group)
         deleted = [one for one in logs.of(Logged.TOPIC_DELETED) if _is_near(from_s, one.from_s)]
         yield Found(
-            incident="delete-topic-rechecks-transactions", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.OP_QUEUE_DELETED, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), topics=distinct(one.get("topic") for one in deleted),
             lines=lines_of([*deleted, *group]),
             why=("with a topic that was deleted the broker deleted its queue of what had ended transactions",),
@@ -30,7 +30,7 @@ def unreadable(logs: Logs) -> Iterator[Found]:
     for group in together(ends, GAP_S):
         from_s, to_s = span(group)
         yield Found(
-            incident="pool-loses-transaction-commits", sure=Sure.SURE, from_s=from_s, to_s=to_s,
+            pattern=LogPattern.HALF_UNREADABLE, sure=Sure.SURE, from_s=from_s, to_s=to_s,
             brokers=distinct(map(logs.broker, group)), lines=lines_of(group),
             why=(f"{sum(one.count for one in group)} transactions were to end whose half message could not be read yet",),
             against=("whether the broker's checks ended them later is not in these lines",),

@@ -1,0 +1,16 @@
+"""Strangers change a node's configuration. Replaying that would be an attack: ``mqlab audit`` tells by release and settings."""
+
+from __future__ import annotations
+
+from harness.model.incident import Incident
+
+INCIDENT = Incident(
+    name="remote-configuration",
+    title="Whoever reaches a node's port may change its configuration",
+    symptom="Strangers change a node's configuration, and so run commands on it or write files.",
+    faces={"a broker": "CVE-2023-33246", "a name server": "CVE-2023-37582"},
+    advice="Upgrade to 4.9.7, 5.1.2 or newer; until then set aclEnable=true on brokers, and let only clients, brokers and "
+    "operators reach the ports of brokers and name servers.",
+    no_sign="No log tells. `mqlab audit` does, by the release that a node tells: critical, but a warning for a broker whose "
+    "aclEnable is on, and for one of a newer release whose configBlackList leaves out brokerConfigPath or configBlackList.",
+)
