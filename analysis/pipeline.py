@@ -120,7 +120,8 @@ def analyze_in(
     # Verdicts are computed here, in Python, while Spark is at the tables.
     with ThreadPoolExecutor(max_workers=1) as pool:
         writing = pool.submit(_write_tables, spark, folder, observed, records, trials, facts, judged)
-        write_score(run.path, model.score(run, observed.of_all_trials, judged))
+        modelled = [scenario.name for scenario in known if scenario.has_modelled_stalls]
+        write_score(run.path, model.score(run, observed.of_all_trials, judged, modelled))
         evidence = Evidence.of(
             run=run,
             validity=judged,

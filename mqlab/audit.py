@@ -20,6 +20,7 @@ from harness.model.rocketmq import FRAME_BYTES_MAX
 from harness.printable import printable
 from harness.protocol.access import Access
 from harness.protocol.targets import Network, parse_networks
+from mqlab.audit_advice import named
 from mqlab.audit_conf import audit_conf
 from mqlab.audit_told import FORMATS, format_of, read_earlier, tell
 from mqlab.kinds import ADDRESS, BROKER, FILE, NETWORK, NEW_FILE, SECONDS, number, several, whole
@@ -155,7 +156,7 @@ def audit(options: argparse.Namespace, console: Console) -> int:
     count = 0
     while True:
         reading = _read(name_servers, allowed, known, access, console, ask_clients=options.ask_clients)
-        findings = judge(reading, limit_bytes=options.frame_limit, earlier=earlier)
+        findings = named(judge(reading, limit_bytes=options.frame_limit, earlier=earlier))
         worst = max((one.severity for one in findings), default=Severity.NONE)
         tell(reading, findings, earlier, options)
         count += 1

@@ -10,12 +10,17 @@ from analysis.ledger.lines import LedgerLine
 from analysis.verdicts.order import natural_key
 from harness.audit.conf import ConfJudged, judge_conf
 from harness.audit.finding import Severity
+from harness.model.broker_conf import ConfFile
 from harness.printable import printable
 from harness.releases.jars import recorded_releases
 from harness.releases.properties import read_conf
+from mqlab.audit_advice import named
 from mqlab.carried import ledger_on
 from mqlab.options import print_json
 from mqlab.recorded import decided_on_defaults
+
+OF_LONG_APPENDS, OF_SMALL_POOLS = "BUSY-14", "POOL-03"
+"""The claims that show measured when sends are refused with [REJECTREQUEST]."""
 
 
 def audit_conf(options: argparse.Namespace) -> int:
@@ -23,13 +28,19 @@ def audit_conf(options: argparse.Namespace) -> int:
     conf = read_conf(options.broker_conf)
     releases = options.release or recorded_releases()
     record = decided_on_defaults(ledger_on(*releases))
-    judged = [judge_conf(conf, release) for release in releases]
+    judged = [named_conf(conf, release) for release in releases]
     if options.json:
         print_json([_as_json(one, record) for one in judged])
     else:
         print("\n\n".join("\n".join(map(printable, _lines(one, record))) for one in judged))
         print(f"\nsee it happen with this file: mqlab verify append-lock-over-1s --broker-conf {options.broker_conf}")
     return int(max((finding.severity for one in judged for finding in one.findings), default=Severity.NONE))
+
+
+def named_conf(conf: ConfFile, release: str) -> ConfJudged:
+    """The file on a release, its findings as those of the incidents that they tell of. Raises ConfigurationError."""
+    judged = judge_conf(conf, release)
+    return dataclasses.replace(judged, findings=tuple(named(judged.findings)))
 
 
 def _lines(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[str]:
@@ -67,6 +78,6 @@ def _as_json(judged: ConfJudged, record: Sequence[LedgerLine]) -> dict[str, obje
 
 def _measured(judged: ConfJudged, record: Sequence[LedgerLine]) -> Iterator[LedgerLine]:
     """Of each claim the record's line of the release, or of the newest release where it is decided."""
-    for claim in judged.claims:
+    for claim in (OF_LONG_APPENDS, *((OF_SMALL_POOLS,) if judged.has_pool else ())):
         if found := [line for line in record if line.claim == claim]:
             yield max(found, key=lambda line: (line.release == judged.release, natural_key(line.release)))

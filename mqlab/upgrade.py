@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 import scenarios
-from harness.audit.conf import OF_KEYS, judge_conf
+from harness.audit.conf import OF_KEYS
 from harness.errors import EXIT_MISMATCH, EXIT_OK, EXIT_UNDECIDED, UsageError
 from harness.host.facts import host_of_plan
 from harness.model.broker_conf import ConfFile
@@ -23,6 +23,7 @@ from harness.releases.jars import recorded_releases
 from harness.releases.judged_conf import judge_file
 from harness.releases.properties import read_conf
 from harness.releases.settings import settings_of
+from mqlab.audit_conf import named_conf
 from mqlab.carried import carried, ledger_on
 from mqlab.kinds import FILE, NEW_FILE, RELEASE
 from mqlab.options import Adder, print_json, write_new
@@ -158,7 +159,7 @@ def _settings(options: argparse.Namespace, conf: ConfFile | None, before: _Kept,
     assert changed.conf is not None
     # What the file brings about is judged as `mqlab audit --broker-conf` judges it.
     old, new = (
-        {one.kind: (one.says, one.advice) for one in judge_conf(conf, release).findings if one.kind not in OF_KEYS}
+        {one.kind: (one.says, one.advice) for one in named_conf(conf, release).findings if one.kind not in OF_KEYS}
         for release in (options.before, options.after)
     )
     brings = dataclasses.replace(

@@ -268,5 +268,6 @@ SCENARIO = Scenario(
     exclusive=True,
     hiccup_ms_max=40.0,
     extra_measures=("first_period_over_limit_ms",),
+    has_modelled_stalls=True,
 )
 """Eight deployments, since BUSY-12 has four parts by sides, any of which refutes it; a trial of each cell in each of them."""

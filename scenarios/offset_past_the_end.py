@@ -158,6 +158,7 @@ SCENARIO = Scenario(
     advice="Compare what was sent since the broker's return with what was consumed, and set the group's offsets back "
     "where some is missing. flushDiskType=SYNC_FLUSH avoids it, for slower sends.",
     cures=("X-offset-past-the-end-04",),
+    audited="offsets-past-end",
     sign=Sign(
         pattern=LogPattern.OFFSET_PAST_END,
         events=(Logged.OFFSET_PAST_END,),

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from analysis.evidence.trials import setting
@@ -41,7 +41,6 @@ from harness.model.rocketmq import (
 from harness.rundir.manifest import TrialRecord
 from harness.rundir.reading import RunDirectory
 
-INCIDENT = "append-stall"
 LENGTH, COUNT = "append_in_lock_ms", "rejected_count"
 MEASURED = frozenset({LENGTH, COUNT})
 """What the model is held against."""
@@ -126,13 +125,18 @@ def allowed(predicted: float, rate_hz: float, trials: int) -> float:
     return max(SHARE_OFF_MAX * predicted, rate_hz * PERIOD_MS / 1000, poisson)
 
 
-def score(run: RunDirectory, observations: Iterable[Observation], validity: Sequence[TrialValidity]) -> Score:
-    """Predicted against measured for every cell of the stalled append that has a trial in which nothing else stalled.
+def score(
+    run: RunDirectory,
+    observations: Iterable[Observation],
+    validity: Sequence[TrialValidity],
+    incidents: Collection[str],
+) -> Score:
+    """Predicted against measured for every cell of these incidents that has a trial in which nothing else stalled.
 
     Others may count for claims, to which what a freeze brings about is a result; the model leaves it out.
     """
     clean = {item.trial for item in validity if item.is_clean}
-    trials = {trial.trial: trial for trial in run.trials if trial.incident == INCIDENT}
+    trials = {trial.trial: trial for trial in run.trials if trial.incident in incidents}
     stalls_ms: dict[str, float] = {}
     counts: dict[tuple[str, str], float] = {}
     for item in observations:

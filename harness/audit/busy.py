@@ -18,12 +18,10 @@ def busy_flag_stuck(broker: BrokerReading) -> Iterator[AuditFinding]:
     limit_ms = whole_of(broker.conf, PAGE_CACHE_BUSY, int(PAGE_CACHE_BUSY_MS))
     if limit_ms + STUCK_MS <= broker.lock_held_ms < FORGIVEN_MS:
         yield AuditFinding(
-            kind="busy-flag-stuck",
+            kind="lock-counts-as-held",
             severity=Severity.CRITICAL,
             where=broker.words,
             says=f"its put lock counts as held for {broker.lock_held_ms / 1000:,.0f} s, with {PAGE_CACHE_BUSY}={limit_ms:.0f}: it "
-            f"refuses every send as busy, until {FORGIVEN_MS / 1000:,.0f} s are over",
-            advice="An append that threw an exception leaves that behind on 4.6.0 and 5.3.3, or one stands still: see the broker's "
-            f"logs and its disk. After an exception raise {PAGE_CACHE_BUSY} above this age until a message is stored, and set it "
-            "back, or restart the broker: no send was refused after either.",
+            f"refuses every send as busy, until {FORGIVEN_MS / 1000:,.0f} s are over; an append that threw an exception leaves "
+            "that behind on 4.6.0 and 5.3.3, or one stands still: see the broker's logs and its disk",
         )

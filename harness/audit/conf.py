@@ -39,12 +39,12 @@ POOL_SIZE_MIN = 3
 
 @dataclass(frozen=True, kw_only=True)
 class ConfJudged:
-    """What was found, the worst first. ``refuses`` says when sends are refused with [REJECTREQUEST]; ``claims`` of the
-    articles show it measured."""
+    """What was found, the worst first. ``refuses`` says when sends are refused with [REJECTREQUEST], which also happens when the
+    transient store pool runs out where it ``has_pool``."""
 
     release: str
     refuses: str
-    claims: tuple[str, ...]
+    has_pool: bool
     findings: tuple[AuditFinding, ...]
 
 
@@ -86,7 +86,7 @@ def judge_conf(conf: ConfFile, release: str) -> ConfJudged:
     return ConfJudged(
         release=release,
         refuses=refuses,
-        claims=("BUSY-14", *(("POOL-03",) if has_pool else ())),
+        has_pool=has_pool,
         findings=tuple(sorted(found, key=lambda one: -one.severity)),
     )
 

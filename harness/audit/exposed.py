@@ -38,12 +38,11 @@ def remote_configuration(reading: Reading) -> Iterator[AuditFinding]:
     for server in reading.name_servers:
         if is_open(server.version, NAME_SERVERS):
             yield AuditFinding(
-                kind="remote-configuration",
+                kind="configuration-open",
                 severity=Severity.CRITICAL,
                 where=f"name server {server.address}",
                 says=f"a name server of {_words(server.version)} lets whoever reaches it change its configuration, and so write "
                 f"files ({NAME_SERVERS})",
-                advice="Upgrade to 4.9.7, 5.1.2 or newer; until then let only brokers and clients reach its port.",
             )
 
 
@@ -51,12 +50,10 @@ def _broker(broker: BrokerReading) -> AuditFinding:
     asks = broker.conf.get("aclEnable") == "true"
     who = "an account with admin rights" if asks else "whoever reaches it"
     return AuditFinding(
-        kind="remote-configuration",
+        kind="configuration-open",
         severity=Severity.WARNING if asks else Severity.CRITICAL,
         where=broker.words,
         says=f"a broker of {_words(broker.version)} lets {who} change its configuration, and so run commands ({BROKERS})",
-        advice="Upgrade to 4.9.6, 5.1.1 or newer; until then switch aclEnable on, and let only clients, brokers and operators "
-        "reach its ports.",
     )
 
 
@@ -64,7 +61,7 @@ def _shortened(broker: BrokerReading) -> Iterator[AuditFinding]:
     listed = {key.strip() for key in broker.conf.get("configBlackList", ";".join(NEVER_REMOTE)).split(";")}
     if missing := [key for key in NEVER_REMOTE if key not in listed]:
         yield AuditFinding(
-            kind="remote-configuration",
+            kind="configuration-open",
             severity=Severity.WARNING,
             where=broker.words,
             says=f"configBlackList leaves out {' and '.join(missing)}, which a request may change then",

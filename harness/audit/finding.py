@@ -17,13 +17,16 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditFinding:
-    """One thing that is wrong. ``kind`` is stable, ``where`` names a node or topic."""
+    """One thing that is wrong. ``kind`` is stable, ``where`` names a node or topic.
+
+    Where an incident is ``audited`` by the kind, it is told under the incident's name, and with its advice where it has none.
+    """
 
     kind: str
     severity: Severity
     where: str
     says: str
-    advice: str
+    advice: str = ""
 
 
 def some(names: Sequence[str]) -> str:

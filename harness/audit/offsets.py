@@ -20,12 +20,11 @@ def past_the_end(broker: BrokerReading) -> Iterator[AuditFinding]:
         again = bool(broker.version) and broker.version < FROM_THE_END
         does = "begins at 0 and consumes all again" if again else "goes on from the end and skips what was sent since"
         yield AuditFinding(
-            kind="offset-past-the-end",
+            kind="offsets-past-end",
             severity=Severity.CRITICAL,
             where=f"{topic} on {broker.words}",
             says=f"groups have committed offsets beyond the ends of {len(found)} queues: {some(groups)}; {first.group} has "
-            f"{first.offset:,} of queue {first.queue}, which ends at {first.end:,}",
-            advice="The queue lost its last messages, or the topic was made anew (4.x keeps its offsets). A group that asks now "
-            f"{does}; once the queue has reached the offset, it skips as many as are missing. Set its offsets back while it is "
-            "away: of a topic that was made anew it got everything then.",
+            f"{first.offset:,} of queue {first.queue}, which ends at {first.end:,}: the queue lost its last messages, or the topic "
+            f"was made anew (4.x keeps its offsets). A group that asks now {does}; once the queue has reached the offset, it skips "
+            "as many as are missing",
         )

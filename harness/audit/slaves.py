@@ -24,7 +24,7 @@ def serves_no_reads(broker: BrokerReading, *, master_lives: bool = True) -> Iter
     is_slave = conf.get("brokerRole") == "SLAVE" and conf.get("enableControllerMode") != "true"
     if refuses and is_slave and conf.get(SLAVE_READ, "false") == "false":
         yield AuditFinding(
-            kind="slave-serves-no-reads",
+            kind="reads-refused-by-slave",
             severity=Severity.WARNING if master_lives else Severity.CRITICAL,
             where=broker.words,
             says=f"{SLAVE_READ} is false: "
@@ -33,6 +33,4 @@ def serves_no_reads(broker: BrokerReading, *, master_lives: bool = True) -> Iter
                 if master_lives
                 else "its master does not answer, and nobody reads its backlog, as it refuses every pull"
             ),
-            advice=f"Set {SLAVE_READ}=true: then all of a dead master's backlog was read from slaves of 5.3.3 and 5.5.0, and none "
-            "without it. An ordered consumer reads no slave either way, since a master alone gives locks.",
         )

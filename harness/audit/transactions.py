@@ -24,12 +24,11 @@ def commits_lost(broker: BrokerReading) -> Iterator[AuditFinding]:
     at_once = conf.get(LEAST_PAGES) == "0" or whole_of(conf, THOROUGH, THOROUGH_MS) <= NO_TIME_MS
     if broker.half_messages and broker.has_pool and not at_once:
         yield AuditFinding(
-            kind="pool-loses-transaction-commits",
+            kind="half-messages-in-pool",
             severity=Severity.CRITICAL,
             where=broker.words,
             says=f"it has stored {broker.half_messages:,} half messages of transactions, in the transient store pool: what ends a "
-            "transaction comes before its half message can be read, and is lost",
-            advice=f"Set transientStorePoolEnable=false, or {LEAST_PAGES}=0. Until then they wait for the broker's checks.",
+            "transaction comes before its half message can be read, and is lost: they wait for the broker's checks",
         )
 
 
@@ -51,10 +50,10 @@ def takes_a_core(broker: BrokerReading) -> Iterator[AuditFinding]:
     """A thread that has nothing to do and does not wait, since the first transaction that ended."""
     if broker.half_messages and broker.version == SPINS:
         yield AuditFinding(
-            kind="idle-broker-burns-cpu",
+            kind="op-thread-spins",
             severity=Severity.WARNING,
             where=broker.words,
             says=f"it has stored {broker.half_messages:,} half messages: if a transaction has ended since its start, its thread "
-            "TransactionalOpBatchService takes a whole core whenever no transaction ends for some seconds",
-            advice="See whether TransactionalOp is at the top of top -H. A restart ends it until the next transaction.",
+            "TransactionalOpBatchService takes a whole core whenever no transaction ends for some seconds (TransactionalOp in "
+            "top -H)",
         )

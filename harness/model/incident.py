@@ -49,6 +49,8 @@ class Incident:
     cures: tuple[str, ...] = ()
     sign: Sign | None = None
     no_sign: str = ""
+    audited: str = ""
+    """The kind of the finding of ``mqlab audit`` that tells of it, which is told under its name."""
 
     @property
     def is_replayed(self) -> bool:

@@ -133,6 +133,8 @@ class Scenario(Incident):
     """Cells by arm that are run with any other injection than the usual one; an arm that is absent keeps all of its cells."""
     experiment_version: int = 1
     """Raised by hand when code of a fault, a load or the recorder changes what happens in its trials: a new series begins."""
+    has_modelled_stalls: bool = False
+    """The model of a stalled append is held against its trials."""
 
     @property
     def is_replayed(self) -> bool:

@@ -61,11 +61,11 @@ def _read(cluster: LocalCluster) -> Reading:
 def _judge(reading: Reading, limit_bytes: int = FRAME_BYTES_MAX) -> list[AuditFinding]:
     """The findings but those that all nodes of the oldest release have, and none of the newest."""
     found = judge(reading, limit_bytes=limit_bytes)
-    exposed = [one.where for one in found if one.kind == "remote-configuration"]
+    exposed = [one.where for one in found if one.kind == "configuration-open"]
     versions = {one.version for one in reading.brokers} | {one.version for one in reading.name_servers}
     assert versions <= {tuple(map(int, release.split("."))) for release in OLDEST_AND_NEWEST}
     assert len(exposed) == (len(reading.brokers) + len(reading.name_servers) if versions == {(4, 6, 0)} else 0)
-    return [one for one in found if one.kind != "remote-configuration"]
+    return [one for one in found if one.kind != "configuration-open"]
 
 
 def _await_no_finding(cluster: LocalCluster) -> None:

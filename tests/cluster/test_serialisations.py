@@ -64,7 +64,7 @@ def test_nodes_with_binary_headers_are_audited_and_found_as_any(
     release = tuple(map(int, binary.spec.release.split(".")))
     assert serialisations == {1}
     assert {one.version for one in reading.brokers} == {one.version for one in reading.name_servers} == {release}
-    assert [one.kind for one in judge(reading) if one.kind != "remote-configuration"] == []
+    assert [one.kind for one in judge(reading) if one.kind != "configuration-open"] == []
     assert "orders" in {topic.name for topic in reading.masters()[0].topics}
     target = find_target(servers, "orders", allowed=LOOPBACK, create_queues=None)
     assert target.queues == {"broker-a": 4}

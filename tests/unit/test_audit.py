@@ -83,7 +83,7 @@ def test_the_release_is_read_from_what_nodes_answer_and_nothing_is_tried(serving
     reading = read_cluster(addresses)
     assert [one.version for one in reading.brokers] == [(4, 6, 0)]
     assert [one.version for one in reading.name_servers] == [(4, 6, 0)] * 2
-    assert kinds_of(reading) == ["remote-configuration"] * 3
+    assert kinds_of(reading) == ["configuration-open"] * 3
     assert not WRITES & {code for node in (broker, *servers) for code in node.asked}
 
 

@@ -51,7 +51,7 @@ def test_a_master_whose_restart_would_deliver_again_is_named(
     broker.version, broker.delayed = version, delayed
     broker.conf |= interval
     # 4.6.0 has another finding, whatever its delayed messages are.
-    found = [one for one in judge(read_cluster(addresses)) if one.kind != "remote-configuration"]
+    found = [one for one in judge(read_cluster(addresses)) if one.kind != "configuration-open"]
     assert [one.kind for one in found] == (["restart-delivers-again"] if seconds else [])
     assert all(seconds in one.says and one.where == "broker-a" for one in found if seconds)
 
@@ -59,7 +59,7 @@ def test_a_master_whose_restart_would_deliver_again_is_named(
 HALVES = {"RMQ_SYS_TRANS_HALF_TOPIC": (1, 1)}
 WITH_OPS = {**HALVES, "RMQ_SYS_TRANS_OP_HALF_TOPIC": (1, 1)}
 POOL = {"transientStorePoolEnable": "true"}
-SPINS = "idle-broker-burns-cpu"
+SPINS = "op-thread-spins"
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ SPINS = "idle-broker-burns-cpu"
         ("V4_9_7", HALVES, {}, []),
         ("V5_3_3", WITH_OPS, {}, []),
         ("V5_5_0", WITH_OPS, {}, [SPINS]),
-        ("V5_3_3", WITH_OPS, POOL, ["pool-loses-data", "pool-loses-transaction-commits"]),
-        ("V5_5_0", WITH_OPS, POOL, [SPINS, "pool-loses-data", "pool-loses-transaction-commits"]),
+        ("V5_3_3", WITH_OPS, POOL, ["pool-loses-data", "half-messages-in-pool"]),
+        ("V5_5_0", WITH_OPS, POOL, [SPINS, "pool-loses-data", "half-messages-in-pool"]),
         ("V5_5_0", WITH_OPS, {**POOL, "commitCommitLogLeastPages": "0"}, [SPINS, "pool-loses-data"]),
         ("V5_5_0", WITH_OPS, {**POOL, "commitCommitLogThoroughInterval": "1"}, [SPINS, "pool-loses-data"]),
     ],
@@ -82,8 +82,8 @@ def test_a_master_whose_transactions_would_not_end_or_come_back_is_named(
     broker, _, addresses = cluster(serving, topics)
     broker.version, broker.ends = version, {"RMQ_SYS_TRANS_HALF_TOPIC": 1200}
     broker.conf |= conf
-    found = [one for one in judge(read_cluster(addresses)) if one.kind != "remote-configuration"]
-    assert sorted(one.kind for one in found) == kinds
+    found = [one for one in judge(read_cluster(addresses)) if one.kind != "configuration-open"]
+    assert sorted(one.kind for one in found) == sorted(kinds)
     assert all("1,200 half messages" in one.says for one in found if "commits" in one.kind or one.kind == SPINS)
 
 
@@ -132,7 +132,9 @@ def test_a_lock_that_counts_as_held_for_minutes_is_a_broker_that_refuses_sends(
     broker.lock_held_ms = held_ms
     broker.conf |= conf
     found = judge(read_cluster(addresses))
-    assert [(one.kind, one.severity) for one in found] == ([("busy-flag-stuck", Severity.CRITICAL)] if is_found else [])
+    assert [(one.kind, one.severity) for one in found] == (
+        [("lock-counts-as-held", Severity.CRITICAL)] if is_found else []
+    )
     assert all(f"{held_ms / 1000:,.0f} s" in one.says for one in found)
 
 
@@ -149,10 +151,10 @@ def test_offsets_beyond_the_ends_of_their_queues_are_found(serving: ExitStack, v
         "orders@wide": {2: 999},
     }
     broker.online = {"g"}
-    (found,) = [one for one in judge(read_cluster(addresses)) if one.kind == "offset-past-the-end"]
+    (found,) = [one for one in judge(read_cluster(addresses)) if one.kind == "offsets-past-end"]
     assert (found.severity, found.where) == (Severity.CRITICAL, "orders on broker-a")
     assert "of 2 queues: billing, stock; billing has 230 of queue 0, which ends at 215" in found.says
-    assert does in found.advice
+    assert does in found.says
 
 
 def test_ends_are_asked_of_so_many_queues_at_most(serving: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:

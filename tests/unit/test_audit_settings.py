@@ -68,11 +68,11 @@ def test_a_slave_of_5x_that_serves_no_reads_is_named(
     slave = Fake(version=version, conf={**CONF, "brokerRole": "SLAVE", **conf})
     for one in servers:
         one.brokers["broker-a"][1] = serving.enter_context(serve(slave))
-    found = [one for one in judge(read_cluster(addresses)) if one.kind == "slave-serves-no-reads"]
+    found = [one for one in judge(read_cluster(addresses)) if one.kind == "reads-refused-by-slave"]
     assert [(one.severity, one.where) for one in found] == ([(severity, "broker-a (slave 1)")] if severity else [])
     for one in servers:
         one.brokers["broker-a"][0] = "127.0.0.1:1"
-    dead = [one for one in judge(read_cluster(addresses)) if one.kind == "slave-serves-no-reads"]
+    dead = [one for one in judge(read_cluster(addresses)) if one.kind == "reads-refused-by-slave"]
     assert [one.severity for one in dead] == ([Severity.CRITICAL] if severity else [])
     assert all("its master does not answer" in one.says for one in dead)
 
@@ -125,7 +125,7 @@ def test_releases_that_let_strangers_change_their_configuration_are_found(
     reading = reading_of(replace(broker_of(conf=conf), version=version))
     reading = replace(reading, name_servers=tuple(replace(one, version=version) for one in reading.name_servers))
     found = {one.where: one for one in judge(reading)}
-    assert all(one.kind == "remote-configuration" for one in found.values())
+    assert all(one.kind == "configuration-open" for one in found.values())
     severities = {where: one.severity for where, one in found.items()}
     assert severities.get("broker-a") == of_broker
     assert severities.get("name server 127.0.0.1:9876") == of_server

@@ -101,7 +101,7 @@ def _scored(user: dict[str, str], scenario: dict[str, str], *remarks: Remark) ->
         measure="append_in_lock_ms", incident="append-stall", arm="incident", release="5.3.3", trial="t",
         params=trial.params, unit="u", block="d", value=450.0, source=None, extra={},
     )  # fmt: skip
-    return score(run, [seen], [TrialValidity(trial="t", remarks=remarks)])
+    return score(run, [seen], [TrialValidity(trial="t", remarks=remarks)], ("append-stall",))
 
 
 def test_the_settings_of_the_user_are_the_models() -> None:
