@@ -15,7 +15,8 @@ class Sign:
     """What an incident leaves in logs; ``because`` says for the reader what these events mean.
 
     ``pattern`` is what a rule of ``analysis.diagnosis`` makes of the events. Without one each of the events shows the incident by
-    itself, unless its node has one of ``unless`` as well; ``against`` says what may speak against it all the same.
+    itself, unless its node has one of ``unless`` as well; ``against`` says what may speak against it all the same, and ``lines``
+    are some of a log that has it, by which a test finds it.
     """
 
     events: tuple[Logged, ...]
@@ -23,6 +24,7 @@ class Sign:
     pattern: LogPattern | None = None
     unless: tuple[Logged, ...] = ()
     against: str = ""
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

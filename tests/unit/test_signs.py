@@ -48,6 +48,29 @@ def test_every_kind_of_event_has_words_and_its_fields_can_be_searched() -> None:
 
 # --- a sign without a pattern -----------------------------------------------------------------------------------------
 
+ALONE = [(one, one.sign) for one in scenarios.INCIDENTS if one.sign and one.sign.pattern is None]
+
+
+def _log(folder: Path, *lines: str) -> set[str]:
+    """The incidents that a node's log of these lines shows."""
+    path = folder / "b1" / "broker.log"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
+    found = diagnosis_of(read_logs(log_files([folder])), scenarios.INCIDENTS, ())
+    return {one.found.incident for one in found.incidents}
+
+
+@pytest.mark.parametrize(("incident", "sign"), ALONE, ids=lambda one: getattr(one, "name", ""))
+def test_a_sign_without_a_pattern_is_found_in_its_lines_unless_the_node_has_what_it_is_not_beside(
+    incident: Incident, sign: Sign, tmp_path: Path
+) -> None:
+    assert sign.lines
+    assert _log(tmp_path, *sign.lines) == {incident.name}
+    for wording in WORDINGS:
+        if wording.event in sign.unless:
+            assert _log(tmp_path, *sign.lines, f"2026-11-23 14:10:29 INFO main - {wording.words}") == set()
+
+
 HIDDEN = Incident(
     name="hidden", title="A slow append, where no topic is made", symptom="It waits.", advice="Wait.",
     sign=Sign(events=(Logged.SLOW_APPEND,), unless=(Logged.TOPIC_MADE,), because="an append took long"),
