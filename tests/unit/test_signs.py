@@ -93,7 +93,7 @@ def test_events_without_a_pattern_show_an_incident_by_themselves_unless_another_
     found = [one.found for one in _diagnosed(tmp_path).incidents]
     assert [(one.incident, one.brokers, one.sure) for one in found] == [("hidden", ("b1",), Sure.LIKELY)] * 2
     assert [len(one.lines) for one in found] == [2, 1]
-    assert found[0].why == ("slow append, in 2 lines",)
+    assert found[0].why == ("slow append (2 x)",)
 
 
 def test_what_may_speak_against_a_sign_makes_it_no_more_than_possible(tmp_path: Path) -> None:

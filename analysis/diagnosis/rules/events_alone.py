@@ -22,6 +22,6 @@ def shown_alone(logs: Logs, sign: Sign) -> Iterator[Found]:
                 sure=Sure.POSSIBLE if sign.against else Sure.LIKELY, from_s=from_s, to_s=to_s,
                 brokers=distinct(map(logs.broker, group)), groups=distinct(one.get("group") for one in group),
                 topics=distinct(one.get("topic") for one in group), lines=lines_of(group),
-                why=tuple(f"{kind}, in {sum(one.count for one in group if one.kind == kind)} lines" for kind in kinds),
+                why=tuple(f"{kind} ({sum(one.count for one in group if one.kind == kind)} x)" for kind in kinds),
                 against=(sign.against,) if sign.against else (),
             )  # fmt: skip
