@@ -100,6 +100,8 @@ class Logged(StrEnum):
     OP_QUEUE_DELETED = "queue of what ends transactions deleted"
     HALF_UNREADABLE = "half message cannot be read"
     BOOTED = "broker started"
+    ACL_KEY_ON = "aclEnable=true printed"
+    ACL_READ = "accounts of plain_acl.yml read"
 
 
 class LogPattern(StrEnum):
@@ -411,4 +413,7 @@ WORDINGS: tuple[Wording, ...] = (
         Logged.BOOTED, "boot success. serializeType=", f"{_ROCKETMQ}.broker.BrokerStartup",
         r"The broker\[(?P<broker>[^,\]]+), (?P<address>[^\]]+)\]",
     ),
+    Wording(event=Logged.ACL_KEY_ON, words="aclEnable=true", by=f"{_ROCKETMQ}.common.BrokerConfig", written="aclEnable"),
+    # org.apache.rocketmq.acl.plain, which 4.6.0 to 5.2.0 have, and 5.3.3 and 5.5.0 do not.
+    _all(Logged.ACL_READ, "Broker plain acl conf data is", "PlainPermissionManager"),
 )  # fmt: skip
