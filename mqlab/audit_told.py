@@ -97,6 +97,7 @@ def as_json(
                 "where": one.where,
                 "says": one.says,
                 "advice": one.advice,
+                "incident": one.incident,
             }
             for one in findings
         ],

@@ -174,7 +174,7 @@ SCENARIO = Scenario(
     advice="If sends are refused, raise osPageCacheBusyTimeOutMills until one is stored and set it back, or restart "
     "the broker; see the exception. An osPageCacheBusyTimeOutMills longer than the time between sends avoids it.",
     cures=("X-busy-flag-stuck-03", "X-busy-flag-stuck-04"),
-    audited="lock-counts-as-held",
+    audited_as_itself="lock-counts-as-held",
     sign=Sign(
         pattern=LogPattern.APPEND_THREW,
         events=(Logged.APPEND_THREW,),

@@ -115,6 +115,7 @@ SCENARIO = Scenario(
     advice="Upgrade the broker to 4.9.7 or newer, which writes how far it is as it is stopped; "
     "flushDelayOffsetInterval=1000 leaves a second's messages after a kill.",
     cures=("X-delayed-again-after-restart-03",),
+    audited=("restart-delivers-again",),
     no_sign="Deliveries leave no line: look at when the broker started, at its first line of how it ended (last "
     "shutdown abnormally), and at what was due in the 10 s before.",
     topology=Topology(name="single"),

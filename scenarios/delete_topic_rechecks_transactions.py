@@ -161,6 +161,7 @@ SCENARIO = Scenario(
     advice="Make the topic RMQ_SYS_TRANS_OP_HALF_TOPIC on each broker (mqadmin updateTopic), and it stays; a shorter "
     "transactionCheckInterval leaves fewer to ask about.",
     cures=("X-delete-topic-rechecks-transactions-03", "X-delete-topic-rechecks-transactions-04"),
+    audited=("deletion-rechecks-transactions",),
     sign=Sign(
         pattern=LogPattern.OP_QUEUE_DELETED,
         events=(Logged.OP_QUEUE_DELETED,),

@@ -120,6 +120,7 @@ SCENARIO = Scenario(
     faces={"": "X-dispatch-thread-dies-01"},
     advice="Restart the broker, and everything comes.",
     cures=("X-dispatch-thread-dies-03",),
+    audited=("dispatch-stands-still",),
     no_sign="The error goes to the broker's standard error alone: look there for ReputMessageService, and at how far "
     "the dispatch is behind (mqadmin brokerStatus, dispatchBehindBytes).",
     topology=Topology(name="single"),

@@ -140,7 +140,7 @@ SCENARIO = Scenario(
     faces={"": "X-idle-broker-burns-cpu-01"},
     advice="Restart the broker, which ends it until the next transaction; 5.3.3 does not have it.",
     cures=("X-idle-broker-burns-cpu-02", "X-idle-broker-burns-cpu-03"),
-    audited="op-thread-spins",
+    audited_as_itself="op-thread-spins",
     no_sign="No log tells of it: top -H -p PID of the broker has a thread named TransactionalOp at the top.",
     topology=Topology(name="single"),
     arms=(

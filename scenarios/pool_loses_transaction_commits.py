@@ -125,7 +125,7 @@ SCENARIO = Scenario(
         "X-pool-loses-transaction-commits-03",
         "X-pool-loses-transaction-commits-02",
     ),
-    audited="half-messages-in-pool",
+    audited_as_itself="half-messages-in-pool",
     sign=Sign(
         pattern=LogPattern.HALF_UNREADABLE,
         events=(Logged.HALF_UNREADABLE,),

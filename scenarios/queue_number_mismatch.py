@@ -185,6 +185,7 @@ SCENARIO = Scenario(
     advice="Make the numbers equal; to shrink a topic take the write queues away first, and the read queues when they "
     "are empty.",
     cures=("QUEUES-04",),
+    audited=("queue-numbers-differ",),
     sign=Sign(
         pattern=LogPattern.QUEUE_NUMBERS_DIFFER,
         events=(Logged.TOPIC_MADE, Logged.TOPIC_CHANGED),

@@ -11,7 +11,7 @@ INCIDENT = Incident(
     faces={"a broker": "CVE-2023-33246", "a name server": "CVE-2023-37582"},
     advice="Upgrade to 4.9.7, 5.1.2 or newer; until then set aclEnable=true on brokers, and let only clients, brokers and "
     "operators reach the ports of brokers and name servers.",
-    audited="configuration-open",
+    audited_as_itself="configuration-open",
     no_sign="No log tells. `mqlab audit` does, by the release that a node tells: critical, but a warning for a broker whose "
     "aclEnable is on, and for one of a newer release whose configBlackList leaves out brokerConfigPath or configBlackList.",
 )

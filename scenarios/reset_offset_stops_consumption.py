@@ -170,6 +170,7 @@ SCENARIO = Scenario(
     advice="Reset offsets while the group is away, or with brokers of 5.x and useServerSideResetOffset=true, their "
     "default; with false only an ordered consumer of 5.5.0 goes on.",
     cures=("X-reset-offset-stops-consumption-05", "X-reset-offset-stops-consumption-04"),
+    audited=("reset-stops-members",),
     sign=Sign(
         pattern=LogPattern.OFFSETS_RESET,
         events=(Logged.OFFSETS_RESET,),

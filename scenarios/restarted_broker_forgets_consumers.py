@@ -198,7 +198,7 @@ SCENARIO = Scenario(
         "some groups wait, with default settings": "X-restarted-broker-forgets-consumers-02",
         "messages of the other broker come twice": "X-restarted-broker-forgets-consumers-05",
     },
-    advice="Upgrade the clients to 5.x, also of older brokers: they tell a broker of themselves when they connect, and "
+    advice="Upgrade the clients to 5.2.0 or newer, also of older brokers: they tell a broker of themselves when they connect, and "
     "a shorter heartbeatBrokerInterval has nobody back sooner. A client that asks for its route while the broker is "
     "away waits all the same.",
     cures=(
@@ -206,6 +206,7 @@ SCENARIO = Scenario(
         "X-restarted-broker-forgets-consumers-04",
         "X-restarted-broker-forgets-consumers-07",
     ),
+    audited=("groups-unknown-to-broker",),
     sign=Sign(
         pattern=LogPattern.GROUPS_UNKNOWN,
         events=(Logged.BOOTED, Logged.GROUP_UNKNOWN),

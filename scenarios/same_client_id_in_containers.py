@@ -130,6 +130,7 @@ SCENARIO = Scenario(
     advice="Give each container's client an instanceName of its own; clients of 4.9.7 and newer are named for more "
     "than their process's id.",
     cures=("X-same-client-id-in-containers-03",),
+    audited=("client-ids-equal",),
     sign=Sign(
         pattern=LogPattern.CLIENT_IDS_EQUAL,
         events=(Logged.CONSUMER_CAME, Logged.CONSUMER_WENT),

@@ -123,7 +123,7 @@ SCENARIO = Scenario(
     advice="Set slaveReadEnable=true on slaves: a dead master's backlog is read from them then, of topics that they "
     "have copied, which takes 5.x a minute. Ordered consumers wait for the master all the same.",
     cures=("X-slave-serves-no-reads-02",),
-    audited="reads-refused-by-slave",
+    audited_as_itself="reads-refused-by-slave",
     sign=Sign(
         pattern=LogPattern.READS_REFUSED,
         events=(Logged.PULL_FAILED,),

@@ -104,6 +104,7 @@ SCENARIO = Scenario(
     },
     advice="Let all members of a group subscribe to the same, or give each subscription a group of its own.",
     cures=("X-subscriptions-that-differ-02", "X-subscriptions-that-differ-03"),
+    audited=("subscriptions-differ",),
     sign=Sign(
         pattern=LogPattern.SUBSCRIPTIONS_DIFFER,
         events=(Logged.SUBSCRIPTION_CHANGED, Logged.SUBSCRIPTION_REMOVED),

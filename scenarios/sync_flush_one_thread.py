@@ -143,6 +143,7 @@ SCENARIO = Scenario(
     advice="Set sendMessageThreadPoolNums=16 with useReentrantLockWhenPutMessage=true, or upgrade the broker to 4.9.7 "
     "or newer.",
     cures=("X-sync-flush-one-thread-03",),
+    audited=("one-message-a-flush",),
     no_sign="Brokers write of the refused sends alone, as in append-stall: ask for flushDiskType and "
     "sendMessageThreadPoolNums, and see how long the disk takes for a flush.",
     topology=Topology(name="single"),

@@ -171,6 +171,7 @@ SCENARIO = Scenario(
     "enableAutoInSyncReplicas ends that wait, and the promise with it. Compare the largest offsets of master and "
     "slave before the master is given up.",
     cures=("X-sync-master-acknowledges-alone-03", "X-sync-master-acknowledges-alone-04"),
+    audited=("sync-master-alone",),
     sign=Sign(
         pattern=LogPattern.SLAVE_SILENT,
         events=(Logged.SLAVE_SILENT,),

@@ -39,8 +39,6 @@ def delivers_again(broker: BrokerReading) -> Iterator[AuditFinding]:
             says="a restart delivers again what delayed messages it delivered in up to "
             f"{interval_ms / 1000:g} s before: how far its levels are is written every {interval_ms:,.0f} ms "
             f"({DELAY_OFFSETS}), and not as it is shut down",
-            advice=f"Set {DELAY_OFFSETS}=1000, or upgrade: 4.9.7 and newer write it as they are shut down. Consumers have to bear "
-            "a message that comes twice.",
         )
 
 
@@ -52,7 +50,6 @@ def reset_stops(broker: BrokerReading) -> Iterator[AuditFinding]:
             severity=Severity.WARNING,
             where=broker.words,
             says=f"{SERVER_SIDE_RESET} is false: a reset of offsets stops each member of its group for 10 s, as on 4.x",
-            advice=f"Set {SERVER_SIDE_RESET}=true, or reset offsets while the group is away.",
         )
 
 
@@ -63,7 +60,6 @@ def dispatch_stopped(broker: BrokerReading) -> Iterator[AuditFinding]:
             kind="dispatch-stands-still",
             severity=Severity.CRITICAL,
             where=broker.words,
-            says=f"{broker.undispatched_bytes:,} bytes of messages are stored, and in no consume queue",
-            advice="Sends are acknowledged and nobody gets them: look for the thread ReputMessageService. A restart builds the "
-            "queues.",
+            says=f"{broker.undispatched_bytes:,} bytes of messages are stored, and in no consume queue: sends are acknowledged "
+            "and nobody gets them; look for the thread ReputMessageService",
         )

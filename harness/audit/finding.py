@@ -19,7 +19,7 @@ class Severity(IntEnum):
 class AuditFinding:
     """One thing that is wrong. ``kind`` is stable, ``where`` names a node or topic.
 
-    Where an incident is ``audited`` by the kind, it is told under the incident's name, and with its advice where it has none.
+    Where an incident is ``audited`` by the kind, it is told with the advice of that incident, unless it has one of its own.
     """
 
     kind: str
@@ -27,6 +27,8 @@ class AuditFinding:
     where: str
     says: str
     advice: str = ""
+    incident: str = ""
+    """The incident that it tells of, which `mqlab list` knows; empty until it is looked up, and where there is none."""
 
 
 def some(names: Sequence[str]) -> str:

@@ -215,8 +215,6 @@ def _queue_numbers(reading: Reading) -> Iterator[AuditFinding]:
                 + (
                     "what goes to the others is not consumed" if loses else "consumers are given queues that stay empty"
                 ),
-                advice="Make them equal; to shrink a topic, lower the write queues first and the read queues once the "
-                "others are consumed.",
             )
 
 
@@ -241,8 +239,6 @@ def acknowledges_alone(broker: BrokerReading) -> Iterator[AuditFinding]:
             severity=Severity.WARNING,
             where=broker.words,
             says="SYNC_MASTER with inSyncReplicas=1 waits for no slave: it acknowledges what only it has",
-            advice="Set inSyncReplicas=2 where no acknowledged message may be lost with its master; no send is acknowledged then "
-            "while no slave answers.",
         )
 
 

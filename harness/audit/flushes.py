@@ -21,6 +21,4 @@ def one_send_thread(broker: BrokerReading) -> Iterator[AuditFinding]:
             severity=Severity.WARNING,
             where=broker.words,
             says="SYNC_FLUSH with one send thread stores one message a flush, however many producers send",
-            advice="Set sendMessageThreadPoolNums=16 and useReentrantLockWhenPutMessage=true, or upgrade: from 4.9.7 on a send "
-            "thread does not wait.",
         )

@@ -20,9 +20,8 @@ def equal_ids(reading: Reading) -> Iterator[AuditFinding]:
             kind="client-ids-equal",
             severity=Severity.CRITICAL,
             where=client_id,
-            says=f"several members of a group have this client id: {some(names)}",
-            advice="They get the same queues, and others nobody: give each client an instanceName of its own. A connection that "
-            "was lost without a word goes within two minutes; look again after that.",
+            says=f"several members of a group have this client id: {some(names)}; they get the same queues, and others nobody. A "
+            "connection that was lost without a word goes within two minutes; look again after that",
         )
 
 
@@ -42,9 +41,8 @@ def subscriptions_differ(reading: Reading) -> Iterator[AuditFinding]:
                 kind="subscriptions-differ",
                 severity=Severity.CRITICAL,
                 where=group,
-                says=" / ".join(f"{words or 'nothing'} ({some(clients)})" for words, clients in found.items()),
-                advice="A broker keeps one subscription a group and topic, and messages are missing: let all members subscribe to "
-                "the same, or give each subscription a group of its own.",
+                says=" / ".join(f"{words or 'nothing'} ({some(clients)})" for words, clients in found.items())
+                + ": a broker keeps one subscription a group and topic, and messages are missing",
             )
 
 
@@ -55,7 +53,6 @@ def forgotten(reading: Reading) -> Iterator[AuditFinding]:
             kind="groups-unknown-to-broker",
             severity=Severity.WARNING,
             where=where,
-            says=f"groups that other brokers know are unknown here: {some(groups)}",
-            advice="It has forgotten them in a restart, and refuses their pulls until the next heartbeat of their clients "
-            "(heartbeatBrokerInterval, 30 s); those of 5.2.0 and newer send one once they connect.",
+            says=f"groups that other brokers know are unknown here: {some(groups)}; it has forgotten them in a restart, and "
+            "refuses their pulls until the next heartbeat of their clients (heartbeatBrokerInterval, 30 s)",
         )

@@ -42,7 +42,6 @@ def deletion_asks_again(broker: BrokerReading) -> Iterator[AuditFinding]:
             where=broker.words,
             says="if a topic is deleted, whichever it is, transactions that ended since the last check are asked about, and "
             "committed messages delivered twice",
-            advice=f"Make the topic {OP_TOPIC} with one queue (mqadmin updateTopic -r 1 -w 1) before you delete one, or upgrade.",
         )
 
 

@@ -51,8 +51,10 @@ class Incident:
     cures: tuple[str, ...] = ()
     sign: Sign | None = None
     no_sign: str = ""
-    audited: str = ""
-    """The kind of the finding of ``mqlab audit`` that tells of it, which is told under its name."""
+    audited: tuple[str, ...] = ()
+    """The kinds of the audit's findings that tell of it."""
+    audited_as_itself: str = ""
+    """The kind of one that is told under its name."""
 
     @property
     def is_replayed(self) -> bool:

@@ -13,7 +13,7 @@ from harness.paths import PACKAGES
 from mqlab.audit_advice import named
 from mqlab.audit_conf import named_conf
 
-AUDITED = {one.audited: one for one in scenarios.INCIDENTS if one.audited}
+AUDITED = {kind for one in scenarios.INCIDENTS for kind in (*one.audited, one.audited_as_itself) if kind}
 
 
 def _findings() -> Iterator[dict[str, ast.expr]]:
@@ -27,9 +27,9 @@ def _findings() -> Iterator[dict[str, ast.expr]]:
 def test_a_finding_has_an_advice_or_is_an_incidents() -> None:
     without = {ast.literal_eval(one["kind"]) for one in _findings() if "advice" not in one}
     assert without
-    assert without <= AUDITED.keys()
+    assert without <= AUDITED
     kinds = {one["kind"].value for one in _findings() if isinstance(one["kind"], ast.Constant)}
-    assert AUDITED.keys() <= kinds
+    assert not AUDITED - kinds
 
 
 def test_a_finding_of_an_incident_is_told_by_its_name_and_with_its_advice() -> None:
@@ -38,6 +38,13 @@ def test_a_finding_of_an_incident_is_told_by_its_name_and_with_its_advice() -> N
     (told,) = [one for one in named_conf(conf, "5.5.0").findings if one.where == found.where and one.says == found.says]
     incident = scenarios.incident("slave-serves-no-reads")
     assert (told.kind, told.advice, told.severity) == (incident.name, incident.advice, found.severity)
+
+
+def test_a_kind_of_its_own_stays_and_the_incident_stands_beside_it() -> None:
+    found = AuditFinding(kind="client-ids-equal", severity=Severity.CRITICAL, where="1@1", says="two members")
+    (told,) = named([found])
+    incident = scenarios.incident("same-client-id-in-containers")
+    assert (told.kind, told.advice, told.incident) == ("client-ids-equal", incident.advice, incident.name)
 
 
 def test_an_advice_of_its_own_is_kept_and_so_is_what_tells_of_no_incident() -> None:

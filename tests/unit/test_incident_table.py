@@ -110,4 +110,4 @@ def test_what_the_audit_tells_has_its_releases_from_the_audit() -> None:
     assert "a name server: before 4.9.7, and of 5.x before 5.1.2; 4.6.0 of the measured ones" in row
     server = NameServerReading(address="127.0.0.1:9876", version=(4, 6, 0))
     found = remote_configuration(Reading(at_s=0.0, brokers=(), name_servers=(server,)))
-    assert {one.kind for one in found} == {scenarios.incident("remote-configuration").audited}
+    assert {one.kind for one in found} == {scenarios.incident("remote-configuration").audited_as_itself}
