@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.diagnosis.found import Found, Logs, gather
-from analysis.diagnosis.reading import ReadFile, ToRead, Warned, log_files, read_files
+from analysis.diagnosis.reading import WARNED_MAX, ReadFile, ToRead, Warned, log_files, read_files
 from analysis.diagnosis.rules import RULES
 from analysis.diagnosis.rules.events_alone import shown_alone
 from analysis.diagnosis.skew import Skew, skews
@@ -190,6 +190,7 @@ def _note(one: ReadFile) -> FileNote:
         one.broken,
         f"{one.left_out} events were left out, there are too many" if one.left_out else "",
         "its times have no date" if one.undated else "",
+        f"of its warnings and errors the first {WARNED_MAX:,} were looked at" if one.warned_in_part else "",
     ]
     return FileNote(
         file=one.path, node=one.node, lines=one.lines, unknown=one.unknown, from_s=one.from_s, to_s=one.to_s,

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, NamedTuple
 
 import numpy as np
+from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from analysis.diagnosis.blocks import blocks
 from analysis.diagnosis.cores import each_of
@@ -46,10 +47,10 @@ _SETTINGS = (
     "osPageCacheBusyTimeOutMills", "inSyncReplicas",
 )  # fmt: skip
 _SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
-_LEVELS = (
-    b" WARN ", b" ERROR ", b"\tWARN\t", b"\tERROR\t", b"[WARN", b"[ERROR", b"[warning]", b"[error]", b"WARN[", b"ERRO[",
-)  # fmt: skip
-"""As layouts of Java, Go and C++ clients have them."""
+_LEVELS = (b"WARN", b"ERRO", b"[warning]", b"[error]")
+"""In layouts of Java, Go and C++ clients."""
+_SEVERE = BytesAhoCorasick(_LEVELS, matchkind=MatchKind.LeftmostFirst)
+"""By themselves they are found ten times as fast as among the other words."""
 _LEVEL = re.compile(rb"(?:^|[\s\[])(WARN|ERROR|ERRO|warning|error)(?:[\s\]]|\[\d+\])")
 _LEVEL_BYTES = 160
 """In so many bytes of a line its level stands; behind them it is a word of the message."""
@@ -57,19 +58,17 @@ _BEFORE_TEXT = re.compile(rb".{0,100}? (?:-|:) ")
 _EXCEPTION = re.compile(rb"(?:[\w.]+: )?((?:[a-z]\w*\.)+\w+(?:Exception|Error)\b.*)")
 EXCEPTION_LINES = 3
 """Below a warning its exception begins within so many lines."""
-WARNED_MAX = 50_000
-"""Warnings of a file whose shapes are looked at; those beyond are counted alone."""
+WARNED_MAX = 20_000
+"""Warnings of a file whose shapes are looked at."""
 ASKED = (
     *(one.words.encode() for one in WORDINGS),
     *(f"{before} {name}=".encode() for name in _SETTINGS for before in "-]"),
     MARK,
     b"lastUpdateTimestamp=",
     b"storeTimestamp=",
-    *_LEVELS,
 )
 """What a line has that is looked at; the others are counted, and give their times."""
-_LEVELS_FROM = len(ASKED) - len(_LEVELS)
-_STAMPED_FROM = _LEVELS_FROM - 2
+_STAMPED_FROM = len(ASKED) - 2
 _DURATIONS = _STAMPED_FROM - 1
 _WORDS = Words(ASKED)
 _STOCK_LAYOUT = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [A-Z]+ +[^\s\[]\S* - ")
@@ -134,8 +133,8 @@ class ReadFile:
     families: frozenset[str] = frozenset()
     events: list[Event] = field(default_factory=list)
     warned: dict[str, Warned] = field(default_factory=dict)
-    warned_beyond: int = 0
-    """Warnings and errors beyond those that were looked at."""
+    warned_in_part: bool = False
+    """Whether there were more warnings and errors than are looked at, or more shapes of them."""
     durations: dict[str, int] = field(default_factory=dict)
     """How many appends took how long, by RocketMQ's own buckets."""
 
@@ -332,16 +331,18 @@ class _Scan:
         if result.unknown >= UNKNOWN_MAX:
             result.unknown += len(irregular) - len(asked.keys() & set(irregular))
             irregular = []
-        chosen = sorted({*asked, *irregular})
+        warned = set(self._warnings(lines))
+        chosen = sorted({*asked, *irregular, *warned})
         for at, begins, ends, regular in zip(
             chosen, *(of_all[chosen].tolist() for of_all in (lines.starts, lines.ends, lines.regular)), strict=True
         ):
             line, words = block[begins:ends], asked.get(at)
-            if regular and words is not None and line[:STOCK_TIME_BYTES] == self._stock_time:
-                self._ask(line, self._number(at), words, None)
+            if regular and line[:STOCK_TIME_BYTES] == self._stock_time:
+                if words is not None:
+                    self._ask(line, self._number(at), words, None)
             else:
                 self._look(lines, at, line, regular, words)
-            if words is not None and words[-1] >= _LEVELS_FROM:
+            if at in warned:
                 self._warn(lines, at, line)
         self._head_of(lines, len(lines))
         self._searched = 0
@@ -376,6 +377,8 @@ class _Scan:
         number, head = self._number(at), None
         timed = number
         if not regular and goes_on(line):
+            if self.clock.first_s is None:
+                self._alone(line, number)
             if asked is None:
                 return
             timed, above = self._head_of(lines, at)
@@ -397,16 +400,30 @@ class _Scan:
     def _ask(self, line: bytes, number: int, asked: Sequence[int], head: int | None) -> None:
         """``asked`` are the words that it has, in their order."""
         first = asked[0]
-        is_stamped = any(_STAMPED_FROM <= one < _LEVELS_FROM for one in asked)
-        if is_stamped and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
+        if asked[-1] >= _STAMPED_FROM and len(self.stamps) < STAMPS_MAX and self.clock.now_s is not None:
             self.stamps += (self.clock.now_s - int(one) / 1000 for one in _STAMP.findall(line))
         if first < len(WORDINGS):
             before = _BEFORE_MESSAGE.match(line) if head is None else None
             self.collected.take(line, number, self.clock.now_s, first, before.end() if before else 0, head)
         elif first == _DURATIONS:
             count_durations(self.result.durations, line)
-        elif first < _LEVELS_FROM and (setting := _SETTING.search(line)):
+        elif setting := _SETTING.search(line):
             self.result.settings[setting[1].decode()] = setting[2].decode("utf-8", "replace")
+
+    def _alone(self, line: bytes, number: int) -> None:
+        """Keep an exception of a file without any time before it, such as the one that ended a broker's start."""
+        found = _EXCEPTION.match(line)
+        if found is not None and len(self.result.warned) < SHAPES_MAX:
+            sample = line[:SAMPLE_BYTES].decode("utf-8", "replace").strip()
+            known = self.result.warned.setdefault(sample, Warned("ERROR", number, sample, "", None, None, 0))
+            known.count += 1
+
+    def _warnings(self, lines: Lines) -> list[int]:
+        """The lines that may be a warning or an error, while there are not too many of them."""
+        if self._warned >= WARNED_MAX:
+            return []
+        places = [start for _, start, _ in _SEVERE.find_matches_as_indexes(lines.block)]
+        return np.searchsorted(lines.ends, places).tolist()  # type: ignore[no-any-return]
 
     def _warn(self, lines: Lines, at: int, line: bytes) -> None:
         """Count a warning or an error by its shape."""
@@ -414,9 +431,6 @@ class _Scan:
         if level is None or goes_on(line):
             return
         result, now_s = self.result, self.clock.now_s
-        if self._warned >= WARNED_MAX:
-            result.warned_beyond += 1
-            return
         self._warned += 1
         before = _BEFORE_TEXT.match(line, level.end() - 1)
         shape = _shape(line[before.end() if before else level.end() :][:200].translate(_ALIKE))
@@ -427,8 +441,7 @@ class _Scan:
             sample = line[:SAMPLE_BYTES].decode("utf-8", "replace").strip()
             name = "WARN" if level[1][:1] in b"Ww" else "ERROR"
             result.warned[shape] = Warned(name, self._number(at), sample, _exception_below(lines, at), now_s, now_s)
-        else:
-            result.warned_beyond += 1
+        result.warned_in_part = self._warned >= WARNED_MAX or len(result.warned) >= SHAPES_MAX
 
     def _head_of(self, lines: Lines, end: int) -> tuple[int, bytes]:
         """The last line before this one that does not go on from another. Of a block it is asked from its beginning to its end."""

@@ -10,6 +10,7 @@ import pytest
 
 from analysis.diagnosis.diagnosis import Diagnosis
 from analysis.diagnosis.moments import words_of
+from analysis.diagnosis.reading import WARNED_MAX
 from mqlab.diagnose import report
 from mqlab.main import main
 from tests.lib.operators_logs import read
@@ -166,6 +167,20 @@ def test_a_client_in_go_is_read_in_both_of_its_layouts() -> None:
 def test_the_time_of_a_file_is_that_of_its_dated_lines() -> None:
     (file,) = told("range-ends-with-trace").files
     assert (words_of(file.from_s), words_of(file.to_s)) == (f"{DAY} 10:20:00Z", f"{DAY} 12:00:00Z")
+
+
+def test_an_exception_without_a_time_is_shown_where_nothing_else_is() -> None:
+    found = told("nohup-out")
+    assert found.incidents == ()
+    assert [one.sample for one in found.warned] == ["java.lang.RuntimeException: Lock failed,MQ already started"]
+
+
+def test_so_many_warnings_are_looked_at_and_the_output_says_so(tmp_path: Path) -> None:
+    lines = [f"{DAY} 18:20:00 WARN x_1 - send {number} failed\n" for number in range(WARNED_MAX)]
+    (tmp_path / "broker.log").write_text("".join(lines[:-1]))
+    assert [(one.lines, one.sample) for one in read(tmp_path).warned] == [(WARNED_MAX - 1, lines[0].strip())]
+    (tmp_path / "broker.log").write_text("".join(lines))
+    assert "the first 20,000 were looked at" in read(tmp_path).files[0].problem
 
 
 def test_two_brokers_files_in_one_folder_are_two_nodes(tmp_path: Path) -> None:
