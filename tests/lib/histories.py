@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-
-import pytest
+from collections.abc import Mapping, Sequence
 
 from analysis.verdicts.claims import judge
 from analysis.verdicts.tries import Tries
@@ -54,20 +52,3 @@ def part(claim: Claim, name: str, history: History) -> PartResult:
 def said(claim: Claim, history: History) -> str:
     """The finding's sentence."""
     return judge(claim, tries_in(history))[4]
-
-
-def both_ways(
-    claims: Mapping[str, Claim], usual: History, parts: Mapping[tuple[str, str], tuple[History, History]]
-) -> tuple[Callable[[], None], Callable[[str, str], None]]:
-    """Two tests for a module of ``parts``: by claim and part, what is changed of ``usual`` to confirm it, and to refute it."""
-
-    def test_no_part_is_left_out() -> None:
-        unlike = set(parts) ^ {(claim.id, one.name) for claim in claims.values() for one in claim.parts}
-        assert not unlike, f"of one side alone: {sorted(unlike)}"
-
-    @pytest.mark.parametrize(("claim", "name"), parts)
-    def test_a_part_is_confirmed_and_refuted(claim: str, name: str) -> None:
-        found = [part(claims[claim], name, {**usual, **change}).verdict for change in parts[claim, name]]
-        assert found == [VerdictKind.CONFIRMED, VerdictKind.REFUTED], f"{claim}, {name}: {found}"
-
-    return test_no_part_is_left_out, test_a_part_is_confirmed_and_refuted

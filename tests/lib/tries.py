@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 from analysis.verdicts.tries import Tries, Try
 from harness.model.cells import ParameterValue
 from harness.model.measures import MEASURES
-from harness.model.rules import Part
 
 Value = float | tuple[float, ...] | None
 """One try: its value, its several values, or that it could not be measured."""
@@ -58,16 +55,3 @@ def tries_of(
                 )
             )
     return rows
-
-
-def rows_of(part: Part, value: float, *, against: float = 1.0, deployments: int = 7, mark: str = "") -> list[Tries]:
-    """One try of a value in each deployment, as the part asks for it, and in what it is compared with ``against``.
-
-    A trial of an arm shows all that its cell is asked for, so that its name is the arm's and the deployment's.
-    """
-    rows: list[Tries] = []
-    for selection, number in ((part.of, value), (part.against, against)):
-        if selection is not None:
-            where: Any = {name: values[0] for name, values in selection.where.items()}
-            rows += tries_of(selection.measure, selection.arm, [[number]] * deployments, mark=mark, **where)
-    return [dataclasses.replace(row, trial=f"{row.arm} {row.deployment}") for row in rows]

@@ -2,7 +2,8 @@
 
 ``tests/data/yardstick/run.json.xz`` holds two trials a cell (fewer groups, chatty logs without the lines that nothing asks
 for) of runs of commit 1a6e474 on 4.6.0 and 5.3.3. Its two trials a cell are too few deployments for verdicts: rules are held
-to hand-made tries (tests/unit/rules). What is compared is everything below them: decoding, histories, log parsers, checkers.
+to hand-made tries (tests/unit/test_rules_both_ways.py). What is compared is everything below them: decoding, histories, log
+parsers, checkers.
 
 Of each incident one release is judged, in turn the older and the newer one, or with ``YARDSTICK=whole`` of the environment both
 (``make campaign``): 180 MB of histories take two cores two minutes.
