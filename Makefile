@@ -36,7 +36,7 @@ lint: setup
 campaign: setup
 	PLANTED=1000 PLANTED_SEED=$(SEED) YARDSTICK=whole MUTATIONS=2000 MUTATIONS_SEED=$(SEED) POWER_CUTS=20 KILLS=40 PACKETS=whole \
 	  $(BIN)/python -m pytest tests/spark/test_planted.py tests/spark/test_yardstick.py tests/spark/test_sealed_runs.py \
-	  tests/root/test_power_cut_of_a_run.py tests/root/test_kills.py tests/root/test_packets.py
+	  tests/cluster/test_killed_harness.py tests/root/test_power_cut_of_a_run.py tests/root/test_kills.py tests/root/test_packets.py
 
 kills: setup
 	PYTHONPATH=. $(BIN)/python benchmarks/kills.py --kills 300 --seed $(SEED) --minutes 60 --out $(KILLED)

@@ -88,14 +88,13 @@ def test_a_run_in_hdfs_has_the_findings_of_one_that_lies_here(
 
 @pytest.mark.timeout(600)
 def test_what_cannot_be_read_is_said_in_one_sentence(there: tuple[str, HadoopFolder], hdfs: str) -> None:
-    for url, words in (
-        (f"{hdfs}/nothing", "FileNotFoundException"),
-        (f"hdfs://127.0.0.1:{free_port()}/run", "Connection refused"),
+    for command, url, words in (
+        ("analyze", f"{hdfs}/nothing", "FileNotFoundException"),
+        ("diagnose", f"hdfs://127.0.0.1:{free_port()}/run", "Connection refused"),
     ):
-        for command in ("analyze", "diagnose"):
-            done = _mqlab(command, url, "--spark-conf", "spark.hadoop.ipc.client.connect.max.retries=1")
-            said = " ".join(done.stderr.split())
-            assert (done.returncode, words in said, "Traceback" in said) == (EXIT_USAGE, True, False), said
+        done = _mqlab(command, url, "--spark-conf", "spark.hadoop.ipc.client.connect.max.retries=1")
+        said = " ".join(done.stderr.split())
+        assert (done.returncode, words in said, "Traceback" in said) == (EXIT_USAGE, True, False), said
     joined = _mqlab("analyze", there[0], "--with", str(PACKAGES))
     assert joined.returncode == EXIT_USAGE
     assert "--with joins folders of this machine" in " ".join(joined.stderr.split())
