@@ -329,7 +329,7 @@ def show_model(options: argparse.Namespace, console: Console) -> int:
 
     found = load_score(options.run)
     if options.json:
-        print_json(found)
+        print_json(found.to_json())
     else:
         print(score_document(found), end="")
     return EXIT_OK

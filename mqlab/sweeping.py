@@ -301,11 +301,10 @@ def _predicted(run: Path) -> dict[tuple[str, str], float]:
 
     found: dict[tuple[str, str], float] = {}
     try:
-        rows = load_score(run)["rows"]
+        rows = load_score(run).rows
     except RunDirectoryError:
         return found
-    assert isinstance(rows, list)
     for row in rows:
-        key = row["release"], row["arm"]
-        found[key] = found.get(key, 0.0) + row["predicted"]
+        key = row.release, row.arm
+        found[key] = found.get(key, 0.0) + row.predicted
     return found

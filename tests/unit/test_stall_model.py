@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from analysis.stall_model.document import score_document
+from analysis.stall_model.document import FILE, score_document
 from analysis.stall_model.model import Score, ScoredCount, Stall, allowed, predict, score
 from analysis.verdicts.evidence import Remark, TrialValidity
 from analysis.verdicts.observations import Observation
+from harness.errors import EXIT_OK, EXIT_USAGE
 from harness.model.rocketmq import OVERLOAD, PC_SYNCHRONIZED, PCBUSY_CLEAN_QUEUE, REJECTREQUEST, TIMEOUT_CLEAN_QUEUE
 from harness.rundir.manifest import DeploymentRecord, HostRecord, Manifest, TrialRecord
 from harness.rundir.reading import RunDirectory
+from tests.lib.commands import typed
 
 
 def _stall(stall_ms: float, *, wait_ms: float = 200, busy_ms: float = 1000, threads: int = 1) -> Stall:
@@ -74,10 +77,51 @@ def test_a_cell_counts_only_when_every_keyword_is_within() -> None:
     ]
     score = Score(rows=(*good, *bad), left_out=("t1: a safepoint",))
     assert score.cells() == (2, 1)
-    document = score_document(score.to_json())
+    document = score_document(score)
     assert "1 of 2 cells" in document
     assert document.count("**outside**") == 1
     assert "- t1: a safepoint" in document
+
+
+ROW = {
+    "release": "4.6.0", "injection": "byteman", "arm": "incident", "params": {}, "wait_ms": 200.0, "busy_ms": 1000.0,
+    "keyword": REJECTREQUEST, "trials": 5, "predicted": 100.0, "measured": 100.0, "allowed": 5.0, "within": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[]", "holds no JSON object"),
+        ("[" * 100_000, "nested too deeply"),
+        ("\0", "cannot be read"),
+        ("{}", "has schema None"),
+        ('{"schema": 1}', "lacks rows"),
+        (json.dumps({"schema": 1, "rows": {}, "left_out": []}), "rows"),
+        (json.dumps({"schema": 1, "rows": [[]], "left_out": []}), "rows[0]"),
+        (json.dumps({"schema": 1, "rows": [{**ROW, "params": 1}], "left_out": []}), "rows[0].params"),
+        (json.dumps({"schema": 1, "rows": [{**ROW, "wait_ms": "x"}], "left_out": []}), "rows[0].wait_ms"),
+        (json.dumps({"schema": 1, "rows": [{**ROW, "trials": 10**400}], "left_out": []}), "rows[0].trials"),
+        (json.dumps({"schema": 1, "rows": [], "left_out": [1]}), "left_out[0]"),
+    ],
+)
+def test_a_document_of_somebody_else_s_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    for more in ((), ("--json",)):
+        said = typed("model", str(tmp_path), *more)
+        assert said.code == EXIT_USAGE, said.err
+        assert says in said.err
+        assert "defect" not in said.err
+
+
+def test_a_document_of_somebody_else_s_steers_no_terminal(tmp_path: Path) -> None:
+    row = {**ROW, "release": "\x1b[2J\u202e", "params": {"stall_ms": "\x1b]0;x\x07"}}
+    (tmp_path / FILE).write_text(json.dumps({"schema": 1, "rows": [row], "left_out": ["\x1b[31m\n# heading"]}))
+    said = typed("model", str(tmp_path))
+    assert said.code == EXIT_OK, said.err
+    assert "\\x1b[2J\\u202e" in said.out
+    assert not {"\x1b", "\u202e", "\x07"} & {*said.out}
+    assert "\n# heading" not in said.out
 
 
 def _scored(user: dict[str, str], scenario: dict[str, str], *remarks: Remark) -> Score:

@@ -14,6 +14,8 @@ import pytest
 import mqlab.running
 import mqlab.sweeping
 from analysis.ledger.runs import LINES, RecordedTrial, RecordedValues, recorded_run, write_lines
+from analysis.stall_model.document import write_score
+from analysis.stall_model.model import Score, ScoredCount
 from analysis.verdicts.document import DATA_PATH
 from analysis.verdicts.tries import Try
 from harness.errors import EXIT_OK
@@ -94,11 +96,14 @@ def _analysis(**_: object) -> Callable[[Path], None]:
             for trial in directory.trials
         ]  # fmt: skip
         write_lines(run / LINES, recorded_run(directory.manifest, trials, {}, (), ""))
-        rows = [
-            {"release": "5.5.0", "arm": f"incident-{wait}", "keyword": "TIMEOUT_CLEAN_QUEUE", "predicted": predicted}
+        rows = tuple(
+            ScoredCount(
+                release="5.5.0", injection="byteman", arm=f"incident-{wait}", params={}, wait_ms=float(wait), busy_ms=1000.0,
+                keyword="TIMEOUT_CLEAN_QUEUE", trials=1, predicted=predicted, measured=0.0, allowed=5.0, within=False,
+            )
             for wait, predicted in (("100", 97.5), ("200", 47.5), ("400", 0.0))
-        ]
-        (run / "model.json").write_text(json.dumps({"rows": rows}))
+        )  # fmt: skip
+        write_score(run, Score(rows=rows, left_out=()))
 
     return analyse
 
