@@ -29,6 +29,9 @@ COMMAND_S_MAX = 90.0
 END_S_MAX = 10.0
 PIPE_BYTES = 1 << 16
 
+_GONE = (OSError, ValueError)
+"""What a pipe raises whose other end is gone, or that was closed here meanwhile, of which Python makes a ValueError."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SendSettings:
@@ -197,8 +200,11 @@ class CommandedClient:
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
-        except OSError as error:
-            raise ClientError(f"client {self.name} is gone ({error}){self._last_words()}") from error
+        except _GONE as error:
+            raise self._is_gone(error) from error
+
+    def _is_gone(self, error: Exception) -> ClientError:
+        return ClientError(f"client {self.name} is gone ({error}){self._last_words()}")
 
     def _read(self, timeout_s: float, doing: str) -> dict[str, object]:
         deadline_s = time.monotonic() + timeout_s
@@ -215,12 +221,15 @@ class CommandedClient:
     def _line(self, deadline_s: float, doing: str) -> bytes:
         # Read without a buffer of Python's, which would hide a second line from select.
         assert self._process.stdout is not None
-        pipe = self._process.stdout.fileno()
         while b"\n" not in self._unread:
-            readable, _, _ = select.select([pipe], [], [], max(0.0, deadline_s - time.monotonic()))
+            try:
+                pipe = self._process.stdout.fileno()
+                readable, _, _ = select.select([pipe], [], [], max(0.0, deadline_s - time.monotonic()))
+                received = os.read(pipe, PIPE_BYTES) if readable else b""
+            except _GONE as error:
+                raise self._is_gone(error) from error
             if not readable:
                 raise ClientError(f"client {self.name} did not {doing} in time{self._last_words()}")
-            received = os.read(pipe, PIPE_BYTES)
             if not received:
                 raise ClientError(f"client {self.name} ended while it should {doing}{self._last_words()}")
             self._unread += received
