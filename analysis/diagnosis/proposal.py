@@ -22,7 +22,7 @@ STALLS_MAX = 4
 ALIKE = 1.1
 SETTINGS = (SEND_WAIT, PAGE_CACHE_BUSY, "flushDiskType", "transientStorePoolEnable", "transientStorePoolSize")
 """Of those that brokers print when they start, what an incident may hang on."""
-_PUT_TPS = re.compile(rb"\[STORETPS\] put_tps \d[\d.]* (\d[\d.]*)")
+_PUT_TPS = re.compile(rb"\[STORETPS\] put_tps \d[\d.]* (\d{1,12}(?:\.\d{1,20})?)\b(?!\.)")
 """``StoreStatsService`` of org.apache.rocketmq.store: over the last 10 s, minute and 10 minutes, once a minute."""
 
 
@@ -52,12 +52,10 @@ def shown_of(found: Found, logs: Logs, files: Sequence[ToRead]) -> Shown:
     stalls = sorted({round(one.most_ms) for one in near or logs.of(Logged.SLOW_APPEND)})
     # Of stalls that are nearly as long the longest stands for all.
     told_apart = [one for one, next_ in zip(stalls, [*stalls[1:], math.inf], strict=False) if next_ > ALIKE * one]
-    made = [
-        int(one.get("write"))
-        for one in logs.of(Logged.TOPIC_MADE)
-        if one.get("topic") in found.topics and one.get("write")
-    ]
-    any_made = [int(one.get("write")) for one in logs.of(Logged.TOPIC_MADE) if not one.get("topic").startswith("%")]
+    # A line that is cut has the words alone.
+    all_made = [one for one in logs.of(Logged.TOPIC_MADE) if one.get("write")]
+    made = [int(one.get("write")) for one in all_made if one.get("topic") in found.topics]
+    any_made = [int(one.get("write")) for one in all_made if not one.get("topic").startswith("%")]
     rates = [float(match[1]) for one in files for match in _matches(one)]
     return Shown(
         masters=len(names) or None,

@@ -46,7 +46,7 @@ _SETTINGS = (
     "brokerName", "brokerId", "brokerRole", "flushDiskType", "transientStorePoolEnable", "waitTimeMillsInSendQueue",
     "osPageCacheBusyTimeOutMills", "inSyncReplicas",
 )  # fmt: skip
-_SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S+)\s*$".encode())
+_SETTING = re.compile(rf"(?:- |\] )({'|'.join(_SETTINGS)})=(\S{{1,100}})\s*$".encode())
 _LEVELS = (b"WARN", b"ERRO", b"[warning]", b"[error]")
 """In layouts of Java, Go and C++ clients."""
 _SEVERE = BytesAhoCorasick(_LEVELS, matchkind=MatchKind.LeftmostFirst)

@@ -17,6 +17,8 @@ from analysis.diagnosis.moments import moment_of
 
 BEGINNING = 40
 """Lines of a file by which it is known what is around them."""
+NODES_MAX = 1_000
+"""Of one file; the lines of further ones count as the file's own."""
 _COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
 _COMPOSE = re.compile(
     rb"(?!(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL|STATUS|\d{4}-\S*) )(?P<node>[A-Za-z0-9][\w.-]*) +\| ?(?P<line>.*)",
@@ -62,6 +64,7 @@ class Unwrapping:
         self._kind: _Unwrap | None = None
         self._lines = 0
         self._node = ""
+        self._nodes: set[str] = set()
 
     def parts(self, block: bytes) -> Iterator[Part]:
         """The next lines, by their nodes; the block itself where nothing is around its lines."""
@@ -76,7 +79,9 @@ class Unwrapping:
             plain = _COLOURS.sub(b"", line).removesuffix(b"\r")
             # What is around no line goes on from the one above it.
             node, inside = self._kind(plain) or (self._node, [plain])
-            self._node = node
+            if len(self._nodes) < NODES_MAX:
+                self._nodes.add(node)
+            self._node = node = node if node in self._nodes else ""
             texts, numbers = lines.setdefault(node, ([], []))
             texts += inside
             numbers += [number] * len(inside)
@@ -100,7 +105,7 @@ def _of_compose(line: bytes) -> tuple[str, list[bytes]] | None:
 
 def _of_pod(line: bytes) -> tuple[str, list[bytes]] | None:
     found = _POD.fullmatch(line)
-    return None if found is None else (found["node"].decode(), [_inner(found["line"])])
+    return None if found is None else (found["node"].decode("utf-8", "replace"), [_inner(found["line"])])
 
 
 def _of_host(line: bytes) -> tuple[str, list[bytes]] | None:
@@ -148,7 +153,7 @@ def _of_json(line: bytes) -> tuple[str, list[bytes]] | None:
         if "MessageQueue" in fields:
             first += " " + line.decode("utf-8", "replace")
         others += _first(fields, _TRACES).rstrip("\n").split("\n")
-    lines = [_timed(_time_of(fields).encode(), first.encode("utf-8", "replace"))]
+    lines = [_timed(_time_of(fields).encode("utf-8", "replace"), first.encode("utf-8", "replace"))]
     return _node_of(fields), lines + [one.encode("utf-8", "replace") for one in others if one]
 
 
@@ -176,5 +181,6 @@ def _node_of(fields: dict[str, Any]) -> str:
                 value = inside.get(name)
                 value = value.get("name") if isinstance(value, dict) else value
                 if isinstance(value, str) and value:
-                    return value
+                    # Half a character, which JSON may have, is none that a page could show.
+                    return value.encode("utf-8", "replace").decode()
     return ""

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from analysis.diagnosis.moments import words_of
-from analysis.diagnosis.wrapped import Unwrapping
+from analysis.diagnosis.wrapped import NODES_MAX, Unwrapping
+from harness.errors import EXIT_OK
+from tests.lib.commands import typed
 from tests.lib.operators_logs import found_in, read
 
 LINE = "2026-03-05 18:25:34 WARN SendMessageThread_1 - [NOTIFYME]putMessage in lock cost time(ms)=700, bodyLength=9"
@@ -73,3 +75,34 @@ def test_a_json_line_may_have_its_time_in_numbers_its_host_inside_and_its_trace_
 def test_garbled_json_is_read_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "all.log").write_text('{"log": "x", "time": 1}\n' * 5 + '{"log": {\n[1]\n{"a": 1e999}\n{"log": 5}\n')
     assert read(tmp_path).lines == 9
+
+
+SURROGATE = "\\ud800"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"[pod/\xff\xfe\x1b[2J/broker] " + LINE.encode(),
+        f'{{"log": "{LINE}", "host": "kiwi{SURROGATE}"}}'.encode(),
+        f'{{"log": "{LINE}", "pod": {{"name": "{SURROGATE}"}}}}'.encode(),
+        f'{{"log": "{LINE}", "time": "{UTC}{SURROGATE}"}}'.encode(),
+        f'{{"message": "{LINE[40:]}{SURROGATE}", "level": "{SURROGATE}", "thread": "{SURROGATE}", "time": "{UTC}"}}'.encode(),
+    ],
+    ids=["bad bytes", "host", "pod", "time", "message"],
+)
+def test_half_a_character_around_a_line_is_one_that_a_page_can_show(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "all.log").write_bytes((line + b"\n") * 3)
+    said = typed("diagnose", str(tmp_path), "--out", str(tmp_path / "page.html"))
+    assert said.code == EXIT_OK, said.err
+    assert "append-stall" in said.out
+    assert "append-stall" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_so_many_nodes_of_a_file_are_told_apart_and_no_line_is_lost(tmp_path: Path) -> None:
+    count = NODES_MAX + 500
+    (tmp_path / "all.log").write_text("".join(f"kiwi-{number}-1  | {LINE}\n" for number in range(count)))
+    files = read(tmp_path).files
+    assert len(files) == NODES_MAX + 1
+    assert sum(one.lines for one in files) == count
+    assert {one.lines for one in files if one.node == tmp_path.name} == {500}

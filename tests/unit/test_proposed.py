@@ -20,6 +20,7 @@ from mqlab.kept_logs import KEPT
 from mqlab.main import main
 from mqlab.own_incident import read_incident
 from mqlab.proposed import proposal
+from tests.lib.commands import typed
 from tests.unit.test_plan import TWO_CORES
 
 STALLED, HANDED_OVER = KEPT / "append-stall-4.9.7", KEPT / "ordered-lock-handover-4.9.7"
@@ -127,3 +128,18 @@ def test_what_logs_say_does_not_end_the_text_that_it_stands_in(tmp_path: Path) -
     own = read_incident(path)
     assert own.arms[0].broker.conf == {"flushDiskType": hostile}
     assert own.arms[1].cells[0]["stall_ms"] == 60_000
+
+
+def test_what_is_cut_or_too_long_to_be_a_setting_is_not_in_the_file(tmp_path: Path) -> None:
+    before = "2026-03-05 18:25:34 INFO main -"
+    (tmp_path / "store.log").write_text(
+        f"{before} waitTimeMillsInSendQueue={'9' * 5000}\n{before} inSyncReplicas={'9' * 5000}\n"
+        f"{before} brokerRole=SYNC_MASTER\n{before} create new topic [topicName=orders, readQ\n"
+        f"{before} ha housekeeping, found this connection[127.0.0.1:1] expired, 20001\n"
+        f"{before} [STORETPS] put_tps 1.2.3 1.2.3 {'9' * 5000}\n{before} [STORETPS] put_tps 1 {'9' * 5000}\n"
+        f"{before} [NOTIFYME]putMessage in lock cost time(ms)=700, bodyLength=9\n"
+    )
+    said = typed("diagnose", str(tmp_path), "--reproduce", str(tmp_path / "ours.py"))
+    assert said.code == EXIT_OK, said.err
+    assert "9" * 20 not in (tmp_path / "ours.py").read_text()
+    assert read_incident(tmp_path / "ours.py").name == "ours"
