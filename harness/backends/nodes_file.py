@@ -90,6 +90,9 @@ def read_nodes_file(path: Path) -> tuple[NamedNode, ...]:
         found = re.match(r"line (\d+)", where)
         line = int(found[1]) if found else max(1, len(text.splitlines()))
         raise ConfigurationError(f"{path}:{line}: {says}", advice="The file is TOML, a table a node.") from error
+    except (ValueError, RecursionError) as error:
+        says = "it is nested too deeply" if isinstance(error, RecursionError) else "it has a number that is too long"
+        raise ConfigurationError(f"{path}: {says}", advice="The file is TOML, a table a node.") from error
     if not tables:
         raise ConfigurationError(
             f"{path}:1: no node is named", advice="A table a node, such as [broker-a] with address and pid-file."

@@ -67,6 +67,16 @@ def test_a_mistake_has_its_line_and_a_sentence(tmp_path: Path, text: str, line: 
     assert said in f"{raised.value.message} {raised.value.advice}"
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("[" * 3000, "nested too deeply"), ("{a=" * 3000, "nested too deeply"), ("9" * 5000, "a number that is too long")],
+    ids=["lists", "tables", "digits"],
+)
+def test_a_value_that_python_cannot_hold_is_a_sentence(tmp_path: Path, value: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        _read(tmp_path, f"[broker-a]\npid = {value}\n")
+
+
 def test_a_file_that_is_no_text_is_none(tmp_path: Path) -> None:
     (tmp_path / "nodes.toml").write_bytes(b"\xff\xfe[broker-a]")
     with pytest.raises(ConfigurationError, match="is not UTF-8"):
