@@ -6,17 +6,18 @@ is what was named, whatever becomes of the folder.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
-import shutil
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from harness.errors import UsageError, shown
 from harness.releases import central
@@ -26,6 +27,8 @@ from harness.releases.jars import BUILD, VERSION, LockedJar, jar_path, lock_path
 ARCHIVES = (".tar.gz", ".tgz", ".zip")
 BYTES_MAX = 2 * 10**9
 """Of all jars; a distribution of 5.5.0 has 0.1 GB."""
+PIECE_BYTES = 2**20
+"""Of a file that is copied, and of a header of an archive, which is read into memory as a whole."""
 LETTERS = 8
 
 _JAR = re.compile(r"(?:.*/)?lib/([A-Za-z0-9][\w.+-]{0,150})\.jar", re.ASCII)
@@ -47,10 +50,10 @@ def take_build(path: Path, cache: Path | None = None) -> str:
         sums, left = {}, BYTES_MAX
         for name, opened in jars:
             with opened() as source, (Path(folder) / name).open("wb") as target:
-                shutil.copyfileobj(source, target)
-                left -= target.tell()
-            if left < 0:
-                raise _no_build(path, f"its jars have more than {BYTES_MAX / 1e9:g} GB")
+                while piece := source.read(PIECE_BYTES):
+                    left -= target.write(piece)
+                    if left < 0:
+                        raise _no_build(path, f"its jars have more than {BYTES_MAX / 1e9:g} GB")
             with (Path(folder) / name).open("rb") as file:
                 sums[name] = hashlib.file_digest(file, "sha256").hexdigest()
         version = _version(path, sums)
@@ -95,17 +98,34 @@ def _jars_of(path: Path) -> Iterator[Iterator[_Opened]]:
     try:
         if path.is_dir():
             files = sorted([*path.glob("lib/*.jar"), *path.glob("*/lib/*.jar")])
-            yield _named((str(file), lambda file=file: file.open("rb")) for file in files)  # type: ignore[misc]
+            yield _named((str(file), lambda file=file: file.open("rb")) for file in files if file.is_file())  # type: ignore[misc]
         elif path.name.endswith(ARCHIVES[2]):
             with zipfile.ZipFile(path) as packed:
                 yield _named((name, lambda name=name: packed.open(name)) for name in packed.namelist())  # type: ignore[misc]
         elif path.is_file():
-            with tarfile.open(path, "r:gz") as tar:
+            with gzip.open(path) as unpacked, tarfile.open(fileobj=cast(IO[bytes], _Pieces(unpacked))) as tar:
                 yield _named((one.name, lambda one=one: tar.extractfile(one)) for one in tar if one.isreg())  # type: ignore[misc]
         else:
             raise _no_build(path, "there is no such file or folder")
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise _no_build(path, f"it cannot be read: {central.says(error)}") from error
+
+
+_UNREADABLE = (OSError, EOFError, tarfile.TarError, zlib.error, zipfile.BadZipFile, ValueError, RuntimeError)
+"""What a damaged or hostile archive raises; RuntimeError: it is encrypted, nested, or packed in a way that Python lacks."""
+
+
+class _Pieces:
+    """An unpacked archive, of which no header is longer than a piece."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= PIECE_BYTES:
+            raise tarfile.ReadError(f"a header of more than {PIECE_BYTES:,} bytes")
+        return self._file.read(size)
 
 
 def _named(entries: Iterator[_Opened]) -> Iterator[_Opened]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import hashlib
 import http.server
+import os
+import random
 import shutil
 import tarfile
 import threading
@@ -16,7 +19,7 @@ import pytest
 
 from harness.errors import ReleaseError, UsageError
 from harness.generator.target import release_near
-from harness.releases import central, jars
+from harness.releases import builds, central, jars
 from harness.releases.builds import take_build
 from harness.releases.jars import ensure_jars, known_releases, read_lock, recorded_releases
 from mqlab.kinds import RELEASE
@@ -218,6 +221,64 @@ def test_what_is_no_build_is_a_sentence(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=says):
             take_build(path)
+
+
+def _changed(path: Path, what: str) -> Path:
+    """One byte of a zip's only entry, both in its header and in the archive's directory."""
+    data = bytearray(path.read_bytes())
+    at = data.index(b"PK\x01\x02")
+    if what == "encrypted":
+        data[6], data[at + 8] = 1, 1
+    if what == "packed in an unknown way":
+        data[8], data[at + 10] = 99, 99
+    if what == "damaged":
+        data[30 + len("lib/rocketmq-broker-5.5.0.jar") + 3] ^= 0xFF
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("what", ["encrypted", "packed in an unknown way", "damaged"])
+def test_a_packed_build_that_cannot_be_unpacked_is_a_sentence(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "build.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("lib/rocketmq-broker-5.5.0.jar", random.Random(1).randbytes(500))
+    with pytest.raises(UsageError, match="it cannot be read"):
+        take_build(_changed(path, what))
+
+
+def test_a_packed_build_is_not_unpacked_beyond_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, read, sizes = tmp_path / "bomb.zip", zipfile.ZipExtFile.read, []
+
+    def counted(self: zipfile.ZipExtFile, size: int = -1) -> bytes:
+        sizes.append(len(piece := read(self, size)))
+        return piece
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("lib/rocketmq-broker-5.5.0.jar", bytes(20 * 2**20))
+    monkeypatch.setattr(builds, "BYTES_MAX", 3 * 2**20)
+    monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
+    with pytest.raises(UsageError, match="its jars have more than"):
+        take_build(path)
+    assert sum(sizes) == 4 * 2**20
+
+
+@pytest.mark.parametrize("depth", [1, 3000])
+def test_headers_of_a_packed_build_are_not_read_without_a_bound(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "headers.tar.gz"
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        for _ in range(depth):
+            header = tarfile.TarInfo("x")
+            header.type, header.size = tarfile.XHDTYPE, 512 if depth > 1 else 64 * 2**20
+            out.write(header.tobuf(tarfile.USTAR_FORMAT) + b"12 path=a/b\n" + bytes(header.size - 12))
+    with pytest.raises(UsageError, match="it cannot be read"):
+        take_build(path)
+
+
+def test_a_jar_of_a_build_that_is_a_pipe_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    os.mkfifo(tmp_path / "lib" / "rocketmq-broker-5.5.0.jar")
+    with pytest.raises(UsageError, match="there is no rocketmq-broker"):
+        take_build(tmp_path)
 
 
 def test_no_jar_of_a_build_is_written_outside_of_the_cache(tmp_path: Path) -> None:
