@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from harness.audit.findings import Growth, crossing, topics_by_type, topics_left
 from harness.audit.reading import BrokerReading, Reading
 from harness.errors import UsageError
 from harness.printable import printable
+from harness.rundir.decode import decode
 from harness.rundir.files import replace_file
 from mqlab.audit_prometheus import exposition
 
@@ -58,14 +61,35 @@ def read_earlier(path: Path | None) -> tuple[Growth | None, list[tuple[str, int,
     try:
         # Of a watch the first line is the earliest.
         text = path.read_text("utf-8")
-        data, _ = json.JSONDecoder().raw_decode(text)
-        brokers = data["brokers"]
-        growth = Growth(
-            at_s=float(data["at_s"]), frame_bytes={one["where"]: int(one["frame_bytes"]) for one in brokers}
-        )
-        return growth, [(one["name"], int(one["id"]), one["address"]) for one in brokers]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"--since: {path} is no earlier --json output: {error}") from error
+        document, _ = json.JSONDecoder().raw_decode(text)
+        earlier = decode(_Earlier, document)
+        if not math.isfinite(earlier.at_s):
+            raise ValueError(f"at_s is {earlier.at_s}")
+    except RecursionError as error:
+        raise UsageError(f"--since: {path} is no earlier --json output: it is nested too deeply") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--since: {path} is no earlier --json output: {printable(str(error))}") from error
+    sizes = {one.where: one.frame_bytes for one in earlier.brokers}
+    return Growth(at_s=earlier.at_s, frame_bytes=sizes), [(one.name, one.id, one.address) for one in earlier.brokers]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _EarlierBroker:
+    """What is read again of a broker that ``as_json`` has."""
+
+    where: str
+    name: str
+    id: int
+    address: str
+    frame_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Earlier:
+    """What is read again of ``as_json``."""
+
+    at_s: float
+    brokers: tuple[_EarlierBroker, ...]
 
 
 def as_json(

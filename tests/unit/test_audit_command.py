@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.errors import UsageError
+from harness.errors import EXIT_USAGE, LabError, UsageError
 from mqlab.audit import add_options, audit
 from tests.lib.audited import WRITES, cluster
 from tests.lib.prometheus_text import read_exposition
@@ -48,6 +48,33 @@ def test_an_earlier_json_output_tells_the_growth(
     assert [one["kind"] for one in now["findings"]] == ["registration-growing"]
     assert now["brokers"][0]["topics"] == {"normal": 1, "retry": 20, "dead letter": 0, "system": 0}
     assert now["brokers"][0]["full_at_s"] > now["at_s"]
+
+
+BROKER = {"where": "a", "name": "a", "id": 0, "address": "127.0.0.1:1", "frame_bytes": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ("7", "is 7"),
+        ('{"at_s": 1}', "lacks brokers"),
+        ('{"at_s": 1e999, "brokers": []}', "at_s is inf"),
+        ('{"at_s": -1e999, "brokers": []}', "at_s is -inf"),
+        ('{"at_s": 1, "brokers": [7]}', "brokers[0]"),
+        (json.dumps({"at_s": 1, "brokers": [{**BROKER, "address": 7}]}), "brokers[0].address"),
+        (json.dumps({"at_s": 1, "brokers": [{**BROKER, "name": {"x": 1}}]}), "brokers[0].name"),
+        (json.dumps({"at_s": 1, "brokers": [{**BROKER, "frame_bytes": 10**40}]}), "brokers[0].frame_bytes"),
+        (json.dumps({"at_s": 1, "brokers": [BROKER]}).replace(": 1}", ": 1e999}"), "brokers[0].frame_bytes"),
+        (json.dumps({"at_s": 1, "brokers": [BROKER]}).replace("127.0.0.1", "198.51.100.7"), "not an allowed target"),
+    ],
+)
+def test_an_earlier_output_of_somebody_else_s_is_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "earlier.json").write_text(text)
+    with pytest.raises(LabError) as refused:
+        _run("--namesrv", "127.0.0.1:1", "--since", str(tmp_path / "earlier.json"))
+    assert says in str(refused.value)
+    assert refused.value.exit_code == EXIT_USAGE
 
 
 def test_a_watch_prints_one_line_a_reading(serving: ExitStack, capsys: pytest.CaptureFixture[str]) -> None:
