@@ -198,7 +198,8 @@ def read_values(path: Path, kind: type[T]) -> list[T]:
 def read_documents(path: Path) -> list[Any]:
     """A file's lines, each as JSON has it. Raises LedgerError, which names the line."""
     try:
-        texts = path.read_text("utf-8").splitlines()
+        # A text of JSON may hold what Python's splitlines takes for a line's end, such as U+2028.
+        texts = path.read_text("utf-8").removesuffix("\n").split("\n") if path.stat().st_size else []
     except (OSError, UnicodeDecodeError) as error:
         raise LedgerError(
             f"{path} cannot be read: {error}", advice="Restore it from git, it is a committed file."
@@ -209,6 +210,8 @@ def read_documents(path: Path) -> list[Any]:
             found.append(json.loads(text))
         except ValueError as error:
             raise LedgerError(f"{path}:{number} is not as expected: {error}") from error
+        except RecursionError as error:
+            raise LedgerError(f"{path}:{number} is not as expected: it is nested too deeply") from error
     return found
 
 

@@ -211,7 +211,7 @@ def read_lines(path: Path) -> RecordedRun:
     findings: list[LedgerLine] = []
     for number, document in enumerate(others, start=2):
         place = f"{path}:{number}"
-        if "trial" in document:
+        if isinstance(document, dict) and "trial" in document:
             trials.append(decode_line(RecordedTrial, document, place))
         else:
             findings.append(decode_line(LedgerLine, document, place))

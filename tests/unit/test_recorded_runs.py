@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -413,3 +414,36 @@ def test_a_run_that_was_not_registered_or_not_analysed_is_refused(tmp_path: Path
     with pytest.raises(LedgerError, match="was not analysed"):
         add(tmp_path / "record", path, "now")
     assert read_manifest(path).run == MANIFEST.run
+
+
+def test_what_a_log_says_ends_no_line_of_the_record(tmp_path: Path) -> None:
+    said = "".join(map(chr, (0x0B, 0x0C, 0x0D, 0x1C, 0x85, 0x2028, 0x2029)))
+    path = made(tmp_path / "run", failed={"handover_s": said})
+    assert read_lines(path / LINES).failed == {"handover_s": said}
+    register(tmp_path / "record", MANIFEST)
+    add(tmp_path / "record", path, "now")
+    (kept,) = read_record(tmp_path / "record").runs
+    assert kept == read_lines(path / LINES)
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("", "lacks run"),
+        ("7", ":1 is not as expected"),
+        ("[" * 100_000, ":1 is not as expected: it is nested too deeply"),
+        ("{}\n7", ":1 is not as expected"),
+        ("WHOLE7", ":2 is not as expected"),
+        ('WHOLE"trial"', ":2 is not as expected"),
+        ('WHOLE{"trial": 1}', ":2 is not as expected"),
+        ("WHOLE" + "[" * 100_000, "nested too deeply"),
+        ("WHOLE" + "9" * 5000, ":2 is not as expected"),
+    ],
+)
+def test_the_lines_of_somebody_else_s_run_are_one_sentence(tmp_path: Path, lines: str, says: str) -> None:
+    path = made(tmp_path / "run")
+    whole = (path / LINES).read_text("utf-8").partition("\n")[0] + "\n"
+    (path / LINES).write_text(lines.replace("WHOLE", whole), "utf-8")
+    register(tmp_path / "record", MANIFEST)
+    with pytest.raises(LedgerError, match=re.escape(says)):
+        add(tmp_path / "record", path, "now")
