@@ -56,7 +56,8 @@ def require_name(path: Path) -> None:
     """Raises UsageError: it is no name for a new file of an incident, or one is there."""
     if not FILE_NAME.fullmatch(path.name):
         raise UsageError(f"{path.name} is no name for an incident's file", advice=_NAMING)
-    if path.exists():
+    # What a link leads to is another file, also where there is none yet.
+    if path.exists() or path.is_symlink():
         raise UsageError(f"{path} is there already", advice="Choose a new name.")
 
 

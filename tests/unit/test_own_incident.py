@@ -65,6 +65,13 @@ def test_a_file_is_named_as_an_incident(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / name).exists()
 
 
+def test_no_file_is_written_where_a_link_leads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").symlink_to(tmp_path / "elsewhere.py")
+    assert main(["new", str(tmp_path / "mine.py")]) == EXIT_USAGE
+    assert "is there already" in capsys.readouterr().err
+    assert not (tmp_path / "elsewhere.py").exists()
+
+
 def test_the_template_is_planned_on_every_release(own: Scenario) -> None:
     plan = make_plan(Request(scenarios=[own], releases=recorded_releases()), TWO_CORES)
     trials = [trial for _, trial in plan.trials()]
